@@ -112,38 +112,6 @@ def fenced_comes_back() -> str:
 
 
 @Rule(
-    "X105",
-    title="A process of KIP-848 keeps its member id",
-    statement="A consumer of KIP-848 makes its member id itself, once. It keeps this id for as "
-    "long as it lives, also when it was fenced, has left or joins again.",
-    source="KIP-1082 (since Kafka 4.0); AbstractMembershipManager.memberId; rdkafka_cgrp.c "
-    "(rd_kafka_cgrp_new)",
-    unit="member ids",
-    things="processes",
-    measures="used by the process",
-    too_high="came back under another member id",
-    matters="With one id for each process, a log tells a member that comes back from a new one.",
-    protocols=_KIP_848,
-    since="4.0",  # before, the coordinator gave the id
-    in_passing=True,
-)
-def keeps_its_member_id() -> str:
-    """Heartbeats of our own members, by process: a program may have several consumers in it."""
-    return """
-        WITH ids AS (
-            SELECT member, member_id, min(arrived_at) AS at,
-                   min_by(evidence, struct(arrived_at, evidence)) AS evidence
-            FROM {consumer_heartbeats} WHERE :client <> 'app' GROUP BY member, member_id
-        )
-        SELECT concat(member, ' (member id)') AS subject, max(at) AS at,
-               count(*) AS measured, 1 AS bound_high,
-               concat('last as ', max_by(member_id, struct(at, evidence))) AS note,
-               max_by(evidence, struct(at, evidence)) AS evidence
-        FROM ids GROUP BY member
-    """
-
-
-@Rule(
     "X27",
     title="A member without its coordinator goes on until it is fenced",
     statement="A member that cannot reach its coordinator goes on fetching, even after it was "

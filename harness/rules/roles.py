@@ -288,8 +288,9 @@ def silent_while_joining() -> str:
     "X20-alone",
     title="KIP-848 has no JoinGroup, SyncGroup or group leader",
     statement="Members of a KIP-848 group send only ConsumerGroupHeartbeat: no JoinGroup, "
-    "SyncGroup, Heartbeat or LeaveGroup, however often partitions move.",
-    source="KIP-848, ConsumerGroupHeartbeat",
+    "SyncGroup, Heartbeat or LeaveGroup, however often partitions move. So nobody gives a consumer "
+    "its member id: it makes one itself, and keeps it for as long as it lives.",
+    source="KIP-848, ConsumerGroupHeartbeat; KIP-1082",
     unit="requests",
     things="members",
     measures="of the classic protocol",
@@ -299,14 +300,25 @@ def silent_while_joining() -> str:
     in_passing=True,
 )
 def heartbeats_alone() -> str:
+    """What each process sent; a program of somebody else's may have several consumers in it."""
     return """
+        WITH sent AS (
+            SELECT r.*, api = 'CONSUMER_GROUP_HEARTBEAT' AS modern,
+                   IF(api = 'CONSUMER_GROUP_HEARTBEAT' AND m.client <> 'app', r.member_id, NULL)
+                       AS own_id
+            FROM {own_requests} r LEFT JOIN {members} m ON m.member = r.member
+        )
         SELECT concat(member, ' (requests)') AS subject, min(arrived_at) AS at,
                count_if(api IN ('JOIN_GROUP', 'SYNC_GROUP', 'HEARTBEAT', 'LEAVE_GROUP'))
                    AS measured, 0 AS bound_high,
-               concat(count_if(api = 'CONSUMER_GROUP_HEARTBEAT'), ' ConsumerGroupHeartbeats')
-                   AS note
-        FROM {own_requests} GROUP BY member
-        HAVING count_if(api = 'CONSUMER_GROUP_HEARTBEAT') > 0
+               IF(count(DISTINCT own_id) > 1,
+                  clause('used ', count(DISTINCT own_id), ' member ids'),
+                  NULL) AS wrong,
+               concat(count_if(modern), ' ConsumerGroupHeartbeats') AS note,
+               IF(count(DISTINCT own_id) > 1,
+                  max_by(evidence, struct(arrived_at, evidence)) FILTER (WHERE modern), NULL)
+                   AS evidence
+        FROM sent GROUP BY member HAVING count_if(modern) > 0
     """
 
 

@@ -268,37 +268,6 @@ def test_nobody_fenced_leaves_x23_unknown(judge: Judge) -> None:
     assert "UNKNOWN" == judge(alone(), "X23")["verdict"]
 
 
-# X105
-
-
-def test_a_process_that_keeps_its_member_id_holds(judge: Judge) -> None:
-    """Also after it was fenced, and beside others."""
-    history = fenced().joins("member-2", 20_000, 5)
-    verdict = judge(history, "X105")
-    assert ("HOLDS", 2, 1) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
-
-
-@pytest.mark.parametrize("error", [0, 25])
-@pytest.mark.parametrize("epoch", [0, 2, -1])
-def test_a_process_with_another_member_id_violates(judge: Judge, epoch: int, error: int) -> None:
-    history = alone().beat("member-1", 5_000, epoch, life=2, error_code=error, evidence="second")
-    history.beat("member-1", 6_000, epoch, life=2, evidence="third").beat("member-1", 7_000, 2)
-    (row,) = judge(history, "X105")["rows"]
-    assert (False, 2, at(5_000), "second") == (
-        row["ok"],
-        row["measured"],
-        row["at"],
-        row["evidence"],
-    )
-
-
-def test_other_requests_and_those_without_an_id_name_no_member(judge: Judge) -> None:
-    history = alone().beat("member-1", 5_000, 0, member_id=None)
-    history.request("OFFSET_COMMIT", "member-1", 6_000, life=2, generation=2)
-    history.beat("member-1", 7_000, 0, life=2, group="payments")
-    assert "HOLDS" == judge(history, "X105")["verdict"]
-
-
 # X26
 
 

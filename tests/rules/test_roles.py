@@ -504,6 +504,50 @@ def test_a_member_that_never_heartbeats_so_is_none_of_kip_848(judge: Judge) -> N
     assert "UNKNOWN" == judge(history, "X20-alone")["verdict"]
 
 
+def with_ids(*requests: tuple[str, int, int], **row: Any) -> History:
+    """Heartbeats of member-1 by epoch, each of one of its member ids; member-2 has its own."""
+    history = Group(group={"protocol": "consumer"}).beat("member-2", 500, 0)
+    history.member("member-1", **{"protocol": "consumer", **row})
+    for number, (api, epoch, life) in enumerate(requests):
+        history.request(
+            api, "member-1", 1_000 * number, generation=epoch, life=life, evidence=f"line {number}"
+        )
+    return history
+
+
+BEAT = "CONSUMER_GROUP_HEARTBEAT"
+
+
+@pytest.mark.parametrize(
+    ("requests", "verdict"),
+    [
+        (((BEAT, 0, 1), (BEAT, 2, 1), (BEAT, -1, 1), (BEAT, 0, 1)), "HOLDS"),
+        (((BEAT, 0, 1), (BEAT, 2, 1), (BEAT, -1, 1), (BEAT, 0, 2)), "VIOLATED"),
+        (((BEAT, 0, 1), (BEAT, 2, 2)), "VIOLATED"),
+        (((BEAT, 0, 1), ("OFFSET_COMMIT", 2, 2)), "HOLDS"),
+    ],
+)
+def test_a_consumer_keeps_its_member_id(
+    judge: Judge, requests: tuple[tuple[str, int, int], ...], verdict: str
+) -> None:
+    judged = judge(with_ids(*requests), "X20-alone")
+    assert (verdict, 2) == (judged["verdict"], judged["examined"])
+    if verdict == "VIOLATED":
+        assert "used 2 member ids" in judged["reason"]
+        (row,) = (row for row in judged["rows"] if row["ok"] is False)
+        assert f"line {len(requests) - 1}" == row["evidence"]
+
+
+def test_a_program_may_have_several_consumers_in_it(judge: Judge) -> None:
+    history = with_ids((BEAT, 0, 1), (BEAT, 0, 2), client="app")
+    assert "HOLDS" == judge(history, "X20-alone")["verdict"]
+
+
+def test_a_first_heartbeat_may_have_no_member_id(judge: Judge) -> None:
+    history = with_ids((BEAT, 0, 1)).request(BEAT, "member-1", 500, member_id=None)
+    assert "HOLDS" == judge(history, "X20-alone")["verdict"]
+
+
 # R33-epochs
 
 

@@ -85,7 +85,7 @@ CHANGES: Final[tuple[Change, ...]] = (
     change(
         a_moving_group_is_stable, "R33-epochs", (*JOIN, *LEAVE, *REMOVED, *STALLED)
     ),
-    change(it_comes_back_under_another_member_id, "X105", (*STALLED, *REMOVED)),
+    change(it_comes_back_under_another_member_id, "X20-alone", (*STALLED, *REMOVED)),
     change(a_member_that_joins_is_told_of_no_part, "X96", (*JOIN, *LEAVE, *REMOVED)),
     change(a_join_raises_no_epoch, "X35", (*JOIN, *LEAVE, *REMOVED)),
     change(
