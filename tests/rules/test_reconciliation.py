@@ -468,3 +468,160 @@ def test_a_rebalance_timeout_may_be_as_long_in_kip_848(judge: Judge) -> None:
     for row in history.rows["requests"]:
         row["rebalance_timeout_ms"] = 2**31 - 1
     assert "UNKNOWN" == judge(history, "X21")["verdict"]
+
+
+# X105
+
+
+def tells(ms: float | None, called_ms: float = 5_000, **process: Any) -> Group:
+    """member-1 gives up t-2 at 5 s, and says what it still owns at `ms`."""
+    history = Group().joins("member-1", 0, 2, gets=(0, 1, 2))
+    history.rows["members"].clear()
+    history.member("member-1", protocol="consumer", **process).joins("member-2", 1_000, 3)
+    history.beat("member-1", 10, owns=(0, 1, 2)).beat("member-1", 4_000, 2, gets=(0, 1))
+    history.told("member-1", "revoked", 4_999, [2], observed_at=at(called_ms))
+    return history if ms is None else history.beat("member-1", ms, 2, owns=(0, 1), now=3)
+
+
+@pytest.mark.parametrize(
+    ("ms", "row", "verdict"),
+    [
+        (5_001, {}, "HOLDS"),
+        (6_000, {}, "HOLDS"),
+        (6_001, {}, "VIOLATED"),
+        (6_001, {"called_ms": 5_001}, "HOLDS"),  # its application heard later
+        (6_001, {"process_us": 1_000}, "VIOLATED"),
+        (6_200, {"process_us": 2_000, "batch_records": 100}, "HOLDS"),  # it is at a batch
+        (6_201, {"process_us": 2_000, "batch_records": 100}, "VIOLATED"),
+        (None, {}, "UNKNOWN"),
+    ],
+)
+def test_a_member_says_at_once_what_it_has_given_up(
+    judge: Judge, ms: float | None, row: dict[str, Any], verdict: str
+) -> None:
+    judged = judge(tells(ms, **row), "X105")
+    assert verdict == judged["verdict"]
+    if verdict == "VIOLATED":
+        (line,) = judged["rows"]
+        assert (at(4_900), at((ms or 0) + 100)) == (line["guard_from"], line["guard_to"])
+
+
+@pytest.mark.parametrize(
+    ("ms", "row", "verdict"),
+    [
+        (4_949, {"owns": (0, 1)}, "VIOLATED"),  # said of what was before
+        (4_950, {"owns": (0, 1)}, "HOLDS"),
+        (5_500, {"owns": (0, 1)}, "HOLDS"),
+        (5_500, {"owns": ()}, "HOLDS"),
+        (5_500, {}, "VIOLATED"),
+        (5_500, {"owns": (0, 1), "epoch": 0}, "UNKNOWN"),
+        (5_500, {"epoch": -1}, "UNKNOWN"),
+        (5_500, {"error_code": 25}, "UNKNOWN"),
+        (5_500, {"error_code": None}, "UNKNOWN"),
+        (7_000, {"error_code": 25}, "VIOLATED"),
+        (5_500, {"owns": (0, 1), "group": "payments"}, "VIOLATED"),
+    ],
+)
+def test_it_says_so_by_a_heartbeat_with_what_it_owns(
+    judge: Judge, ms: float, row: dict[str, Any], verdict: str
+) -> None:
+    history = tells(6_500)
+    history.beat("member-1", ms, row.pop("epoch", 2), owns=row.pop("owns", None), **row)
+    assert verdict == judge(history, "X105")["verdict"]
+
+
+def test_another_member_says_nothing_for_it(judge: Judge) -> None:
+    history = tells(6_500).beat("member-2", 5_001, 3, owns=(0, 1))
+    assert "VIOLATED" == judge(history, "X105")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("arrived_ms", "answered_ms", "row", "verdict"),
+    [
+        (4_990, 5_500, {}, "HOLDS"),
+        (4_990, 5_499, {}, "VIOLATED"),
+        (3_000, 5_500, {}, "HOLDS"),
+        (3_000, 5_500, {"owns": (0, 1, 2)}, "HOLDS"),
+        (5_300, 5_500, {}, "HOLDS"),  # its line may be stamped late
+        (5_301, 5_500, {}, "VIOLATED"),
+    ],
+)
+def test_a_heartbeat_that_waits_for_its_answer_comes_first(
+    judge: Judge, arrived_ms: float, answered_ms: float, row: dict[str, Any], verdict: str
+) -> None:
+    history = tells(6_500)
+    history.beat("member-1", arrived_ms, 2, answered_at=at(answered_ms), **row)
+    assert verdict == judge(history, "X105")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("from_ms", "to_ms", "verdict"),
+    [
+        (5_000, 5_500, "HOLDS"),
+        (5_050, 5_500, "HOLDS"),
+        (5_051, 5_500, "VIOLATED"),
+        (5_000, 5_499, "VIOLATED"),
+        (5_000, None, "UNKNOWN"),
+        (4_000, 5_000, "VIOLATED"),
+    ],
+)
+@pytest.mark.parametrize("work", ["commit", "batch"])
+def test_what_its_application_is_at_comes_first(
+    judge: Judge, work: str, from_ms: float, to_ms: float | None, verdict: str
+) -> None:
+    history = tells(6_500)
+    if work == "commit":
+        history.waited_for_commit("member-1", from_ms, to_ms)
+    else:
+        history.delivered("member-1", 0, 0, 9, from_ms, to_ms)
+    history.delivered("member-2", 3, 0, 9, 5_000, 6_000)
+    assert verdict == judge(history, "X105")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("member", "from_ms", "for_ms", "examined"),
+    [
+        ("member-1", 4_000, 999, 1),
+        ("member-1", 4_000, 1_000, 0),
+        ("member-1", 6_500, 10, 0),
+        ("member-1", 6_501, 10, 1),
+        ("member-2", 5_000, 1_000, 1),
+    ],
+)
+@pytest.mark.parametrize("stall", ["stall_started", "callback_stall_started"])
+def test_who_stalls_meanwhile_is_not_examined(
+    judge: Judge, stall: str, member: str, from_ms: float, for_ms: float, examined: int
+) -> None:
+    history = tells(6_500).told(member, stall, from_ms, duration_ms=for_ms)
+    assert examined == judge(history, "X105")["examined"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolved", "from_ms", "healed_ms", "examined"),
+    [
+        ("latency", "members", 2_000, 4_999, 1),
+        ("latency", "members", 2_000, 5_000, 0),
+        ("isolate", "member-1", 6_501, 7_000, 0),
+        ("isolate", "member-1", 6_502, 7_000, 1),
+        ("isolate", "member-2", 5_000, 7_000, 1),
+        ("pause-broker", "broker-2", -3_000, -1_001, 1),
+        ("pause-broker", "broker-2", -3_000, -1_000, 0),  # and a session after that
+    ],
+)
+def test_who_is_disturbed_meanwhile_is_not_examined(
+    judge: Judge, kind: str, resolved: str, from_ms: float, healed_ms: float, examined: int
+) -> None:
+    history = tells(6_500).fault(kind, resolved, from_ms, healed_ms)
+    assert examined == judge(history, "X105")["examined"]
+
+
+@pytest.mark.parametrize(
+    ("event", "partitions", "examined"),
+    [("revoked", [2], 2), ("revoked", [], 1), ("lost", [2], 1), ("assigned", [2], 1)],
+)
+def test_each_callback_that_takes_something_is_examined(
+    judge: Judge, event: str, partitions: list[int], examined: int
+) -> None:
+    history = tells(5_500).told("member-1", event, 9_000, partitions)
+    history.beat("member-1", 9_500, 3, owns=(0,))
+    assert examined == judge(history, "X105")["examined"]

@@ -81,6 +81,33 @@ def a_join_raises_no_epoch(kept: Kept) -> None:
                     row[name] -= 1
 
 
+def it_says_late_what_it_has_given_up(kept: Kept) -> None:
+    """1.2 s after the callback; the next owner is given it at the same heartbeat as before."""
+    later = ms(1_200)
+    beats = kept.own("CONSUMER_GROUP_HEARTBEAT")
+    for event in kept.told("revoked"):
+        since = event["event_at"]
+        gone = {each["partition"] for each in event["partitions"]}
+        tells = [
+            row
+            for row in beats
+            if row["client_id"] == event["member"] and row["owned"] is not None
+            and row["arrived_at"] >= since and row["generation"] > 0
+        ]  # fmt: skip
+        given = [
+            row["arrived_at"]
+            for row in beats
+            if row["client_id"] != event["member"] and row["arrived_at"] > since
+            and gone & {each["partition"] for each in row["assigned"] or ()}
+        ]  # fmt: skip
+        soon = tells and tells[0]["arrived_at"] - since < ms(100)
+        if soon and given and given[0] - tells[0]["arrived_at"] > later + ms(50):
+            for name in TIMES:
+                tells[0][name] += later
+            return
+    raise NotThere("a revocation that was told at once")
+
+
 CHANGES: Final[tuple[Change, ...]] = (
     change(
         a_moving_group_is_stable, "R33-epochs", (*JOIN, *LEAVE, *REMOVED, *STALLED)
@@ -88,6 +115,7 @@ CHANGES: Final[tuple[Change, ...]] = (
     change(it_comes_back_under_another_member_id, "X20-alone", (*STALLED, *REMOVED)),
     change(a_member_that_joins_is_told_of_no_part, "X96", (*JOIN, *LEAVE, *REMOVED)),
     change(a_join_raises_no_epoch, "X35", (*JOIN, *LEAVE, *REMOVED)),
+    change(it_says_late_what_it_has_given_up, "X105", (*JOIN, *STALLED)),
     change(
         it_joins_again_before_its_application_polls, "X104",
         ("bad-day.", "callback-stall-java.", "transactions.", *STALLED),
