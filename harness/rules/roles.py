@@ -360,6 +360,8 @@ def states_of_kip_848() -> str:
                    max(struct(c.at, c.event, c.generation)) FILTER (
                        WHERE c.told_at < after(-:guard_ms, s.at)) AS last,
                    coalesce(count_if(c.told_at >= after(-:guard_ms, s.at)), 0) AS changes,
+                   coalesce(count_if(c.told_at >= after(-:guard_ms, s.at)
+                                     AND c.event <> 'epoch_bumped'), 0) AS targets,
                    coalesce(count_if(c.told_at >= after({FOLLOWED_FOR}, s.at)), 0) AS recent
             FROM seen s LEFT JOIN changes c ON c.at <= s.at
             GROUP BY s.at, s.state, s.members
@@ -401,18 +403,21 @@ def states_of_kip_848() -> str:
         ), behind AS (
             SELECT at, min(member) AS member FROM lagging GROUP BY at
         ), placed AS (
-            SELECT t.at, t.state, t.members, t.changes, t.last.event AS event, b.member AS behind,
+            SELECT t.at, t.state, t.members, t.changes, t.targets,
+                   t.last.event AS event, b.member AS behind,
                    t.state = 'Reconciling' AND f.held = :partitions AND t.recent = 0 AS followed
             FROM told t LEFT JOIN followed f ON f.at = t.at LEFT JOIN behind b ON b.at = t.at
         ), judged AS (
             SELECT *,
                    CASE WHEN state NOT IN ('Dead', 'Empty', 'Assigning', 'Reconciling', 'Stable')
                         THEN 'is no state of a KIP-848 group'
+                        -- A new epoch just then makes no target.
+                        WHEN state IN ('Reconciling', 'Stable') AND event = 'epoch_bumped'
+                             AND targets = 0
+                        THEN 'was seen before the target of a new epoch was computed'
                         WHEN changes > 0 THEN NULL
                         WHEN state = 'Assigning' AND event = 'target_computed'
                         THEN 'was seen though its target had been computed'
-                        WHEN state IN ('Reconciling', 'Stable') AND event = 'epoch_bumped'
-                        THEN 'was seen before the target of a new epoch was computed'
                         WHEN behind IS NOT NULL
                         THEN concat('was seen before ', behind, ' had followed the target')
                         WHEN followed

@@ -575,6 +575,11 @@ BUMPED, COMPUTED = ("epoch_bumped", 1_000), ("target_computed", 2_000)
         ("Stable", 1_999, (BUMPED, COMPUTED), "VIOLATED"),
         ("Stable", 2_000, (BUMPED, COMPUTED), "HOLDS"),  # as it is computed
         ("Stable", 2_100, (BUMPED, COMPUTED), "HOLDS"),
+        ("Stable", 2_050, (BUMPED, ("epoch_bumped", 2_000)), "VIOLATED"),
+        ("Stable", 1_050, (("epoch_bumped", 1_000),), "HOLDS"),
+        ("Assigning", 2_050, (BUMPED, ("epoch_bumped", 2_000)), "HOLDS"),
+        ("Reconciling", 2_050, (BUMPED, COMPUTED, ("epoch_bumped", 2_001)), "HOLDS"),
+        ("Stable", 2_050, (BUMPED, ("loaded", 2_000)), "HOLDS"),
         ("Empty", 500, (), "HOLDS"),
         ("Dead", 500, (), "HOLDS"),
         ("PreparingRebalance", 500, (), "VIOLATED"),

@@ -108,10 +108,18 @@ def it_says_late_what_it_has_given_up(kept: Kept) -> None:
     raise NotThere("a revocation that was told at once")
 
 
+def a_group_without_a_target_is_stable(kept: Kept) -> None:
+    """Where it was last seen to wait for one."""
+    seen = [row for row in kept["topology"] if row["what"] == "group"]
+    waits = [row for row in seen if row["state"] == "Assigning"]
+    first(waits[::-1], "group that waited for a target")["state"] = "Stable"
+
+
 CHANGES: Final[tuple[Change, ...]] = (
     change(
         a_moving_group_is_stable, "R33-epochs", (*JOIN, *LEAVE, *REMOVED, *STALLED)
     ),
+    change(a_group_without_a_target_is_stable, "R33-epochs", JOIN),
     change(it_comes_back_under_another_member_id, "X20-alone", (*STALLED, *REMOVED)),
     change(a_member_that_joins_is_told_of_no_part, "X96", (*JOIN, *LEAVE, *REMOVED)),
     change(a_join_raises_no_epoch, "X35", (*JOIN, *LEAVE, *REMOVED)),
