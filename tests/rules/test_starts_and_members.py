@@ -38,7 +38,7 @@ def test_a_static_member_is_kept_that_is_in_the_group_when_all_have_joined(
 
 def test_one_member_that_joined_does_not_make_three(judge: Judge) -> None:
     verdict = judge(History().rebalance(0, 1, 3).join("member-1", 5), "R12")
-    assert "has 3 members, of whom 1 had joined it" in verdict["reason"]
+    assert "has 3 members, of whom 1 joined it" in verdict["reason"]
 
 
 # R20b
