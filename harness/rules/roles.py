@@ -419,7 +419,7 @@ def states_of_kip_848() -> str:
                         WHEN state = 'Assigning' AND event = 'target_computed'
                         THEN 'was seen though its target had been computed'
                         WHEN behind IS NOT NULL
-                        THEN concat('was seen before ', behind, ' had followed the target')
+                        THEN clause('was seen before ', behind, ' had followed the target')
                         WHEN followed
                         THEN 'was seen though the members had followed their target' END AS wrong
             FROM placed
