@@ -154,7 +154,7 @@ def reset() -> str:
 
 @Rule(
     "X106",
-    title="A member is told of each partition that it asks for",
+    title="No partition of a request is refused without a reason",
     statement="A coordinator answers a member's OffsetFetch, and a leader its ListOffsets, without "
     "an error for any partition of the topic, unless a broker is in trouble, the partition is new, "
     "its leader changes, a transaction is open, or the member is out of the group or lacks a "

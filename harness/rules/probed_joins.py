@@ -56,7 +56,7 @@ JOINED: Final = """
 
 @Rule(
     "X108",
-    title="One member leads, and is told who the members are",
+    title="A generation has one leader, which is told its members",
     statement="All members of a generation are told the same leader, and it is one of them. The "
     "leader is told each member of the generation once, with its instance id and the metadata by "
     "which it joined, and nobody else. Only a static leader that joins again in a stable group is "

@@ -95,6 +95,19 @@ def test_an_old_owner_that_was_removed_in_the_episode_is_its_subject(
     assert (told == "member-2") == (found["subject"] == "member-1")
 
 
+def led(leader: int, *moves: tuple[float, int]) -> History:
+    """t-0 is led by one broker, then by others; it stands still from 4,999 ms to 6,000.
+
+    The broker that leads first is killed then, and nobody rebalances.
+    """
+    history = History().member("member-1").delivered("member-1", 0, 0, 9, 4_000)
+    history.delivered("member-1", 0, 10, 19, 4_100).delivered("member-1", 0, 20, 29, 6_000)
+    history.fault("kill-broker", f"broker-{leader}", 5_000)
+    for when, who in ((0, leader), *moves):
+        history.add("topology", at=at(when), what="partition", topic="t", partition=0, leader=who)
+    return history
+
+
 @pytest.mark.parametrize(
     ("ms", "leader", "moved"),
     [
@@ -110,23 +123,13 @@ def test_an_old_owner_that_was_removed_in_the_episode_is_its_subject(
 def test_a_new_leader_of_the_partition_is_noticed_in_a_stop_without_a_rebalance(
     rows: Rows, ms: float, leader: int, moved: bool
 ) -> None:
-    """From 4,999 ms on, when the fault began, until the partition is read at 6,000."""
-    history = History().member("member-1").delivered("member-1", 0, 0, 9, 4_000)
-    history.delivered("member-1", 0, 10, 19, 4_100).delivered("member-1", 0, 20, 29, 6_000)
-    history.fault("kill-broker", "broker-1", 5_000)
-    for when, who in ((0, 1), (ms, leader)):
-        history.add("topology", at=at(when), what="partition", topic="t", partition=0, leader=who)
-    found = stop(history, rows, "stop_subjects")
+    found = stop(led(1, (ms, leader)), rows, "stop_subjects")
     assert ("kill-broker", at(4_999)) == (found["cause"], found["cause_at"])
     assert (at(ms) if moved else None) == found["noticed_at"]
 
 
 def test_the_first_leader_after_the_one_that_died_is_noticed(rows: Rows) -> None:
-    history = History().member("member-1").delivered("member-1", 0, 0, 9, 4_000)
-    history.delivered("member-1", 0, 10, 19, 4_100).delivered("member-1", 0, 20, 29, 6_000)
-    history.fault("kill-broker", "broker-1", 5_000)
-    for ms, leader in ((0, 1), (5_200, 2), (5_600, 0)):
-        history.add("topology", at=at(ms), what="partition", topic="t", partition=0, leader=leader)
+    history = led(1, (5_200, 2), (5_600, 0))
     assert at(5_200) == stop(history, rows, "stop_subjects")["noticed_at"]
 
 
