@@ -42,7 +42,6 @@ _CODE: Final = (
     "harness/history/schema.py",
     "harness/tables/base.py",
     "harness/tables/engines",
-    "harness/tables/session.py",
 )
 _ENGINES: Final = ("pyspark", "duckdb", "sqlglot", "pyarrow")
 # A text in a query; or what stands between two of its words.

@@ -137,7 +137,9 @@ def java_and_aot() -> tuple[Path, Path | None]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session for tiny histories: one partition, nothing compiled that runs once."""
     java, aot = java_and_aot()
-    started = session.start(java, aot, tmp_path_factory.mktemp("spark") / "spark.log")
+    started = session.start(
+        java, aot, tmp_path_factory.mktemp("spark") / "spark.log", for_many=True
+    )
     for key, value in SMALL_SETTINGS.items():
         started.conf.set(key, value)
     yield started

@@ -10,6 +10,8 @@ from typing import Final
 IDLE: Final = getattr(os, "SCHED_IDLE", None)  # null on a system without such a class
 _AUTOGROUP: Final = Path("/proc/self/autogroup")
 _ENABLED: Final = Path("/proc/sys/kernel/sched_autogroup_enabled")
+_CGROUPS: Final = Path("/proc/self/cgroup")
+_MOUNTED: Final = Path("/sys/fs/cgroup")
 _LEAST: Final = "19"  # the nice value of a session: 15 parts of processor time
 _USUAL: Final = "0"  # 1,024 parts
 _AGAIN_S: Final = 0.1  # whoever is not root may change one share in this time
@@ -26,8 +28,9 @@ def give_way() -> None:
     if IDLE is None:
         return
     os.sched_setscheduler(0, IDLE, os.sched_param(0))
+    SHARES.lower()  # each session that is started has a share of its own
     if os.getsid(0) == os.getpid():
-        _set_share(os.getpid(), _LEAST)
+        SHARES.started(os.getpid())
 
 
 class Shares:
@@ -43,9 +46,10 @@ class Shares:
 
     @staticmethod
     def there() -> bool:
-        """Whether this system has shares of sessions."""
+        """Whether this system has shares of sessions, and they count."""
         try:
-            return _ENABLED.read_text().strip() == "1" and os.access(_AUTOGROUP, os.W_OK)
+            enabled = _ENABLED.read_text().strip() == "1" and os.access(_AUTOGROUP, os.W_OK)
+            return enabled and not overruled()
         except OSError:
             return False
 
@@ -69,6 +73,30 @@ class Shares:
 
 
 SHARES: Final = Shares()
+
+
+def overruled(cgroups: Path = _CGROUPS, mounted: Path = _MOUNTED) -> bool:
+    """Whether this process shares processors by its control group, whatever its session is.
+
+    Source: sched(7), *The autogroup feature*: placing processes in other CPU control groups than
+    the root overrides it. systemd mostly does so, and so do engines of containers. `cgroups` has
+    the process's groups (cgroups(7)): version 1 names that of the processors; in version 2 each
+    group but the root has a `cpu.weight` where processors are shared by groups.
+    """
+    for line in cgroups.read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if "cpu" in controllers.split(","):
+            return path != "/"
+        if not controllers:
+            group = mounted / path.lstrip("/")
+            if any((each / "cpu.weight").exists() for each in _up_to(mounted, group)):
+                return True
+    return False
+
+
+def _up_to(top: Path, folder: Path) -> list[Path]:
+    """A folder and those above it, as far as `top`."""
+    return [each for each in (folder, *folder.parents) if each.is_relative_to(top)]
 
 
 def _set_share(pid: int, nice: str) -> None:

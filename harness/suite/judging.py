@@ -25,11 +25,13 @@ _WARM_AT: Final = "drain"
 
 class Judge:
     """One Spark session for any number of runs, started in the background while a run comes to
-    its end; to be closed. `master` says which Spark, as `spark_at` does (null: one JVM here).
+    its end; to be closed. `master` says which Spark, as `spark_at` does (null: one JVM here), and
+    `for_many` that it will judge many times.
     """
 
-    def __init__(self, master: str | None = None) -> None:
+    def __init__(self, master: str | None = None, *, for_many: bool = False) -> None:
         self._master = master
+        self._for_many = for_many
         self._opened = ExitStack()
         self._session: SparkSession | None = None
         self._duckdb: DuckDb | None = None
@@ -53,7 +55,8 @@ class Judge:
         from harness.suite.spark import spark_at
 
         try:
-            self._session = self._opened.enter_context(spark_at(self._master))
+            spark = spark_at(self._master, for_many=self._for_many)
+            self._session = self._opened.enter_context(spark)
         except Exception as error:  # noqa: BLE001 (handed to the thread that waits for it)
             self._problem = error
 

@@ -23,11 +23,12 @@ _OF_A_CLUSTER: Final = {
 
 
 @contextmanager
-def spark_at(master: str | None) -> Iterator[SparkSession]:
+def spark_at(master: str | None, *, for_many: bool = False) -> Iterator[SparkSession]:
     """A session for as long as the body runs. `master` is null for one JVM on this machine, a
     standalone cluster's `spark://host:port`, or `sc://host:port` of a Connect server.
 
-    Raises BadInput for another address, SetupError where nobody answers.
+    `for_many` is that of `session.start`. Raises BadInput for another address, SetupError where
+    nobody answers.
     """
     logging.getLogger().addFilter(_is_news)  # once, however often it is added
     if master is None or master.startswith("spark://"):
@@ -36,7 +37,8 @@ def spark_at(master: str | None) -> Iterator[SparkSession]:
         from harness.tables import session
 
         java = find_java()
-        spark = session.start(java.binary, resolve_spark_aot(java), master=master)
+        aot = resolve_spark_aot(java)
+        spark = session.start(java.binary, aot, master=master, for_many=for_many)
         if master is not None:
             _set(spark, _OF_A_CLUSTER)
         try:

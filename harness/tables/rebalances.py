@@ -60,27 +60,28 @@ def epochs() -> str:
     belong to the one that was: it starts with the first of them. `synced_at` is when all members
     that were to stay had been told this epoch, `completed_at` when the last change of an assignment
     had been; both null if the next target came before. `cause` is the line before the epoch was
-    bumped, or "metadata" where the topics had changed.
+    bumped, or "metadata" where the topics had changed. Lines of one moment are in the order of the
+    log.
     """
     return """
         WITH lines AS (
-            SELECT *, lag(struct(event, member_id, reason)) OVER w AS line_before,
-                   lag(at) OVER w AS line_before_at
+            SELECT *, lag(struct(event, member_id, reason)) OVER w AS line_before
             FROM {coordinator_events}
             WHERE `group` = :group AND event IN ('member_added', 'left', 'left_for_now', 'evicted',
                 'fenced', 'epoch_bumped', 'target_computed', 'loaded', 'upgraded')
-            WINDOW w AS (PARTITION BY 1 ORDER BY at)
+            WINDOW w AS (PARTITION BY 1 ORDER BY at, length(evidence), evidence)
         ), bumps AS (
             SELECT at, generation, reason,
                    CASE WHEN line_before.event NOT IN ('epoch_bumped', 'target_computed', 'loaded')
                         THEN line_before END AS line,
-                   lag(reason) OVER (PARTITION BY 1 ORDER BY at) AS reason_before
+                   lag(reason) OVER w AS reason_before
             FROM lines WHERE event = 'epoch_bumped'
+            WINDOW w AS (PARTITION BY 1 ORDER BY at, length(evidence), evidence)
         ), targets AS (
             SELECT broker, generation, at, reason AS assignor, evidence,
                    lag(generation) OVER w AS generation_before, lead(at) OVER w AS next_at
             FROM {coordinator_events} WHERE `group` = :group AND event = 'target_computed'
-            WINDOW w AS (PARTITION BY 1 ORDER BY at)
+            WINDOW w AS (PARTITION BY 1 ORDER BY at, length(evidence), evidence)
         ), begun AS (
             SELECT x.at, min(b.at) AS started_at,
                    min_by(coalesce(b.line.reason, b.reason), b.at) AS reason,

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.consumer_histories import Group, alone
 from tests.histories import TOPIC, History, at, member_id, parts
 from tests.tables.rows import Rows, in_order
 
@@ -333,3 +334,30 @@ def test_the_assignor_and_the_leader_are_those_of_the_joins(rows: Rows) -> None:
     assert ("roundrobin", member_id("member-2"), "member-2") == tuple(
         rebalance[name] for name in ("assignor", "leader_member_id", "leader")
     )
+
+
+def test_lines_of_one_moment_are_in_the_order_of_the_log_however_they_were_stored(
+    rows: Rows,
+) -> None:
+    """A member is added, the epoch bumped and its target computed within one millisecond.
+
+    A line number of more digits is a later one: 9 comes before 10.
+    """
+
+    def lines() -> Group:
+        history = alone().member("member-2", protocol="consumer")
+        for number in range(3, 9):  # what other groups say
+            history.says("loaded", number, group="another")
+        history.says("member_added", 5_000, "member-2", reason="joins")
+        history.says("epoch_bumped", 5_000, generation=3, reason="metadata hash 1")
+        history.says("target_computed", 5_000, generation=3, reason="uniform")
+        return history
+
+    stored, turned = lines(), lines()
+    assert "broker-1.log:9" == stored.rows["coordinator_events"][9]["evidence"]
+    turned.rows["coordinator_events"].reverse()
+    for history in (stored, turned):
+        last = in_order(rows(history, "epochs"), "joined_at")[-1]
+        assert (3, "member_added", member_id("member-2")) == (
+            last["generation"], last["cause"], last["named"],
+        )  # fmt: skip

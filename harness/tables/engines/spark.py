@@ -15,6 +15,23 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from harness.tables.engines.base import Frame, Setting, fill
 
+# Those of every session on this machine.
+SETTINGS: Final = {
+    "spark.master": "local[2]",
+    "spark.app.name": "kafka-chaos check",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    # Histories are small beside Spark's usual tables: two cores, two partitions of a shuffle.
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    # Planning again after each stage costs more than it saves with two partitions.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
+    "spark.cleaner.referenceTracking.cleanCheckpoints": "true",
+}
 # A small history is worked on by one task, with nothing compiled.
 SMALL_SETTINGS: Final = {
     "spark.sql.shuffle.partitions": "1",
