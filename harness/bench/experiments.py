@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from harness.base.errors import Exit, HarnessError
-from harness.bench.measure import Figure, median
+from harness.bench.measure import FIRST_VERDICT, Figure, median
 from harness.history import manifest
 
 LIMIT_S: Final = 10
 VERDICT_LIMIT_S: Final = 4
-_FIRST_VERDICT: Final = "first verdict"  # as the command tells it on standard error
 # From steady state until all is well again, the schedule and Kafka's own timers rule.
 _FORCED: Final = ("steady", "faults", "recover")
 
@@ -60,7 +59,7 @@ def play(name: str, backend: str, results: Path) -> tuple[float, datetime]:
     ) as played:
         assert played.stderr is not None
         for line in played.stderr:
-            if _FIRST_VERDICT in line:
+            if FIRST_VERDICT in line:
                 told_at = datetime.now(UTC)
     if played.returncode not in (Exit.AS_EXPECTED, Exit.DIFFERS) or told_at is None:
         raise HarnessError(f"{name} was not judged: exit code {played.returncode}")

@@ -3,6 +3,7 @@
 import os
 import statistics
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -14,6 +15,8 @@ import pyarrow as pa
 
 from harness.base.errors import HarnessError
 
+FIRST_VERDICT: Final = "first verdict"  # as commands tell it on standard error
+_READ_S: Final = 5.0
 _LOOK_EVERY_S: Final = 0.25
 
 
@@ -81,22 +84,37 @@ def ratio(measured: dict[str, list[float]], above: str, below: str) -> float:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a command took, those that it started included; memory at its most."""
+    """What a command took, those that it started included; memory at its most.
+
+    `told_s` is when it told what was waited for, from its start; null if it did not.
+    """
 
     wall_s: float
     cpu_s: float
     memory_mb: float
     exit_code: int
+    told_s: float | None = None
 
 
-def cost_of(command: Sequence[str], most_mb: float | None = None) -> Cost:
+def cost_of(command: Sequence[str], most_mb: float | None = None, told: str = "") -> Cost:
     """Run a command, and look at the memory of it and of what it starts four times a second.
+
+    `told` is what to wait for in a line of its standard error.
 
     Raises HarnessError where they take more than `most_mb`: they are ended then, and whenever
     this is left.
     """
     began, before = time.monotonic(), os.times()
-    process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    told_at: list[float] = []
+
+    def read() -> None:
+        for line in process.stderr:
+            if told and told in line:
+                told_at.append(time.monotonic())
+
+    reading = threading.Thread(target=read, daemon=True)
+    reading.start()
     peak_bytes = 0
     try:
         while process.poll() is None:
@@ -111,7 +129,10 @@ def cost_of(command: Sequence[str], most_mb: float | None = None) -> Cost:
     after = os.times()
     spent = after.children_user + after.children_system
     cpu_s = spent - before.children_user - before.children_system
-    return Cost(time.monotonic() - began, cpu_s, peak_bytes / 2**20, process.returncode)
+    wall_s = time.monotonic() - began
+    reading.join(_READ_S)  # what a child keeps open may go on
+    told_s = told_at[0] - began if told_at else None
+    return Cost(wall_s, cpu_s, peak_bytes / 2**20, process.returncode, told_s)
 
 
 def _end(process: psutil.Popen) -> None:

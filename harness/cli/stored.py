@@ -36,7 +36,7 @@ def check_command(arguments: argparse.Namespace) -> int:
             return _check_several(list(dict.fromkeys(runs)), arguments, judge)
         [run] = runs
         if not looks:
-            judge.judge(run)
+            judge.judge(run, first=Screen().say)
     return _look(run, arguments) if looks else show(run)
 
 

@@ -1,4 +1,4 @@
-"""`check --engine duckdb`: verdicts at once, without a JVM, and nothing is stored."""
+"""What DuckDB makes of a stored run: by itself, with nothing stored, or before Spark has judged."""
 
 from __future__ import annotations
 
@@ -108,3 +108,22 @@ def test_an_unknown_rule_is_answered_with_the_nearest_id(
 
     said = capsys.readouterr().err
     assert "there is no rule 'R34x': did you mean R34? `python3 -m harness list --rules`" in said
+
+
+@pytest.mark.long(15)
+def test_check_tells_duckdbs_verdict_while_spark_judges(tmp_path: Path) -> None:
+    run_dir = write_synthetic(tmp_path / "run", 2_000)
+    command = [sys.executable, "-m", "harness", "check", str(run_dir)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as judging:
+        assert judging.stderr is not None
+        assert judging.stdout is not None
+        first = next(line for line in judging.stderr if "first verdict" in line)
+        assert not (run_dir / "verdicts.parquet").exists()
+        printed = judging.stdout.read()
+
+    assert Exit.AS_EXPECTED == judging.returncode
+    assert "(DuckDB): Every verdict as expected; the final one (Spark) follows" in first
+    assert "Every verdict as expected" in printed
+    assert (run_dir / "verdicts.parquet").exists()
