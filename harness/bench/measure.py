@@ -109,9 +109,10 @@ def cost_of(command: Sequence[str], most_mb: float | None = None, told: str = ""
     told_at: list[float] = []
 
     def read() -> None:
-        for line in process.stderr:
-            if told and told in line:
-                told_at.append(time.monotonic())
+        with process.stderr as said:
+            for line in said:
+                if told and told in line:
+                    told_at.append(time.monotonic())
 
     reading = threading.Thread(target=read, daemon=True)
     reading.start()

@@ -172,6 +172,20 @@ def test_what_a_command_costs_has_all_that_it_started() -> None:
     assert 1 <= cost.wall_s
 
 
+def test_it_is_known_when_a_command_told_what_is_waited_for() -> None:
+    tells = (
+        "import sys, time; say = lambda text: print(text, file=sys.stderr, flush=True); "
+        "say('begun'); say('first verdict: fine'); time.sleep(1); say('first verdict: again')"
+    )
+
+    asked = cost_of([sys.executable, "-c", tells], told="first verdict")
+    unasked = cost_of([sys.executable, "-c", tells], told="second verdict")
+
+    assert asked.told_s is not None
+    assert 0 < asked.told_s < asked.wall_s - 0.9
+    assert unasked.told_s is None
+
+
 def test_a_child_that_is_no_program_of_its_own_yet_has_no_memory_of_its_own() -> None:
     """For a moment a process that starts another one is there twice."""
     twice = "import os, time; x = bytearray(300 << 20); os.fork(); time.sleep(1)"
