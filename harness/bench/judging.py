@@ -63,7 +63,7 @@ def bench(rounds: int) -> list[Figure]:
 
 
 def _check(run_dir: Path) -> Cost:
-    """What `check` costs as a command, its Spark included, and when it told DuckDB's verdict."""
+    """What the command `check` costs with its Spark, and when it printed DuckDB's verdict."""
     command = [sys.executable, "-m", "harness", "check", str(run_dir)]
     cost = cost_of(command, told=FIRST_VERDICT)
     if cost.exit_code != 0 or cost.told_s is None:

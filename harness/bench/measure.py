@@ -86,7 +86,7 @@ def ratio(measured: dict[str, list[float]], above: str, below: str) -> float:
 class Cost:
     """What a command took, those that it started included; memory at its most.
 
-    `told_s` is when it told what was waited for, from its start; null if it did not.
+    `told_s` is the time from its start to the line that was waited for; null if none came.
     """
 
     wall_s: float
@@ -99,7 +99,7 @@ class Cost:
 def cost_of(command: Sequence[str], most_mb: float | None = None, told: str = "") -> Cost:
     """Run a command, and look at the memory of it and of what it starts four times a second.
 
-    `told` is what to wait for in a line of its standard error.
+    `told` is a text: the first line of standard error that has it gives `told_s`.
 
     Raises HarnessError where they take more than `most_mb`: they are ended then, and whenever
     this is left.
