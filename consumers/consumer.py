@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 # Also how long an order waits at most while nothing arrives.
 POLL_TIMEOUT_S: Final = 0.2
-_RANGE: Final = "[%s,%d,%d,%d,%d]"
+# How long an order waits while batches come without a pause: looking costs as much as a frame.
+ORDERS_EVERY_S: Final = 0.001
 # A stall starts in the middle of a batch; with no batch for so long it starts without one.
 STALL_WAITS_S: Final = 2.0
 HOLD_S: Final = 30.0  # it is killed long before
@@ -73,6 +74,7 @@ class ConsumerLoop:
         self._hold = False
         self._joins = not config.joins_when_told
         self._closing: str | None = None
+        self._look_at = 0.0  # for orders, on the monotonic clock
         self._polls = 0
         self._returned_at = 0
         self._broken: HarnessError | None = None
@@ -101,7 +103,10 @@ class ConsumerLoop:
 
     def turn(self) -> None:
         """Obey what was ordered; unless that was to close, poll once and work off what came."""
-        self._obey()
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + ORDERS_EVERY_S
+            self._obey()
         if self._closing is not None:
             return
         polled = self._client.poll_batch(self._config.batch_records, POLL_TIMEOUT_S)
@@ -172,7 +177,10 @@ class ConsumerLoop:
             batch = self._drop_revoked(batch)
         if not batch.ranges:
             return None
-        told = ",".join([_RANGE % (self._topic_json, *found[1:]) for found in batch.ranges])
+        topic = self._topic_json
+        told = ",".join(
+            [f"[{topic},{part},{first},{last},{n}]" for _, part, first, last, n in batch.ranges]
+        )
         self._journal.write_encoded(
             "delivered",
             f'"poll":{batch.poll},"ranges":[{told}],{self._member_json},'
@@ -237,6 +245,8 @@ class ConsumerLoop:
             time.sleep(HOLD_S)
 
     def _commit_done(self, batch: Batch) -> None:
+        if self._config.commit == "auto":
+            return  # the library commits by itself what it has handed over
         positions = self._conduct.positions(batch)
         match self._config.commit:
             case "sync":
@@ -250,8 +260,6 @@ class ConsumerLoop:
                     self._commit_if_due()
             case "external" if self._store is not None:
                 self._commits.through("external", positions, self._store.write)
-            case _:
-                pass  # auto: the library commits by itself what it has handed over
 
     def _commit_if_due(self) -> None:
         now = time.monotonic()

@@ -71,6 +71,10 @@ class Ranger:
 
 def _by_bisection(topic: str, records: Sequence[Record]) -> list[Range] | None:
     """Exact in a log without gaps; None if runs are so short that it would take longer."""
+    if records:  # most polls bring one run
+        (partition, first), last = _whereabouts(records[0]), len(records) - 1
+        if _whereabouts(records[last]) == (partition, first + last):
+            return [Range(topic, partition, first, first + last, last + 1)]
     runs = _Runs()
     at, chunks = 0, 0
     while at < len(records):
