@@ -215,9 +215,10 @@ def commits_in_its_generation() -> str:
                min(arrived_at) AS at, count(*) AS measured,
                CASE WHEN count(stale) > 0
                     THEN clause('had ', count(stale), ' commits accepted ',
-                                min_by(stale, arrived_at) FILTER (WHERE stale IS NOT NULL))
+                                min_by(stale, struct(arrived_at, evidence))
+                                    FILTER (WHERE stale IS NOT NULL))
                     END AS wrong,
-               min_by(evidence, arrived_at) AS evidence
+               min_by(evidence, struct(arrived_at, evidence)) AS evidence
         FROM judged GROUP BY member_id, generation
     """
 

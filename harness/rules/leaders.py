@@ -40,7 +40,7 @@ def ends_from_the_leader() -> str:
         ), compared AS (
             SELECT a.broker, a.topic, a.partition, a.arrived_at, a.evidence,
                    count_if(l.leader = a.broker) AS times,
-                   max_by(l.leader, l.at) AS leader
+                   max_by(l.leader, struct(l.at, l.leader)) AS leader
             FROM asked a JOIN led l ON same(l, a, topic, partition)
              AND l.at <= after(:SEEN_LATE_MS, a.arrived_at)
              AND (l.until IS NULL OR l.until >= after(-:SEEN_LATE_MS, a.arrived_at))

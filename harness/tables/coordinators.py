@@ -12,12 +12,12 @@ def tenures() -> str:
             SELECT broker, at, event = 'loaded' AS loaded, members
             FROM {coordinator_events} WHERE `group` = :group AND event = 'loaded'
             UNION ALL
-            SELECT min_by(broker, at), min(at), false, NULL
+            SELECT min_by(broker, struct(at, event <> 'loaded', broker)), min(at), false, NULL
             FROM {coordinator_events} WHERE `group` = :group
-            HAVING min_by(event, at) <> 'loaded'
+            HAVING min_by(event, struct(at, event <> 'loaded')) <> 'loaded'
         ), numbered AS (
             SELECT *, row_number() OVER w AS tenure, lead(at) OVER w AS next_at
-            FROM starts WINDOW w AS (PARTITION BY 1 ORDER BY at)
+            FROM starts WINDOW w AS (PARTITION BY 1 ORDER BY at, broker)
         ), worked AS (
             SELECT broker, at FROM {coordinator_events} WHERE `group` = :group
             UNION ALL
@@ -57,7 +57,8 @@ def group_steps() -> str:
         )
         SELECT broker, at, event, generation, member_id, members, reason, evidence,
                coalesce(last_value(opens, true) OVER (
-                   PARTITION BY `group` ORDER BY at, rank {BEFORE}), false) AS rebalancing,
+                   PARTITION BY `group` ORDER BY at, rank, length(evidence), evidence {BEFORE}),
+                   false) AS rebalancing,
                last_value(CASE WHEN event IN ('rebalance_started', 'emptied', 'epoch_bumped')
                           THEN at END, true)
                    OVER onward AS next_start_at,
@@ -65,5 +66,7 @@ def group_steps() -> str:
                           THEN coalesce(reason, event) END, true) OVER onward AS next_reason
         FROM ranked
         -- Backwards in time: Spark computes a frame that ends at the last row anew for each row.
-        WINDOW onward AS (PARTITION BY `group` ORDER BY at DESC, rank DESC {SO_FAR})
+        WINDOW onward AS (
+            PARTITION BY `group`
+            ORDER BY at DESC, rank DESC, length(evidence) DESC, evidence DESC {SO_FAR})
     """

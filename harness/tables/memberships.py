@@ -42,15 +42,18 @@ def memberships() -> str:
               AND text LIKE '%to replace the existing member %'
         ), numbered AS (
             SELECT *, count_if(event <> 'member_added') OVER (
-                PARTITION BY member_id ORDER BY at, IF(event = 'member_added', 1, 0)
+                PARTITION BY member_id
+                ORDER BY at, IF(event = 'member_added', 1, 0), length(evidence), evidence
                 {BEFORE}) AS stay
             FROM told WHERE member_id <> ''
         ), by_coordinator AS (
             SELECT member_id, stay,
                    min(at) FILTER (WHERE event = 'member_added') AS added_at,
                    min(at) FILTER (WHERE event <> 'member_added') AS removed_at,
-                   min_by(event, at) FILTER (WHERE event <> 'member_added') AS removed_by,
-                   min_by(evidence, at) FILTER (WHERE event <> 'member_added') AS evidence
+                   min_by(event, struct(at, length(evidence), evidence))
+                       FILTER (WHERE event <> 'member_added') AS removed_by,
+                   min_by(evidence, struct(at, length(evidence), evidence))
+                       FILTER (WHERE event <> 'member_added') AS evidence
             FROM numbered GROUP BY member_id, stay
             HAVING stay = 0 OR count_if(event = 'member_added') > 0
         ), forgotten AS (

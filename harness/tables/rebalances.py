@@ -74,7 +74,7 @@ def epochs() -> str:
             SELECT at, generation, reason,
                    CASE WHEN line_before.event NOT IN ('epoch_bumped', 'target_computed', 'loaded')
                         THEN line_before END AS line,
-                   lag(reason) OVER w AS reason_before
+                   lag(reason) OVER w AS reason_before, row_number() OVER w AS place
             FROM lines WHERE event = 'epoch_bumped'
             WINDOW w AS (PARTITION BY 1 ORDER BY at, length(evidence), evidence)
         ), targets AS (
@@ -84,10 +84,10 @@ def epochs() -> str:
             WINDOW w AS (PARTITION BY 1 ORDER BY at, length(evidence), evidence)
         ), begun AS (
             SELECT x.at, min(b.at) AS started_at,
-                   min_by(coalesce(b.line.reason, b.reason), b.at) AS reason,
-                   min_by(b.line.member_id, b.at) AS named,
+                   min_by(coalesce(b.line.reason, b.reason), b.place) AS reason,
+                   min_by(b.line.member_id, b.place) AS named,
                    min_by(coalesce(b.line.event, CASE WHEN b.reason <> b.reason_before
-                                                      THEN 'metadata' END), b.at) AS cause
+                                                      THEN 'metadata' END), b.place) AS cause
             FROM targets x JOIN bumps b
               ON b.generation <= x.generation AND b.at <= x.at
              AND (x.generation_before IS NULL OR b.generation > x.generation_before)

@@ -41,7 +41,7 @@ def redeliveries() -> str:
             SELECT topic, partition, member, polled_at, poll,
                    min(first_offset) AS first_offset, max(last_offset) AS last_offset,
                    CAST(sum(new) AS BIGINT) AS count, any_value(member_id) AS member_id,
-                   max_by(first_member, first_polled_at) AS first_member,
+                   max_by(first_member, struct(first_polled_at, first_member)) AS first_member,
                    max(first_polled_at) AS first_polled_at
             FROM counted GROUP BY topic, partition, member, polled_at, poll
         ), mixed AS (
@@ -66,7 +66,7 @@ def redeliveries() -> str:
             SELECT topic, partition, member, committed, at, error_code FROM {unheard_commits}
         ), tried AS (
             SELECT o.topic, o.partition, o.member, o.polled_at, o.poll,
-                   min_by(struct(t.committed, t.at, t.error_code), t.at) AS try
+                   min(struct(t.at, t.committed, t.error_code)) AS try
             FROM ordered o JOIN tries t
               ON same(t, o, topic, partition) AND t.member = o.first_member
              AND t.committed > o.first_offset AND t.at >= o.first_polled_at

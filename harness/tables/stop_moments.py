@@ -111,7 +111,7 @@ def stop_moments() -> str:
             SELECT broker, generation, member_id, member, arrived_at
             FROM {own_requests} WHERE api = 'JOIN_GROUP' AND error_code = 0
         ), last_joins AS (
-            SELECT broker, generation, max_by(member, arrived_at) AS waited_for
+            SELECT broker, generation, max_by(member, struct(arrived_at, member)) AS waited_for
             FROM joins GROUP BY broker, generation
         ), rejoined AS (
             SELECT s.topic, s.partition, s.from_at, max(j.arrived_at) AS rejoined_at

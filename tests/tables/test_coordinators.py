@@ -129,3 +129,29 @@ def test_the_next_epoch_starts_the_next_rebalance(rows: Rows) -> None:
     found = in_order(rows(history, "group_steps"), "at")
     assert [at(100)] * 3 == [row["next_start_at"] for row in found]
     assert ["epoch_bumped"] * 3 == [row["next_reason"] for row in found]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_group_that_is_loaded_and_joined_in_one_moment_was_loaded_first(
+    rows: Rows, turned: bool
+) -> None:
+    history = History().says("loaded", 100, members=0).says("member_added", 100, "member-1")
+    if turned:
+        history.rows["coordinator_events"].reverse()
+    assert [(1, at(100), True)] == [
+        (row["tenure"], row["from_at"], row["loaded"]) for row in tenures(history, rows)
+    ]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_two_starts_in_one_moment_the_first_in_the_log_is_the_next(
+    rows: Rows, turned: bool
+) -> None:
+    history = History().says("member_added", 0, "member-1")
+    history.says("rebalance_started", 100, reason="one").says(
+        "rebalance_started", 100, reason="two"
+    )
+    if turned:
+        history.rows["coordinator_events"].reverse()
+    found = {row["event"]: row for row in rows(history, "group_steps")}
+    assert "one" == found["member_added"]["next_reason"]

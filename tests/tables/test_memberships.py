@@ -144,3 +144,16 @@ def test_of_several_settings_of_a_member_the_largest_counts(rows: Rows) -> None:
     for table in ("memberships", "identities"):
         (row,) = rows(history, table)
         assert ("b", 9_000) == (row["instance_id"], row["session_timeout_ms"])
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_two_lines_about_one_end_in_one_moment_the_first_in_the_log_counts(
+    rows: Rows, turned: bool
+) -> None:
+    history = History().says("member_added", 0, "member-1").says("fenced", 5_000, "member-1")
+    history.says("left", 5_000, "member-1")
+    first = history.rows["coordinator_events"][1]["evidence"]
+    if turned:
+        history.rows["coordinator_events"].reverse()
+    [found] = rows(history, "memberships")
+    assert ("fenced", first) == (found["removed_by"], found["evidence"])

@@ -361,3 +361,20 @@ def test_lines_of_one_moment_are_in_the_order_of_the_log_however_they_were_store
         assert (3, "member_added", member_id("member-2")) == (
             last["generation"], last["cause"], last["named"],
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_epoch_that_was_bumped_twice_in_one_moment_began_with_the_first(
+    rows: Rows, turned: bool
+) -> None:
+    history = alone().member("member-2", protocol="consumer")
+    history.says("member_added", 5_000, "member-2", reason="joins")
+    history.says("epoch_bumped", 5_000, generation=3, reason="metadata hash 1")
+    history.says("epoch_bumped", 5_000, generation=4, reason="metadata hash 2")
+    history.says("target_computed", 5_001, generation=4, reason="uniform")
+    if turned:
+        history.rows["coordinator_events"].reverse()
+    last = in_order(rows(history, "epochs"), "joined_at")[-1]
+    assert (4, "member_added", member_id("member-2")) == (
+        last["generation"], last["cause"], last["named"],
+    )  # fmt: skip

@@ -180,3 +180,16 @@ def test_of_two_commits_the_first_says_why(rows: Rows) -> None:
 def test_another_partition_has_its_own_records(rows: Rows) -> None:
     history = History().delivered("member-1", 0, 0, 9, 100).delivered("member-2", 1, 0, 9, 200)
     assert [] == rows(history.delivered("member-2", 0, 0, 9, 300, topic="u"), "redeliveries")
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_who_had_them_first_does_not_depend_on_the_order_of_the_file(
+    rows: Rows, turned: bool
+) -> None:
+    """Two members got them in one moment; the later name is as good as the other one."""
+    history = History().delivered("member-1", 0, 0, 9, 100).delivered("member-2", 0, 0, 9, 100)
+    history.delivered("member-3", 0, 0, 9, 300)
+    if turned:
+        history.rows["deliveries"].reverse()
+    again = {row["member"]: row["first_member"] for row in rows(history, "redeliveries")}
+    assert "member-2" == again["member-3"]
