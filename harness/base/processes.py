@@ -307,6 +307,16 @@ def scratch_folder(purpose: str) -> Path:
     return folder
 
 
+@contextmanager
+def scratch(purpose: str) -> Iterator[Path]:
+    """A folder for temporary files, as long as this lasts."""
+    folder = scratch_folder(purpose)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def hold(folder: Path) -> None:
     """Write down that a folder is this process's; at once, for whoever reads it meanwhile."""
     written = folder / f".{_OWNER}"

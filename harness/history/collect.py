@@ -4,7 +4,6 @@ Everything here can be done again by anyone from the run's `journals/` and `logs
 `python -m harness collect RUN`.
 """
 
-import shutil
 from collections.abc import Callable, Iterable
 from operator import itemgetter
 from pathlib import Path
@@ -52,11 +51,8 @@ def collect(run_dir: Path, *, killed: Iterable[str] = ()) -> dict[str, Any]:
     folder = run_dir / "journals"
     if not folder.is_dir():
         raise NoData(f"{run_dir} has no journals/, so there is no history to collect from it")
-    scratch = processes.scratch_folder("collect")
-    try:
+    with processes.scratch("collect") as scratch:
         return _collect(run_dir, frozenset(killed), scratch)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _collect(run_dir: Path, killed: frozenset[str], scratch: Path) -> dict[str, Any]:

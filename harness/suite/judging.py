@@ -34,7 +34,6 @@ class Judge:
         self._for_many = for_many
         self._opened = ExitStack()
         self._session: SparkSession | None = None
-        self._duckdb: DuckDb | None = None
         self._problem: Exception | None = None
         self._starting: threading.Thread | None = None
         self._warming: threading.Thread | None = None
@@ -63,8 +62,7 @@ class Judge:
     def _warm(self) -> None:
         """Import what DuckDB needs to judge: that takes as long as its judging of a short run."""
         from harness.check import check  # noqa: F401
-
-        self._duckdb = duckdb_engine()
+        from harness.tables.engines import duckdb  # noqa: F401
 
     def judge(self, run_dir: Path, first: Callable[[str], None] | None = None) -> None:
         """Check a run and write its reports; those of an earlier judgement are removed first.
@@ -111,19 +109,16 @@ class Judge:
         from harness.report.load import load_manifest
         from harness.report.outcome import in_a_line
 
-        if first is None:
-            return look_at_others(run_dir, self._second_engine())
-        verdicts, found = first_look(run_dir, self._second_engine())
+        if self._warming is not None:
+            self._warming.join()
+        # One for each look: what it holds of a large history, Spark needs afterwards.
+        with closing(duckdb_engine()) as engine:
+            if first is None:
+                return look_at_others(run_dir, engine)
+            verdicts, found = first_look(run_dir, engine)
         said = in_a_line(load_manifest(run_dir), verdicts)
         first(f"first verdict (DuckDB): {said}; the final one (Spark) follows")
         return found
-
-    def _second_engine(self) -> "DuckDb":
-        if self._warming is not None:
-            self._warming.join()
-        if self._duckdb is None:
-            self._duckdb = duckdb_engine()
-        return self._duckdb
 
     def session(self) -> "SparkSession":
         """The session, once it has started. Raises HarnessError where it does not."""
@@ -146,9 +141,6 @@ class Judge:
         if self._warming is not None:
             self._warming.join()
         self._session = None
-        if self._duckdb is not None:
-            self._duckdb.close()
-            self._duckdb = None
         self._starting = self._warming = self._problem = None
         try:
             self._opened.close()
@@ -157,7 +149,10 @@ class Judge:
 
 
 def duckdb_engine() -> "DuckDb":
-    """DuckDB, with the queries that were translated for it before: all take 1.2 s."""
+    """DuckDB, with the queries that were translated for it before: all take 1.2 s.
+
+    To be closed: it has a scratch folder.
+    """
     from harness.provision.cache import is_marked, mark, translations
     from harness.tables.engines.duckdb import DuckDb
 
@@ -165,7 +160,7 @@ def duckdb_engine() -> "DuckDb":
     with suppress(OSError):  # a cache that cannot be written only costs time
         if not is_marked(folder):
             mark(folder)
-    return DuckDb(folder)
+    return DuckDb(folder, processes.scratch_folder("duckdb"))
 
 
 def look(

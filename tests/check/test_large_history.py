@@ -36,7 +36,6 @@ def judged(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
     judge = Judge()
     monkeypatch.setattr(judge, "_start", lambda: None)
     monkeypatch.setattr(judge, "session", lambda: None)
-    monkeypatch.setattr(judge, "_second_engine", lambda: None)
 
     def play() -> Any:
         judge.judge(run_dir)

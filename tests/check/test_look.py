@@ -6,7 +6,9 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
@@ -17,6 +19,13 @@ from harness.check.others import look_at
 from harness.cli.main import main
 from harness.rules import RULES
 from harness.suite.judging import duckdb_engine, look
+from harness.tables.engines.duckdb import DuckDb
+
+# Sorts 100 MB.
+SORTED: Final = """
+    SELECT max(k) AS most
+    FROM (SELECT hash(range) AS k, range FROM range(6_000_000) ORDER BY k LIMIT 5_999_999)
+"""
 
 
 def files(folder: Path) -> dict[Path, float]:
@@ -127,3 +136,32 @@ def test_check_tells_duckdbs_verdict_while_spark_judges(tmp_path: Path) -> None:
     assert "(DuckDB): Every verdict as expected; the final one (Spark) follows" in first
     assert "Every verdict as expected" in printed
     assert (run_dir / "verdicts.parquet").exists()
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the user is, and beside it the folder for temporary files; both are empty."""
+    for name in ("here", "temporary"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    return tmp_path / "here"
+
+
+def test_what_does_not_fit_into_memory_is_not_put_where_the_user_is(here: Path) -> None:
+    with closing(duckdb_engine()) as engine:
+        engine.run("SET memory_limit = '60MB'")
+        assert 1 == engine.run(SORTED).num_rows
+        [scratch] = (here.parent / "temporary").iterdir()
+        assert (scratch / "spilled").is_dir()
+
+    assert [] == [*here.iterdir(), *(here.parent / "temporary").iterdir()]
+
+
+def test_without_a_scratch_folder_it_has_to_fit_into_memory(here: Path) -> None:
+    with closing(DuckDb()) as engine:
+        engine.run("SET memory_limit = '60MB'")
+        with pytest.raises(duckdb.OutOfMemoryException):
+            engine.run(SORTED)
+
+    assert [] == list(here.iterdir())

@@ -17,6 +17,7 @@ from harness.history.derived import VERDICTS
 from harness.history.suites import State, Suite
 from harness.report import report
 from harness.suite.judging import Judge
+from harness.tables.engines.duckdb import DuckDb
 from tests.report.sample_run import verdict, write_manifest, write_table
 from tests.report.sample_suite import entry, write_judged
 
@@ -42,7 +43,7 @@ def checked_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Path], No
 
         monkeypatch.setattr(Judge, "_open", opened)
         monkeypatch.setattr(Judge, "close", lambda _judge: None)
-        monkeypatch.setattr("harness.suite.judging.duckdb_engine", object)
+        monkeypatch.setattr("harness.suite.judging.duckdb_engine", DuckDb)
         monkeypatch.setattr("harness.check.check.look_at_others", lambda _run_dir, _duckdb: [])
         monkeypatch.setattr(
             "harness.check.check.check", lambda run_dir, _spark, looked: check(run_dir)

@@ -286,6 +286,17 @@ def test_only_scratch_folders_of_dead_processes_are_swept(
     assert sorted([anybodys, being_written, half_made, ours]) == sorted(tmp_path.iterdir())
 
 
+def test_a_scratch_folder_goes_with_what_it_was_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with processes.scratch("sql") as folder:
+        assert processes.held(folder)
+        (folder / "spilled").mkdir()
+
+    assert [] == list(tmp_path.iterdir())
+
+
 def test_who_a_folder_is_of_is_never_there_in_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

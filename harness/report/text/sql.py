@@ -5,7 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -15,6 +15,7 @@ import duckdb
 from rich.console import Console
 from rich.text import Text
 
+from harness.base import processes
 from harness.base.errors import BadInput, NoData
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
 from harness.history.schema import HISTORY
@@ -45,7 +46,10 @@ def opened(runs: Sequence[Path]) -> Iterator[duckdb.DuckDBPyConnection]:
     Of several runs each row says its `run` and `experiment`. Raises NoData where a file cannot be
     read.
     """
-    with duckdb.connect(":memory:") as database:
+    with ExitStack() as stack:
+        # What does not fit into memory goes there: by default to where the user happens to be.
+        config = {"temp_directory": str(stack.enter_context(processes.scratch("sql")))}
+        database = stack.enter_context(duckdb.connect(":memory:", config=config))
         database.execute("SET TimeZone = 'UTC'")
         for name in EXAMPLES:
             if files := [file for run in runs if (file := _file(run, name)).is_file()]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import Final
+from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
@@ -19,20 +20,34 @@ import pyarrow.parquet as pq
 from harness.tables.engines.base import Frame, Setting, fill
 from harness.tables.engines.dialect import MACROS, Translator
 
+# Memory beyond this goes back to the system when a query has done with it.
+_KEPT_MEMORY: Final = "8MB"
+_SETTINGS: Final[dict[str, Any]] = {
+    # Small rows and many queries: a second thread only costs, and rows keep their order.
+    "threads": "1",
+    # Else DuckDB keeps what it had for the largest query, and Spark works beside it.
+    "allocator_flush_threshold": _KEPT_MEMORY,
+    "allocator_bulk_deallocation_flush_threshold": _KEPT_MEMORY,
+}
+
 
 class DuckDb:
     """Runs queries in a database in memory; one thread at a time, in milliseconds.
 
-    `translations` is a folder that keeps the translated texts between processes.
+    `translations` is a folder that keeps the translated texts between processes. `scratch` is one
+    for what does not fit into memory, which goes with the database; without it, such a query fails.
     """
 
     name: Final = "duckdb"
 
-    def __init__(self, translations: Path | None = None) -> None:
+    def __init__(self, translations: Path | None = None, scratch: Path | None = None) -> None:
         self._translator = Translator(translations)
         self._lock = RLock()
-        # Small rows and many queries: a second thread only costs, and rows keep their order.
-        self._database = duckdb.connect(":memory:", config={"threads": "1"})
+        self._scratch = scratch
+        # By default a database in memory makes a folder `.tmp` where its process happens to be.
+        spilled = str(scratch / "spilled") if scratch else ""
+        config = {**_SETTINGS, "temp_directory": spilled}
+        self._database = duckdb.connect(":memory:", config=config)
         for statement in ("SET TimeZone = 'UTC'", *MACROS):
             self._database.execute(statement)
             self._database.complete()
@@ -86,8 +101,11 @@ class DuckDb:
         return rows.cast(_plain(rows.schema))
 
     def close(self) -> None:
-        """Give up the database."""
+        """Give up the database, and all memory that it had."""
         self._database.close()
+        pa.default_memory_pool().release_unused()  # else what held the rows stays taken
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
 
 
 class _Held:
