@@ -1,4 +1,4 @@
-"""About how long a run takes, from what it declares."""
+"""About how long a run takes, and how long it may take to read to the end, by what it declares."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -24,6 +24,7 @@ _AT_ONCE: Final = ("at once",)  # ways of a deploy that are one step for all pro
 # What a group of programs takes for the end of a session, which is theirs to set: most libraries'
 # default is 45 s, and some have less.
 _SESSION_OF_AN_APP_S: Final = 45.0
+_DRAINS_WITHIN_S: Final = 60.0
 
 
 def estimate_s(experiment: Experiment) -> float:
@@ -35,6 +36,12 @@ def estimate_s(experiment: Experiment) -> float:
     elif not experiment.probes:
         took += experiment.duration_s
     return took
+
+
+def drains_within_s(experiment: Experiment) -> float:
+    """How long a run waits until all is processed; what was promised to take longer gets longer."""
+    held = experiment.limits if experiment.app is None else experiment.app.limits
+    return max(_DRAINS_WITHIN_S, held.drained_s or 0.0)
 
 
 def _faults_s(experiment: Experiment) -> float:

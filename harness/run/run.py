@@ -33,6 +33,7 @@ from harness.history.shown import WRITTEN
 from harness.provision.tools import Tools
 from harness.run import guarding, joining, observing, probing
 from harness.run.build import build, needs_building
+from harness.run.estimate import drains_within_s
 from harness.run.fleet import Fleet
 from harness.run.folder import SCRATCH
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
@@ -373,7 +374,7 @@ class Run:
         scene.wait(
             "end offset of every partition", lambda: len(scene.view.end_offsets) == partitions, 60
         )
-        _reach(scene, "members at the end offsets", at_the_end, 60)
+        _reach(scene, "members at the end offsets", at_the_end, drains_within_s(self._experiment))
 
     @property
     def _patience_s(self) -> float:

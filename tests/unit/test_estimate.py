@@ -9,9 +9,9 @@ import pytest
 
 from harness.catalogue import registry
 from harness.catalogue.apps import with_app
-from harness.experiment import Experiment, Fault, Group, Probe
+from harness.experiment import Experiment, Fault, Group, Limits, Probe
 from harness.experiment.app import App
-from harness.run.estimate import estimate_s
+from harness.run.estimate import drains_within_s, estimate_s
 
 APP = App(name="orders", command=("x",), folder="/", dependencies={"DB": "db:1"})
 KILL = Fault(kind="kill-broker", target="broker 1", at_s=3, jitter_s=0, lasts_s=10)
@@ -99,3 +99,17 @@ def test_a_crash_is_waited_for_where_faults_come_by_the_clock_too() -> None:
 
     assert took[0] == took[1]  # what is declared takes longer
     assert 30 < took[2] - took[0] < 40
+
+
+@pytest.mark.parametrize(
+    ("promised_s", "waits_s"), [(None, 60), (0, 60), (30, 60), (90, 90), (120.5, 120.5)]
+)
+def test_who_promises_to_need_longer_for_the_end_gets_longer(
+    promised_s: float | None, waits_s: float
+) -> None:
+    limits = Limits(drained_s=promised_s)
+    experiment = registry.load("broker-kill")
+    ours = replace(experiment, limits=limits)
+    of_app = with_app(experiment, replace(APP, limits=limits))
+
+    assert (waits_s, waits_s) == (drains_within_s(ours), drains_within_s(of_app))

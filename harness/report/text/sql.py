@@ -48,8 +48,9 @@ def opened(runs: Sequence[Path]) -> Iterator[duckdb.DuckDBPyConnection]:
     """
     with ExitStack() as stack:
         # What does not fit into memory goes there: by default to where the user happens to be.
-        config = {"temp_directory": str(stack.enter_context(processes.scratch("sql")))}
-        database = stack.enter_context(duckdb.connect(":memory:", config=config))
+        scratch = str(stack.enter_context(processes.scratch("sql")))
+        connection = duckdb.connect(":memory:", config={"temp_directory": scratch})
+        database = stack.enter_context(connection)
         database.execute("SET TimeZone = 'UTC'")
         for name in EXAMPLES:
             if files := [file for run in runs if (file := _file(run, name)).is_file()]:
