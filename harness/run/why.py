@@ -94,8 +94,8 @@ def no_progress(members: Iterable[Member], words: Words) -> str:
     if not running:
         return ""
     return (
-        f"{_each_of(running)} joined the group, but not every partition is committed or shown: let "
-        "the program commit, and say by [records] or --value what it can read; last words of "
+        f"{_each_of(running)} joined the group, but not every partition has a commit: let the "
+        "program commit to Kafka, and say by [records] or --value what it can read; last words of "
         f"{running[0].name}: {words(running[0])}"
     )
 
