@@ -99,7 +99,7 @@ class Cost:
 def cost_of(command: Sequence[str], most_mb: float | None = None, told: str = "") -> Cost:
     """Run a command, and look at the memory of it and of what it starts four times a second.
 
-    `told` is a text: the first line of standard error that has it gives `told_s`.
+    `told` is a text. `told_s` is the time until a line of standard error contains it.
 
     Raises HarnessError where they take more than `most_mb`: they are ended then, and whenever
     this is left.

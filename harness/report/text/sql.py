@@ -5,7 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -46,11 +46,11 @@ def opened(runs: Sequence[Path]) -> Iterator[duckdb.DuckDBPyConnection]:
     Of several runs each row says its `run` and `experiment`. Raises NoData where a file cannot be
     read.
     """
-    with ExitStack() as stack:
-        # What does not fit into memory goes there: by default to where the user happens to be.
-        scratch = str(stack.enter_context(processes.scratch("sql")))
-        connection = duckdb.connect(":memory:", config={"temp_directory": scratch})
-        database = stack.enter_context(connection)
+    with (
+        # For what does not fit into memory. By default that goes into the current folder.
+        processes.scratch("sql") as scratch,
+        duckdb.connect(":memory:", config={"temp_directory": str(scratch)}) as database,
+    ):
         database.execute("SET TimeZone = 'UTC'")
         for name in EXAMPLES:
             if files := [file for run in runs if (file := _file(run, name)).is_file()]:
