@@ -212,6 +212,16 @@ def _started(request: pytest.FixtureRequest, name: str) -> Engine:
     return found
 
 
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the user is, and beside it the folder for temporary files; both are empty."""
+    for name in ("here", "temporary"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    return tmp_path / "here"
+
+
 @pytest.fixture(scope="session")
 def duckdb_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """DuckDB; the texts that it translates are kept from one run of the tests to the next.

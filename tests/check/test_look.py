@@ -138,16 +138,6 @@ def test_check_tells_duckdbs_verdict_while_spark_judges(tmp_path: Path) -> None:
     assert (run_dir / "verdicts.parquet").exists()
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the user is, and beside it the folder for temporary files; both are empty."""
-    for name in ("here", "temporary"):
-        (tmp_path / name).mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    return tmp_path / "here"
-
-
 def test_what_does_not_fit_into_memory_is_not_put_where_the_user_is(here: Path) -> None:
     with closing(duckdb_engine()) as engine:
         engine.run("SET memory_limit = '60MB'")

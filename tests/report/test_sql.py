@@ -106,21 +106,14 @@ def test_a_slip_in_a_query_is_one_sentence(run: Path) -> None:
     assert "\n" not in str(told.value)
 
 
-def test_what_does_not_fit_into_memory_is_not_put_where_the_user_is(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("here", "temporary"):
-        (tmp_path / name).mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-
+def test_what_does_not_fit_into_memory_is_not_put_where_the_user_is(run: Path, here: Path) -> None:
     with sql.opened([run]) as database:
         database.execute("SET memory_limit = '60MB'")
         sorted_rows = "SELECT hash(range) AS k, range FROM range(6_000_000) ORDER BY k"
         _, [(most,)] = sql.ask(database, f"SELECT max(k) FROM ({sorted_rows} LIMIT 5_999_999)")
 
     assert most > 0
-    assert [] == [path for name in ("here", "temporary") for path in (tmp_path / name).iterdir()]
+    assert [] == [*here.iterdir(), *(here.parent / "temporary").iterdir()]
 
 
 def test_a_damaged_file_is_no_data(run: Path, tmp_path: Path) -> None:
