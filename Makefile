@@ -147,6 +147,10 @@ mutants: ## change the SQL of rules and tables in small ways, and show which cha
 torture: ## kill runs, damage records and fill the disk, and show what is left or judged wrongly [ROUNDS='kills=20 nights=2 commands=20 damage=2000 shortages=10 clocks=5 memory=5' SEED=1 ROUND=damage-17]
 	@$(ENV) -m tests.torture $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(SEED),--seed '$(SEED)') $(if $(ROUND),--round '$(ROUND)')
 
+.PHONY: loaded
+loaded: ## play experiments beside a load that it makes, and show whether it makes a verdict wrong; goes on where it stopped [BAND=15-30 ROUNDS=15 MINUTES=30]
+	@$(ENV) -m tests.loaded $(if $(BAND),--band '$(BAND)') $(if $(ROUNDS),--rounds '$(ROUNDS)') $(if $(MINUTES),--minutes '$(MINUTES)')
+
 clean: ## end and remove what killed runs left [DRY=1 only lists it, CACHE=1 offers to remove unused environments, YES=1 does so without asking]
 	@$(ENV) -m harness clean $(if $(DRY),--dry-run) $(if $(CACHE),--cache) $(if $(YES),--yes)
 

@@ -1,0 +1,80 @@
+"""The table of rounds: a line each, in a file that is kept with the sources."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+from harness.base.whole import whole
+
+FILE: Final = Path(__file__).with_name("rounds.csv")
+
+
+@dataclass(frozen=True)
+class Line:
+    """What came of one round.
+
+    `load_low` and `load_high` are the least and the greatest 1-minute load while it was played.
+    `verdicts` are those that are HOLDS or VIOLATED, of declared rules and others; `withheld` are
+    UNKNOWN; `accused` names rules that are VIOLATED and not expected to be; `sabotage` says whether
+    every violation that is expected was found. `verdicts_before` and `withheld_before` are the same
+    by the commit that was compared with.
+    """
+
+    band: str
+    number: int
+    load: str
+    experiment: str
+    run: str
+    load_low: float
+    load_high: float
+    verdicts: int
+    withheld: int
+    accused: str
+    expected: str
+    verdicts_before: int
+    withheld_before: int
+
+
+def read(path: Path = FILE) -> list[Line]:
+    """The lines; none where there is no file yet."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return [_line(row) for row in csv.DictReader(file)]
+
+
+def _line(row: dict[str, Any]) -> Line:
+    kinds = {"int": int, "float": float, "str": str}
+    return Line(**{each.name: kinds[str(each.type)](row[each.name]) for each in fields(Line)})
+
+
+def write(lines: Iterable[Line], path: Path = FILE) -> None:
+    """Write the lines in order of band and number."""
+    ordered = sorted(lines, key=lambda line: (line.band, line.number))
+    with whole(path) as half, half.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [each.name for each in fields(Line)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(line) for line in ordered)
+
+
+def summary(lines: Iterable[Line]) -> str:
+    """One sentence for each band."""
+    found = []
+    by_band: dict[str, list[Line]] = {}
+    for line in lines:
+        by_band.setdefault(line.band, []).append(line)
+    for band, rounds in sorted(by_band.items()):
+        verdicts, before = (
+            sum(getattr(line, name) for line in rounds) for name in ("verdicts", "verdicts_before")
+        )
+        accused = [line for line in rounds if line.accused]
+        fewer = [line for line in rounds if line.verdicts < line.verdicts_before]
+        found.append(
+            f"{band}: {len(rounds)} runs, {verdicts:,} verdicts ({before:,} before), "
+            f"{len(accused)} runs with an accusation, {len(fewer)} with fewer verdicts than before"
+        )
+    return "\n".join(found)
