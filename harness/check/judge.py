@@ -8,31 +8,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final, cast
 
 import pyarrow as pa
 
+from harness.check import doubt
 from harness.check import rows as one_row
 from harness.check.rows import Row
-from harness.check.spans import Spans, in_order
 from harness.experiment import APP, Verdict
-from harness.history.derived import CLOCK_SET, KEPT, STOOD_STILL, TABLES, UNWATCHED
+from harness.history.derived import TABLES
 from harness.rules import RULES, Need, Rule
 from harness.rules.lineage import judged_of_an_app
 from harness.tables.base import Tables
 from harness.tables.source import Unreadable
 
 JUDGEMENTS: Final = TABLES["judgements"]
-# By what `late_ticks` tells.
-_TIMELESS: Final = {"late": STOOD_STILL, "set": CLOCK_SET, "unseen": UNWATCHED}
-
-_ONE_TIMING: Final = timedelta(seconds=5)
-# How far from the moment of an accusation this machine may have stood still for it to count:
-# twice the longest that a rule lets one process be behind another.
-_NEAR: Final = timedelta(seconds=1)
-
 WHOLE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -118,9 +109,7 @@ def examine(tables: Tables, rules: Sequence[str], lacking: Mapping[str, str] = W
     with ThreadPoolExecutor(max_workers=2, thread_name_prefix="judge") as workers:
         list(workers.map(judge, rules))
     outcome.rows = {name: outcome.rows[name] for name in rules if name in outcome.rows}
-    touched = _guard(tables, outcome, lacking.get("host"))
-    touched += _doubt(tables, outcome)
-    _say_withheld(outcome, touched)
+    _withhold(tables, outcome, lacking.get("host"))
     return outcome
 
 
@@ -147,123 +136,62 @@ def _rows_of(tables: Tables, name: str, lacking: Mapping[str, str]) -> list[Row]
     return one_row.judged(rule, frame.toArrow().to_pylist())
 
 
-@dataclass(frozen=True)
-class _Timed:
-    """A row that says something of times: between when this machine had to keep time.
-
-    `of_a_ms` is what a millisecond is in the row's own unit, if that is a time. An `accusation` has
-    no guard of its own.
-    """
-
-    row: Row
-    of_a_ms: float | None
-    begin: datetime
-    end: datetime | None
-    accusation: bool = False
-
-
-def _timed(tables: Tables, outcome: Outcome) -> list[_Timed]:
-    """Rows with a guard, and accusations that compare clocks, guarded by `_NEAR` on both sides."""
-    one_ms = {"ms": 1.0}
-    if heartbeat_ms := cast("int", tables.run.settings.get("heartbeat_ms", 0)):
-        one_ms["intervals"] = 1 / heartbeat_ms
-    found: list[_Timed] = []
-    for name, rows in outcome.rows.items():
-        of_a_ms = one_ms.get(RULES[name].unit)
-        for row in rows:
-            if row["guard_from"]:
-                found.append(_Timed(row, of_a_ms, row["guard_from"], row["guard_to"]))
-            elif row["ok"] is False and row["at"] and RULES[name].compares_clocks:
-                near = (row["at"] - _NEAR, row["at"] + _NEAR)
-                found.append(_Timed(row, of_a_ms, *near, accusation=True))
-    return found
+def _withhold(tables: Tables, outcome: Outcome, unwatched: str | None) -> None:
+    """The rows that this machine spoilt become null, and so does the rule about its clock."""
+    _say_withheld(outcome, [*_guard(tables, outcome, unwatched), *_doubt(tables, outcome)])
 
 
 def _guard(tables: Tables, outcome: Outcome, unwatched: str | None) -> list[str]:
     """Where this machine stood still within a row's guard, its `ok` becomes null.
 
-    Neither a pass nor a violation may come from a timing that the machine itself spoilt. One that
-    would be the same however much of the standing still is in it is kept. `unwatched` says why it
-    is not known whether it did. Where the time of day was set by more than `_NEAR`, nobody is
-    accused at all: what happened in which order is not known. Returned is what each timing was
-    withheld for.
+    `unwatched` says why it is not known whether it did. Returned is what each timing was withheld
+    for.
     """
-    timed, accusations = _timed(tables, outcome), _accusations(outcome)
-    touched: list[str] = []
-    if not timed and not accusations:
-        return touched
+    timings, accused = _timed(tables, outcome), doubt.accusations(outcome.rows)
+    if not timings and not accused:
+        return []
     try:
         if unwatched:
             raise Unreadable(unwatched)
-        stalls = _Stalls(tables.table("late_ticks").toArrow().to_pylist())
+        stalls = tables.table("late_ticks").toArrow().to_pylist()
     except Unreadable as reason:
-        for each in timed:
+        why = f"it is not known whether this machine kept time: {reason}"
+        for each in timings:
             if not each.accusation:
-                each.row.update(
-                    ok=None,
-                    excused=None,
-                    why=f"it is not known whether this machine kept time: {reason}",
-                )
-        return touched
-    for each in timed:
-        if each.row["ok"] is None or each.end is None:
-            continue
-        near = stalls.near(each)
-        doubt = sum(stall["late_ms"] for stall in near)
-        if near and not (each.of_a_ms and _beyond_doubt(each.row, doubt * each.of_a_ms)):
-            worst = max(near, key=lambda stall: float(stall["late_ms"]))
-            touched.append(_TIMELESS[worst["what"]])
-            how = "by" if worst["what"] == "set" else "for"
-            why = f"{touched[-1]} {how} {worst['late_ms']:,.0f} ms"
-            each.row.update(ok=None, excused=None, why=why)
-    for row in accusations:
-        if row["ok"] is False and stalls.set_by_ms > _NEAR / timedelta(milliseconds=1):
-            touched.append(CLOCK_SET)
-            row.update(ok=None, why=f"{CLOCK_SET} by {stalls.set_by_ms:,.0f} ms during the run")
-    return touched
-
-
-def _accusations(outcome: Outcome) -> list[Row]:
-    """Rows that violate a statement, but for those about this machine and about the record."""
-    return [
-        row
-        for name, rows in outcome.rows.items()
-        if not (RULES[name].clock or RULES[name].of_record)
-        for row in rows
-        if row["ok"] is False
-    ]
+                each.row.update(ok=None, excused=None, why=why)
+        return []
+    touched = _withheld(doubt.by_stalls(timings, stalls))
+    still_accused = [row for row in accused if row["ok"] is False]
+    return touched + _withheld(doubt.by_the_time_of_day(still_accused, stalls))
 
 
 def _doubt(tables: Tables, outcome: Outcome) -> list[str]:
     """What is outside its bounds by no more than processes waited meanwhile becomes null.
 
-    One process may wait for another that waits, so what all of them waited adds up. What is within
-    its bounds stays: waiting cannot have helped it. What was timed over longer than `_ONE_TIMING`
-    is a mean of many timings, which one wait moves little. Returned is what each was withheld for.
+    Returned is what each timing was withheld for.
     """
-    doubtful = [
-        each
-        for each in _timed(tables, outcome)
-        if each.row["ok"] is False and not each.row["wrong"] and each.of_a_ms
-        if each.end is not None and each.end - each.begin <= _ONE_TIMING
-    ]
-    touched: list[str] = []
+    doubtful = doubt.doubtful(_timed(tables, outcome))
     if not doubtful:
-        return touched
+        return []
     try:
-        waits = Spans(enumerate(tables.table("waits").toArrow().to_pylist()), "from_at", "at")
+        waits = tables.table("waits").toArrow().to_pylist()
     except Unreadable as reason:
         for each in doubtful:
             each.row.update(ok=None, why=f"it is not known who waited for a processor: {reason}")
-        return touched
-    for each in doubtful:
-        near = in_order(waits.touching(each.begin, cast("datetime", each.end)))
-        doubt = sum(wait["waited_ms"] for wait in near)
-        if near and not _beyond_doubt(each.row, doubt * cast("float", each.of_a_ms)):
-            worst = max(near, key=lambda wait: (wait["waited_ms"], wait["process"]))
-            touched.append(f"{KEPT} processes waiting for a processor")
-            waited = f"waiting for a processor for {worst['waited_ms']:,.0f} ms"
-            each.row.update(ok=None, why=f"{KEPT} {worst['process']} {waited}")
+        return []
+    return _withheld(doubt.by_waits(doubtful, waits))
+
+
+def _timed(tables: Tables, outcome: Outcome) -> list[doubt.Timed]:
+    return doubt.timed(outcome.rows, cast("int", tables.run.settings.get("heartbeat_ms", 0)))
+
+
+def _withheld(found: Iterable[doubt.Withheld]) -> list[str]:
+    """Make these rows null; what each was withheld for."""
+    touched = []
+    for each in found:
+        each.row.update(ok=None, excused=None, why=each.why)
+        touched.append(each.what)
     return touched
 
 
@@ -276,43 +204,6 @@ def _say_withheld(outcome: Outcome, touched: Sequence[str]) -> None:
     what, _ = Counter(touched).most_common(1)[0]  # of equals the first
     for row in (row for name in clocks for row in outcome.rows[name]):
         row.update(ok=None, why=f"{what} near {len(touched)} judged {timings}")
-
-
-class _Stalls:
-    """When this machine stood still, or its time of day was set.
-
-    Standing still spoils what happened meanwhile. Where the time of day was set, all that is
-    counted across that moment is wrong, however long ago it began.
-    """
-
-    def __init__(self, stalls: Sequence[Row]) -> None:
-        numbered = list(enumerate(stalls))
-        still = [each for each in numbered if each[1]["what"] != "set"]
-        clock_set = [each for each in numbered if each[1]["what"] == "set"]
-        self._still = Spans(still, "from_at", "to_at")
-        self._clock_set = Spans(clock_set, "from_at", "to_at")
-        self.set_by_ms = max((float(each["late_ms"]) for _, each in clock_set), default=0.0)
-
-    def near(self, timed: _Timed) -> list[Row]:
-        """Those that spoil the timing of a row, in the order in which they were given."""
-        begin, end, measured = timed.begin, cast("datetime", timed.end), timed.row["measured"]
-        found = self._still.touching(begin, end)
-        if self._clock_set:
-            if timed.of_a_ms and measured is not None:
-                begin = min(begin, end - timedelta(milliseconds=measured / timed.of_a_ms))
-            found += self._clock_set.touching(begin, end)
-        return in_order(found)
-
-
-def _beyond_doubt(row: Row, doubt: float) -> bool:
-    """Whether a timing is within its bounds, or outside, by more than `doubt`, in its own unit."""
-    if row["measured"] is None or (row["bound_low"] is None and row["bound_high"] is None):
-        return False
-    low = -math.inf if row["bound_low"] is None else row["bound_low"]
-    high = math.inf if row["bound_high"] is None else row["bound_high"]
-    if row["ok"]:
-        return bool(low + doubt <= row["measured"] <= high - doubt)
-    return not low - doubt <= row["measured"] <= high + doubt
 
 
 def said_nothing(asked: Asked, outcome: Outcome) -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from harness.check.judge import Outcome, _doubt, _guard, _say_withheld, _Stalls, _Timed
+from harness.check.doubt import Stalls, Timed
+from harness.check.judge import Outcome, _doubt, _guard, _say_withheld
 from harness.check.spans import Spans
 from harness.rules import RULES
 from harness.rules.rule import COLUMNS
@@ -124,11 +125,11 @@ def test_the_stalls_near_a_timing_are_those_that_a_look_at_each_finds() -> None:
         stalls.append(
             {"what": what, "from_at": at(begin), "to_at": at(begin + lasts), "late_ms": lasts}
         )
-    found = _Stalls(stalls)
+    found = Stalls(stalls)
     sizes = set()
     for _ in range(400):
         begin = drawn.randrange(1_100)
-        timed = _Timed(
+        timed = Timed(
             {"measured": drawn.choice((None, 10.0, 500.0))},
             drawn.choice((None, 1.0, 0.5)),
             at(begin),
@@ -141,7 +142,7 @@ def test_the_stalls_near_a_timing_are_those_that_a_look_at_each_finds() -> None:
     assert len(sizes) > 20
 
 
-def touches(stall: Row, timed: _Timed) -> bool:
+def touches(stall: Row, timed: Timed) -> bool:
     begin, end, measured = timed.begin, timed.end, timed.row["measured"]
     assert end is not None
     if stall["what"] == "set" and timed.of_a_ms and measured is not None:

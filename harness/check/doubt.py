@@ -1,0 +1,172 @@
+"""Which rows are withheld because of this machine, and why: functions over rows alone.
+
+Nothing is read here and nothing changed, so it is all the same who calls it, and where.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple, cast
+
+from harness.check.rows import Row
+from harness.check.spans import Spans, in_order
+from harness.history.derived import CLOCK_SET, KEPT, STOOD_STILL, UNWATCHED
+from harness.rules import RULES
+
+# By what `late_ticks` tells.
+_TIMELESS: Final = {"late": STOOD_STILL, "set": CLOCK_SET, "unseen": UNWATCHED}
+
+_ONE_TIMING: Final = timedelta(seconds=5)
+# How far from the moment of an accusation this machine may have stood still for it to count:
+# twice the longest that a rule lets one process be behind another.
+_NEAR: Final = timedelta(seconds=1)
+
+Rows = Mapping[str, Sequence[Row]]  # by rule
+
+
+class Withheld(NamedTuple):
+    """A row that cannot be judged: what it is withheld for, and why in a clause of its own."""
+
+    row: Row
+    what: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A row that says something of times: between when this machine had to keep time.
+
+    `of_a_ms` is what a millisecond is in the row's own unit, if that is a time. An `accusation` has
+    no guard of its own.
+    """
+
+    row: Row
+    of_a_ms: float | None
+    begin: datetime
+    end: datetime | None
+    accusation: bool = False
+
+
+def timed(rows: Rows, heartbeat_ms: float) -> list[Timed]:
+    """Rows with a guard, and accusations that compare clocks, guarded by `_NEAR` on both sides."""
+    one_ms = {"ms": 1.0}
+    if heartbeat_ms:
+        one_ms["intervals"] = 1 / heartbeat_ms
+    found: list[Timed] = []
+    for name, each in rows.items():
+        of_a_ms = one_ms.get(RULES[name].unit)
+        for row in each:
+            if row["guard_from"]:
+                found.append(Timed(row, of_a_ms, row["guard_from"], row["guard_to"]))
+            elif row["ok"] is False and row["at"] and RULES[name].compares_clocks:
+                near = (row["at"] - _NEAR, row["at"] + _NEAR)
+                found.append(Timed(row, of_a_ms, *near, accusation=True))
+    return found
+
+
+def accusations(rows: Rows) -> list[Row]:
+    """Rows that violate a statement, but for those about this machine and about the record."""
+    return [
+        row
+        for name, each in rows.items()
+        if not (RULES[name].clock or RULES[name].of_record)
+        for row in each
+        if row["ok"] is False
+    ]
+
+
+def by_stalls(timings: Sequence[Timed], late_ticks: Sequence[Row]) -> Iterator[Withheld]:
+    """Timings in whose guard this machine stood still.
+
+    Neither a pass nor a violation may come from a timing that the machine itself spoilt. One that
+    would be the same however much of the standing still is in it is kept.
+    """
+    stalls = Stalls(late_ticks)
+    for each in timings:
+        if each.row["ok"] is None or each.end is None:
+            continue
+        near = stalls.near(each)
+        doubt = sum(stall["late_ms"] for stall in near)
+        if near and not (each.of_a_ms and _beyond_doubt(each.row, doubt * each.of_a_ms)):
+            worst = max(near, key=lambda stall: float(stall["late_ms"]))
+            what = _TIMELESS[worst["what"]]
+            how = "by" if worst["what"] == "set" else "for"
+            yield Withheld(each.row, what, f"{what} {how} {worst['late_ms']:,.0f} ms")
+
+
+def by_the_time_of_day(accused: Sequence[Row], late_ticks: Sequence[Row]) -> Iterator[Withheld]:
+    """All accusations, where the time of day was set by more than `_NEAR`.
+
+    What happened in which order is not known then.
+    """
+    set_by_ms = max((each["late_ms"] for each in late_ticks if each["what"] == "set"), default=0.0)
+    if set_by_ms > _NEAR / timedelta(milliseconds=1):
+        why = f"{CLOCK_SET} by {set_by_ms:,.0f} ms during the run"
+        yield from (Withheld(row, CLOCK_SET, why) for row in accused)
+
+
+def doubtful(timings: Sequence[Timed]) -> list[Timed]:
+    """Timings outside their bounds, so that a wait for a processor may have made them so."""
+    return [
+        each
+        for each in timings
+        if each.row["ok"] is False and not each.row["wrong"] and each.of_a_ms
+        if each.end is not None and each.end - each.begin <= _ONE_TIMING
+    ]
+
+
+def by_waits(timings: Sequence[Timed], waits: Sequence[Row]) -> Iterator[Withheld]:
+    """What is outside its bounds by no more than processes waited for a processor meanwhile.
+
+    One process may wait for another that waits, so what all of them waited adds up. What is within
+    its bounds stays: waiting cannot have helped it. What was timed over longer than `_ONE_TIMING`
+    is a mean of many timings, which one wait moves little.
+    """
+    spans = Spans(enumerate(waits), "from_at", "at")
+    for each in doubtful(timings):
+        near = in_order(spans.touching(each.begin, cast("datetime", each.end)))
+        doubt = sum(wait["waited_ms"] for wait in near)
+        if near and not _beyond_doubt(each.row, doubt * cast("float", each.of_a_ms)):
+            worst = max(near, key=lambda wait: (wait["waited_ms"], wait["process"]))
+            waited = f"waiting for a processor for {worst['waited_ms']:,.0f} ms"
+            what = f"{KEPT} processes waiting for a processor"
+            yield Withheld(each.row, what, f"{KEPT} {worst['process']} {waited}")
+
+
+class Stalls:
+    """When this machine stood still, or its time of day was set.
+
+    Standing still spoils what happened meanwhile. Where the time of day was set, all that is
+    counted across that moment is wrong, however long ago it began.
+    """
+
+    def __init__(self, stalls: Sequence[Row]) -> None:
+        numbered = list(enumerate(stalls))
+        still = [each for each in numbered if each[1]["what"] != "set"]
+        clock_set = [each for each in numbered if each[1]["what"] == "set"]
+        self._still = Spans(still, "from_at", "to_at")
+        self._clock_set = Spans(clock_set, "from_at", "to_at")
+
+    def near(self, timing: Timed) -> list[Row]:
+        """Those that spoil the timing of a row, in the order in which they were given."""
+        begin, end, measured = timing.begin, cast("datetime", timing.end), timing.row["measured"]
+        found = self._still.touching(begin, end)
+        if self._clock_set:
+            if timing.of_a_ms and measured is not None:
+                begin = min(begin, end - timedelta(milliseconds=measured / timing.of_a_ms))
+            found += self._clock_set.touching(begin, end)
+        return in_order(found)
+
+
+def _beyond_doubt(row: Row, doubt: float) -> bool:
+    """Whether a timing is within its bounds, or outside, by more than `doubt`, in its own unit."""
+    if row["measured"] is None or (row["bound_low"] is None and row["bound_high"] is None):
+        return False
+    low = -math.inf if row["bound_low"] is None else row["bound_low"]
+    high = math.inf if row["bound_high"] is None else row["bound_high"]
+    if row["ok"]:
+        return bool(low + doubt <= row["measured"] <= high - doubt)
+    return not low - doubt <= row["measured"] <= high + doubt
