@@ -6,7 +6,8 @@ Nothing is read here and nothing changed, so it is all the same who calls it, an
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, cast
@@ -14,15 +15,19 @@ from typing import Final, NamedTuple, cast
 from harness.check.rows import Row
 from harness.check.spans import Spans, in_order
 from harness.history.derived import CLOCK_SET, KEPT, STOOD_STILL, UNWATCHED
-from harness.rules import RULES
+from harness.rules import RULES, Rule
+from harness.rules.rule import Party
 
 # By what `late_ticks` tells.
 _TIMELESS: Final = {"late": STOOD_STILL, "set": CLOCK_SET, "unseen": UNWATCHED}
 
-_ONE_TIMING: Final = timedelta(seconds=5)
 # How far from the moment of an accusation this machine may have stood still for it to count:
 # twice the longest that a rule lets one process be behind another.
 _NEAR: Final = timedelta(seconds=1)
+
+# Parties of which a row may name the one that it is about, and such names.
+_NARROWED: Final = (Party.MEMBER, Party.BROKER)
+_NAMED: Final = re.compile(r"\b(?:member|broker)-\d+\b")
 
 Rows = Mapping[str, Sequence[Row]]  # by rule
 
@@ -37,17 +42,35 @@ class Withheld(NamedTuple):
 
 @dataclass(frozen=True)
 class Timed:
-    """A row that says something of times: between when this machine had to keep time.
+    """A row of a rule that says something of times: between when this machine had to keep time.
 
     `of_a_ms` is what a millisecond is in the row's own unit, if that is a time. An `accusation` has
     no guard of its own.
     """
 
     row: Row
+    rule: Rule
     of_a_ms: float | None
     begin: datetime
     end: datetime | None
     accusation: bool = False
+
+    def doubt(self, ms: float) -> float | None:
+        """What a delay of `ms` is in the row's unit, if that is a time.
+
+        It is in a mean of several timings only once.
+        """
+        return self.of_a_ms and ms * self.of_a_ms / (self.row["timings"] or 1)
+
+    def passes(self, process: str) -> bool:
+        """Whether a process is on the way of what was timed, and so can have delayed it."""
+        kind = process.partition("-")[0]
+        party = next((each for each in self.rule.delayed_by if each.kind == kind), None)
+        if party not in _NARROWED:
+            return party is not None
+        told = (self.row[each] for each in ("subject", "evidence", "on_the_way"))
+        named = _NAMED.findall(" ".join(filter(None, told)))
+        return process in named or not any(each.startswith(f"{kind}-") for each in named)
 
 
 def timed(rows: Rows, heartbeat_ms: float) -> list[Timed]:
@@ -57,13 +80,14 @@ def timed(rows: Rows, heartbeat_ms: float) -> list[Timed]:
         one_ms["intervals"] = 1 / heartbeat_ms
     found: list[Timed] = []
     for name, each in rows.items():
-        of_a_ms = one_ms.get(RULES[name].unit)
+        rule = RULES[name]
+        of_a_ms = one_ms.get(rule.unit)
         for row in each:
             if row["guard_from"]:
-                found.append(Timed(row, of_a_ms, row["guard_from"], row["guard_to"]))
-            elif row["ok"] is False and row["at"] and RULES[name].compares_clocks:
+                found.append(Timed(row, rule, of_a_ms, row["guard_from"], row["guard_to"]))
+            elif row["ok"] is False and row["at"] and rule.compares_clocks:
                 near = (row["at"] - _NEAR, row["at"] + _NEAR)
-                found.append(Timed(row, of_a_ms, *near, accusation=True))
+                found.append(Timed(row, rule, of_a_ms, *near, accusation=True))
     return found
 
 
@@ -89,8 +113,8 @@ def by_stalls(timings: Sequence[Timed], late_ticks: Sequence[Row]) -> Iterator[W
         if each.row["ok"] is None or each.end is None:
             continue
         near = stalls.near(each)
-        doubt = sum(stall["late_ms"] for stall in near)
-        if near and not (each.of_a_ms and _beyond_doubt(each.row, doubt * each.of_a_ms)):
+        doubt = each.doubt(sum(stall["late_ms"] for stall in near))
+        if near and (doubt is None or not _beyond_doubt(each.row, doubt)):
             worst = max(near, key=lambda stall: float(stall["late_ms"]))
             what = _TIMELESS[worst["what"]]
             how = "by" if worst["what"] == "set" else "for"
@@ -114,26 +138,42 @@ def doubtful(timings: Sequence[Timed]) -> list[Timed]:
         each
         for each in timings
         if each.row["ok"] is False and not each.row["wrong"] and each.of_a_ms
-        if each.end is not None and each.end - each.begin <= _ONE_TIMING
+        if each.end is not None
     ]
 
 
-def by_waits(timings: Sequence[Timed], waits: Sequence[Row]) -> Iterator[Withheld]:
-    """What is outside its bounds by no more than processes waited for a processor meanwhile.
+def by_waits(
+    timings: Sequence[Timed], waits: Sequence[Row], *, untold: Set[str] = frozenset()
+) -> Iterator[Withheld]:
+    """What is outside its bounds by no more than those on its way waited for a processor meanwhile.
 
     One process may wait for another that waits, so what all of them waited adds up. What is within
-    its bounds stays: waiting cannot have helped it. What was timed over longer than `_ONE_TIMING`
-    is a mean of many timings, which one wait moves little.
+    its bounds stays: waiting cannot have helped it. `untold` are parties whose waits nobody has
+    recorded. Where one of these is on the way, all waits of this machine count instead.
+
+    Law: a delay by this machine excuses a timing only if it befell a process on its way, and by no
+    more than its share in what was measured.
     """
     spans = Spans(enumerate(waits), "from_at", "at")
     for each in doubtful(timings):
-        near = in_order(spans.touching(each.begin, cast("datetime", each.end)))
-        doubt = sum(wait["waited_ms"] for wait in near)
-        if near and not _beyond_doubt(each.row, doubt * cast("float", each.of_a_ms)):
-            worst = max(near, key=lambda wait: (wait["waited_ms"], wait["process"]))
-            waited = f"waiting for a processor for {worst['waited_ms']:,.0f} ms"
+        anybody = any(party.kind in untold for party in each.rule.delayed_by)
+        near = [
+            wait
+            for wait in in_order(spans.touching(each.begin, cast("datetime", each.end)))
+            if anybody or each.passes(wait["process"])
+        ]
+        doubt = cast("float", each.doubt(sum(map(_waited_ms, near))))
+        if near and not _beyond_doubt(each.row, doubt):
+            worst = max(near, key=lambda wait: (_waited_ms(wait), wait["process"]))
+            waited = f"waiting for a processor for {_waited_ms(worst):,.0f} ms"
             what = f"{KEPT} processes waiting for a processor"
             yield Withheld(each.row, what, f"{KEPT} {worst['process']} {waited}")
+
+
+def _waited_ms(wait: Row) -> float:
+    """How long a process waited; no longer than it was looked at, which older runs do not heed."""
+    looked = (wait["at"] - wait["from_at"]) / timedelta(milliseconds=1)
+    return float(min(wait["waited_ms"], looked))
 
 
 class Stalls:

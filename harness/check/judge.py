@@ -179,7 +179,7 @@ def _doubt(tables: Tables, outcome: Outcome) -> list[str]:
         for each in doubtful:
             each.row.update(ok=None, why=f"it is not known who waited for a processor: {reason}")
         return []
-    return _withheld(doubt.by_waits(doubtful, waits))
+    return _withheld(doubt.by_waits(doubtful, waits, untold=tables.run.contained))
 
 
 def _timed(tables: Tables, outcome: Outcome) -> list[doubt.Timed]:

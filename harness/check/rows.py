@@ -14,7 +14,7 @@ from harness.rules.rule import COLUMNS, Rule
 
 Row = dict[str, Any]
 _NUMBERS: Final = ("measured", "bound_low", "bound_high")
-_CLAUSES: Final = ("wrong", "unknown", "excused", "note", "too_low", "too_high")
+_CLAUSES: Final = ("wrong", "unknown", "excused", "note", "too_low", "too_high", "on_the_way")
 
 
 class Malformed(Exception):
@@ -72,6 +72,8 @@ def _checked(rule: Rule, given: Mapping[str, Any]) -> Row:
     for name in _CLAUSES:
         if row[name] is not None and not isinstance(row[name], str):
             raise Malformed(f"{where}: {name} is {row[name]!r}, and a clause is a text")
+    if row["timings"] is not None and not row["timings"] >= 1:
+        raise Malformed(f"{where}: it is the mean of {row['timings']} timings, and needs one")
     low, high = row["bound_low"], row["bound_high"]
     if low is not None and high is not None and low > high:
         raise Malformed(f"{where}: its bounds from {low:g} to {high:g} allow nothing")

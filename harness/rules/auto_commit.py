@@ -5,7 +5,7 @@ from typing import Final
 from harness.experiment import CLASSIC
 from harness.rules.delivery import removed_cannot_commit
 from harness.rules.rights import TOPIC_AUTHORIZATION_FAILED  # noqa: F401 (a query names it)
-from harness.rules.rule import Groups, Rule
+from harness.rules.rule import A_MEMBERS_WRITE, Groups, Rule
 from harness.tables.heartbeats import MINUTE_MS  # noqa: F401 (a query names it)
 
 # How long a member waits in a poll that brings nothing (consumers/consumer.py).
@@ -107,6 +107,7 @@ def auto_cadence() -> str:
     too_high="came after a commit had been left out",
     matters="A crash repeats what a commit that was left out would have saved.",
     in_passing=True,
+    delayed_by=A_MEMBERS_WRITE,
 )
 def no_commit_is_left_out() -> str:
     """Each gap of undisturbed time; a commit in it was left out if one was due before its end.

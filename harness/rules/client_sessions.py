@@ -1,7 +1,7 @@
 """What a client does when nobody answers it for as long as its session lasts."""
 
 from harness.experiment import CLASSIC
-from harness.rules.rule import Groups, Need, Rule
+from harness.rules.rule import A_MEMBER, Groups, Need, Rule
 from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (queries name it)
 
 # Answers that say something of the member, and not only that the group is elsewhere or not yet
@@ -138,6 +138,7 @@ def keeps_its_assignment() -> str:
     matters="From then on the application knows that another member may process its partitions.",
     clients=("librdkafka",),
     protocols=CLASSIC,
+    delayed_by=A_MEMBER,
 )
 def librdkafka_gives_up() -> str:
     """The client's own time-out, from the last accepted request whose answer can have arrived."""
@@ -180,6 +181,7 @@ def librdkafka_gives_up() -> str:
     matters="The client looks for another coordinator only from then on.",
     clients=("java",),
     protocols=CLASSIC,
+    delayed_by=A_MEMBER,
 )
 def java_gives_up() -> str:
     """From what gave the client a new session last: an answer, a join, or a coordinator found.

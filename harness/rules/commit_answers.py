@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from harness.rules.rule import Rule
+from harness.rules.rule import A_MEMBER, A_MEMBERS_WRITE, Rule
 
 # In 228 runs without a broken broker the longest took 0.47 s, while clients started.
 OVERLOADED_MS: Final = 1_000
@@ -176,6 +176,7 @@ def commits_what_it_is_asked_for() -> str:
     matters="A synchronous commit holds up its application for as long as this.",
     broker=True,
     in_passing=True,
+    delayed_by=A_MEMBERS_WRITE,
 )
 def commits_are_answered() -> str:
     """Each member's longest wait for a commit; a broker that was stopped answers nobody.
@@ -217,6 +218,7 @@ def commits_are_answered() -> str:
     "heartbeat, and cannot begin to read before it has its positions.",
     broker=True,
     in_passing=True,
+    delayed_by=A_MEMBER,
 )
 def answers_in_time() -> str:
     """Each member's longest wait for an answer; a broker that was stopped answers nobody.

@@ -3,7 +3,7 @@
 from typing import Final
 
 from harness.experiment import CLASSIC
-from harness.rules.rule import Rule
+from harness.rules.rule import THE_BROKERS, Rule
 
 # Errors with which a coordinator refuses a commit for good. After any other, the time-outs of the
 # append above all, it may still take effect: GroupMetadata and OffsetMetadataManager, 4.3.
@@ -178,6 +178,7 @@ def read_your_commit() -> str:
     matters="A group that pauses for longer repeats or skips records when it comes back.",
     broker=True,
     protocols=CLASSIC,  # whose coordinators log when a group is empty
+    delayed_by=THE_BROKERS,
 )
 def expires() -> str:
     """Partitions of a group that became empty for good, and the first answer without a position.

@@ -6,7 +6,7 @@ from harness.rules.failure_detection import (
     evicted_on_time,
 )
 from harness.rules.rebalance import FIRST_MS, START_MS  # noqa: F401 (queries name them)
-from harness.rules.rule import Need, Rule
+from harness.rules.rule import A_MEMBER, Need, Rule
 
 _KIP_848 = ("consumer",)
 
@@ -24,6 +24,7 @@ _KIP_848 = ("consumer",)
     too_high="was evicted too late",
     matters="The broker decides for all groups how long a dead consumer's partitions stand still.",
     protocols=_KIP_848,
+    delayed_by=A_MEMBER,
 )
 def evicted_by_broker_session() -> str:
     """As in the classic protocol."""
@@ -256,6 +257,7 @@ def commits_need_the_assignment() -> str:
     matters="Consumers can move to the new protocol, and back, one at a time and without a stop.",
     broker=True,
     protocols=CLASSIC,  # of the group; single members differ
+    delayed_by=A_MEMBER,
 )
 def converted() -> str:
     """The first member of the new protocol among classic ones, and the last one's end.

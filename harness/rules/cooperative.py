@@ -1,7 +1,7 @@
 """What a rebalance takes away: everything (eager), or only what moves (KIP-429)."""
 
 from harness.experiment import CLASSIC
-from harness.rules.rule import Groups, Rule
+from harness.rules.rule import THE_GROUP, Groups, Rule
 from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (a query names it)
 
 _COOPERATIVE = ("cooperative",)
@@ -184,6 +184,7 @@ def moves_in_two() -> str:
     too_high="stood still for longer than at any time between rebalances",
     matters="Cooperative rebalancing exists so that kept partitions are consumed without a break.",
     protocols=_COOPERATIVE,
+    delayed_by=THE_GROUP,
 )
 def kept_goes_on() -> str:
     """Partitions whose owner kept them through a rebalance, and how long each stood still in it.

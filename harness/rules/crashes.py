@@ -3,7 +3,7 @@
 from typing import Final
 
 from harness.experiment import CLASSIC
-from harness.rules.rule import Rule
+from harness.rules.rule import A_MEMBER, THE_GROUP, Rule
 
 # session.timeout.ms where nobody sets it, since Kafka 3.0 and librdkafka 1.7.0.
 DEFAULT_SESSION_MS: Final = 45_000
@@ -23,6 +23,7 @@ DEFAULT_HEARTBEAT_MS: Final = 5_000
     measures="from the crash to the next owner",
     too_high="was given to a live member too late",
     matters="This is how long a crash stops the processing of a partition.",
+    delayed_by=THE_GROUP,
 )
 def orphans_are_given_away() -> str:
     """Partitions of crashed members, by the callbacks of their next owners.
@@ -98,6 +99,7 @@ def orphans_are_given_away() -> str:
     matters="The records of a crashed consumer with default settings wait that long.",
     broker=True,
     protocols=CLASSIC,
+    delayed_by=A_MEMBER,
 )
 def default_session() -> str:
     """Crashes of members that leave the session to their library, from the kill to the eviction.
@@ -127,6 +129,7 @@ def default_session() -> str:
     matters="A group that moves to KIP-848 waits as long as before, whatever its clients had set.",
     broker=True,
     protocols=("consumer",),
+    delayed_by=A_MEMBER,
 )
 def default_session_of_brokers() -> str:
     """The same where the run's timers are the defaults; a member is told its interval each time."""

@@ -4,7 +4,7 @@ from typing import Final
 
 from harness.experiment import CLASSIC
 from harness.rules.rebalance import FIRST_MS  # noqa: F401 (a query names it)
-from harness.rules.rule import Need, Rule
+from harness.rules.rule import A_MEMBER, Need, Rule
 
 # How long after an eviction a rebalance is one that it started. Whether it started in time is for
 # R20b and R20e, which withhold it where the broker had to wait for the machine.
@@ -66,6 +66,7 @@ def evicted_on_time() -> str:
     matters="Nobody processes a dead member's partitions until it is evicted.",
     needs=(Need.SESSION_END, Need.WORKING_COORDINATOR),
     protocols=CLASSIC,  # in KIP-848 the broker has the timer: X19
+    delayed_by=A_MEMBER,
 )
 def silent_is_evicted() -> str:
     return evicted_on_time()
@@ -83,6 +84,7 @@ def silent_is_evicted() -> str:
     too_high="was not evicted although its session had run out",
     matters="Evicting a live member costs a rebalance, and its unfinished batch is repeated.",
     needs=(Need.WORKING_COORDINATOR,),
+    delayed_by=A_MEMBER,
 )
 def session_is_rearmed() -> str:
     """The longest silence that each member id survived; evictions must not come before the end.

@@ -4,7 +4,7 @@ from typing import Final
 
 from harness.experiment import CLASSIC
 from harness.rules.rebalance import START_MS  # noqa: F401 (a query names it)
-from harness.rules.rule import Rule
+from harness.rules.rule import A_PROBE, Rule
 
 # What a member that says who it is must be answered: the coordinator looks at its instance id, its
 # member id and its generation, in this order (ClassicGroup.validateMember and its callers).
@@ -120,6 +120,7 @@ def session_timeouts_in_range() -> str:
     matters="Clients that try to join again and again do not fill the group with dead members.",
     broker=True,
     protocols=CLASSIC,
+    delayed_by=A_PROBE,
 )
 def two_steps() -> str:
     """First steps, second steps, and ids that nobody came back with."""
@@ -309,6 +310,7 @@ LEAVER: Final = "'array<struct<memberId:string,groupInstanceId:string>>'"
     "session.",
     broker=True,
     protocols=CLASSIC,
+    delayed_by=A_PROBE,
 )
 def leaves() -> str:
     """What a leave starts or completes, by the state that it met, and what it is answered.

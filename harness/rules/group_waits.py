@@ -3,7 +3,7 @@
 from typing import Final
 
 from harness.experiment import CLASSIC
-from harness.rules.rule import Rule
+from harness.rules.rule import A_PROBE, Rule
 
 
 @Rule(
@@ -157,6 +157,7 @@ REBALANCES: Final = """
     "max.poll.interval.ms, even if its heartbeats go on.",
     broker=True,
     protocols=CLASSIC,
+    delayed_by=A_PROBE,
 )
 def never_synced() -> str:
     """Members of a generation that never asked for their part of it."""
@@ -288,6 +289,7 @@ def told_to_rejoin() -> str:
     "session ends.",
     broker=True,
     protocols=CLASSIC,
+    delayed_by=A_PROBE,
 )
 def stragglers() -> str:
     """Members that did not rejoin while a rebalance waited for them to its end.

@@ -4,7 +4,7 @@ from typing import Final
 
 from harness.experiment import CLASSIC
 from harness.rules.rebalance import START_MS  # noqa: F401 (a query names it)
-from harness.rules.rule import Rule
+from harness.rules.rule import A_BROKER, A_MEMBER, Rule
 from harness.rules.stalling import left_by_limit
 
 # Each join phase, with the least and the largest rebalance timeout of the members of that time. Who
@@ -131,6 +131,7 @@ def limits_are_told() -> str:
     "hold up the whole group.",
     broker=True,
     protocols=CLASSIC,
+    delayed_by=A_BROKER,
 )
 def longest_counts() -> str:
     """Join phases that outlasted the shortest limit of a member, or ended at a limit."""
@@ -169,6 +170,7 @@ def longest_counts() -> str:
     "repeat its work.",
     broker=True,
     protocols=CLASSIC,
+    delayed_by=A_MEMBER,
 )
 def stragglers_go() -> str:
     """Members that the coordinator removed because they had not joined in time."""
@@ -317,6 +319,7 @@ def callback_is_not_seen() -> str:
     "takes them over.",
     clients=("java",),
     protocols=CLASSIC,
+    delayed_by=A_MEMBER,
 )
 def callback_is_seen() -> str:
     """The poll that calls back began its time at its start, a poll's length before at most."""

@@ -3,7 +3,7 @@
 from typing import Final
 
 from harness.experiment import CLASSIC
-from harness.rules.rule import Rule
+from harness.rules.rule import A_BROKER, A_MEMBER, Rule
 from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (a query names it)
 
 # librdkafka asks to join at most once a second (rdkafka_cgrp.c, rkcg_join_intvl); the Java client
@@ -30,6 +30,7 @@ NEW_MEMBER_MS: Final = 300_000
     "an empty group that much longer.",
     always=True,
     protocols=CLASSIC,
+    delayed_by=A_BROKER,
 )
 def initial_delay() -> str:
     """Rebalances of an empty group, from their start; of others, from the last one waited for.
@@ -251,6 +252,7 @@ def two_steps() -> str:
     "rejoined in time.",
     always=True,
     protocols=CLASSIC,
+    delayed_by=A_MEMBER,
 )
 def parked_is_safe() -> str:
     """JoinGroups and SyncGroups answered after a session or more, and evictions in the midst.
@@ -375,6 +377,7 @@ def told_is_alive() -> str:
     matters="A rebalance lasts until the slowest member has finished its batch, and "
     "max.poll.records bounds that batch.",
     protocols=CLASSIC,
+    delayed_by=A_MEMBER,
 )
 def rejoins_when_told() -> str:
     """Members told of a rebalance by a heartbeat, from when their application could poll next.

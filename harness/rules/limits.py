@@ -5,7 +5,7 @@ Of a program of somebody else's the rules of programs.py and processing.py have 
 
 from harness.rules.delivery import COUNTED  # noqa: F401 (a query names it)
 from harness.rules.programs import WHERE_IT_WENT  # noqa: F401 (a query names it)
-from harness.rules.rule import Rule
+from harness.rules.rule import THE_GROUP, Rule
 
 
 @Rule(
@@ -20,6 +20,7 @@ from harness.rules.rule import Rule
     too_high="stood still for longer than promised",
     matters="This is the outage that the users of the group notice.",
     limit="standstill_s",
+    delayed_by=THE_GROUP,
 )
 def stands_still() -> str:
     """The longest stop of each partition that has records, 0 where it never stopped.
@@ -130,6 +131,7 @@ def lost_as_promised() -> str:
     too_high="was read to its end too late",
     matters="The group is behind until then, and its results are old.",
     limit="drained_s",
+    delayed_by=THE_GROUP,
 )
 def drains_as_promised() -> str:
     """A partition whose end was reached before the producer stopped took no time."""

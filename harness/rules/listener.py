@@ -9,7 +9,7 @@ from harness.rules.callbacks import (  # noqa: F401 (queries name them)
     WOKEN,
 )
 from harness.rules.rights import TOPIC_AUTHORIZATION_FAILED  # noqa: F401 (a query names it)
-from harness.rules.rule import Groups, Rule
+from harness.rules.rule import A_MEMBER, Groups, Rule
 from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (queries name it)
 
 # Partitions that a member gave up in its callback, and who was given each next. Who had been
@@ -125,6 +125,7 @@ def commit_in_callback() -> str:
     "partition any more.",
     protocols=CLASSIC,
     in_passing=True,
+    delayed_by=A_MEMBER,
 )
 def assigned_after() -> str:
     """Callbacks by the first SyncGroup that gave the member its part in that generation."""

@@ -1,7 +1,7 @@
 """How a member finds its coordinator, and which broker its heartbeats go to."""
 
 from harness.experiment import CLASSIC
-from harness.rules.rule import Need, Rule
+from harness.rules.rule import A_MEMBERS_WRITE, Need, Rule
 
 # From when to when a group stands in which generation; null where its coordinator does not say.
 # Who had a SYNC of a generation answered knows that it was stored, so a coordinator that loads the
@@ -145,6 +145,7 @@ def silent_without_coordinator() -> str:
     too_high="waited too long between two lookups",
     matters="The time between two lookups adds to the outage after a coordinator has failed.",
     protocols=CLASSIC,
+    delayed_by=A_MEMBERS_WRITE,
 )
 def looks_again() -> str:
     """Gaps between one member's lookups while its coordinator is dead; both of its threads ask.

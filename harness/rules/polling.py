@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from harness.rules.rule import Groups, Rule
+from harness.rules.rule import A_PROBE, Groups, Rule
 
 # Kafka's defaults (ConsumerConfig).
 FETCH_BYTES: Final = 1_048_576  # max.partition.fetch.bytes
@@ -225,6 +225,7 @@ def buffer_first() -> str:
     matters="A consumer is for one thread: a second thread gets an exception, and no records.",
     clients=("java",),
     in_passing=True,
+    delayed_by=A_PROBE,
 )
 def arguments_of_poll() -> str:
     """What became of each poll of a probe, by what was wrong with it."""

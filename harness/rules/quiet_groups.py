@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from harness.rules.rule import Rule
+from harness.rules.rule import THE_GROUP, Rule
 
 # fetch.max.wait.ms is 500 by default and a poll of the consumer program takes 200 ms at most.
 # Measured over 68 runs: 995 ms at most, 1,190 ms on a machine that started JVMs meanwhile, and
@@ -26,6 +26,7 @@ LONG_COMMIT_MS: Final = 1_000
     too_high="stood still, although the group was well",
     matters="A partition that nobody reads shows in no rebalance and no error, only in its lag.",
     always=True,
+    delayed_by=THE_GROUP,
 )
 def quiet_group_reads() -> str:
     """Per partition the longest time that a record waited in quiet time.

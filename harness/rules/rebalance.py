@@ -3,7 +3,7 @@
 from typing import Final
 
 from harness.experiment import CLASSIC
-from harness.rules.rule import Groups, Rule
+from harness.rules.rule import A_BROKER, A_MEMBER, Groups, Rule
 
 # What a coordinator takes to start a rebalance after the line that caused it (measured: 1 ms).
 START_MS: Final = 10
@@ -174,6 +174,7 @@ def one_assignment() -> str:
     measures="until the rebalance started",
     too_high="was followed by a rebalance too late",
     matters="A new member gets partitions only in a rebalance; until then it adds no capacity.",
+    delayed_by=A_BROKER,
 )
 def new_member_starts_one() -> str:
     return _starts(_NEWCOMERS)
@@ -191,6 +192,7 @@ def new_member_starts_one() -> str:
     too_high="was followed by a rebalance too late",
     matters="Nobody consumes the partitions of a member that is gone until a rebalance moves them.",
     contradicted=(Groups(static=True),),
+    delayed_by=A_BROKER,
 )
 def departure_starts_one() -> str:
     """What the coordinator was told or noticed, and static members that closed and told nobody."""
@@ -210,6 +212,7 @@ def departure_starts_one() -> str:
     matters="The outage after a crash lasts session.timeout.ms at least; a late rebalance makes "
     "it longer.",
     protocols=CLASSIC,
+    delayed_by=A_BROKER,
 )
 def eviction_starts_one() -> str:
     return _starts(_HEARD + "('evicted')")
@@ -227,6 +230,7 @@ def eviction_starts_one() -> str:
     too_high="learned of the rebalance too late",
     matters="A rebalance waits for every member, so heartbeat.interval.ms is part of each outage.",
     protocols=CLASSIC,  # in KIP-848 heartbeats carry the assignment itself: X20
+    delayed_by=A_MEMBER,
 )
 def told_by_heartbeat() -> str:
     """Members of the generation before that rejoined and had not caused the rebalance.
@@ -332,6 +336,7 @@ def generations_count_up() -> str:
     too_high="left, and the rebalance started too late",
     matters="A deploy with a clean close costs no session timeout; without it each restart leaves "
     "partitions unread for that long.",
+    delayed_by=A_MEMBER,
 )
 def close_leaves() -> str:
     """Members that were in the group when they closed; those that had left before are passed over.
@@ -368,6 +373,7 @@ def close_leaves() -> str:
     matters="A process that hangs in close() is killed by its deploy, which then takes that long.",
     in_passing=True,
     compares_clocks=True,
+    delayed_by=A_MEMBER,
 )
 def close_returns() -> str:
     """Members whose process ended as closed, by what they recorded of it.

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from harness.rules.rule import Groups, Rule
+from harness.rules.rule import A_BROKER, A_MEMBER, Groups, Rule
 from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (a query names it)
 
 # How long after its callback a member may take to say what it owns, beside the work on a batch: a
@@ -102,6 +102,7 @@ def given_when_released() -> str:
     matters="The next owner waits this long for a member that is stuck in its callback.",
     broker=True,
     protocols=_KIP_848,
+    delayed_by=A_MEMBER,
 )
 def fenced_without_acknowledgement() -> str:
     """Revocations that were not acknowledged within the member's rebalance timeout.
@@ -148,6 +149,7 @@ def fenced_without_acknowledgement() -> str:
     broker=True,
     since="4.3",
     protocols=_KIP_848,
+    delayed_by=A_BROKER,
 )
 def target_is_batched() -> str:
     """Group epochs with a target: how long after the first bump it was computed.
@@ -364,6 +366,7 @@ def raised_when_released() -> str:
     protocols=_KIP_848,
     in_passing=True,
     compares_clocks=True,
+    delayed_by=A_MEMBER,
 )
 def tells_what_it_has_given_up() -> str:
     """Revocations in members that went on undisturbed and said what they own.

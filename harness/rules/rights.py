@@ -3,7 +3,7 @@
 from typing import Final
 
 from harness.experiment import CLASSIC
-from harness.rules.rule import Rule
+from harness.rules.rule import A_MEMBERS_WRITE, Party, Rule
 
 TOPIC_AUTHORIZATION_FAILED: Final = 29
 # What each fault took from a member's user: the right that its way names, or, where it has no ways,
@@ -110,6 +110,7 @@ def refused_the_topic() -> str:
     matters="Without that setting (default: 0) a user whose credentials were deleted stays "
     "connected for as long as it likes.",
     broker=True,
+    delayed_by=(*A_MEMBERS_WRITE, Party.CONTROLLER),
 )
 def cut_off() -> str:
     """Requests of the member's group, on any of its connections.

@@ -5,7 +5,7 @@ from typing import Final
 from harness.experiment import CLASSIC
 from harness.rules.described import SEEN  # noqa: F401 (a query names it)
 from harness.rules.rebalance import START_MS  # noqa: F401 (a query names it)
-from harness.rules.rule import Rule
+from harness.rules.rule import THE_BROKERS, Rule
 from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (queries name it)
 
 # How old an answer may be when the observer notes it: it waits so long for one (_ASK_S).
@@ -231,6 +231,7 @@ def only_the_leader_assigns() -> str:
     broker=True,
     protocols=CLASSIC,
     in_passing=True,
+    delayed_by=THE_BROKERS,
 )
 def all_are_answered() -> str:
     """JoinGroups that came before a generation began, which is when its line was written."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import KW_ONLY, dataclass, replace
+from enum import StrEnum
 from typing import Final
 
 from harness.experiment import APP, CLIENTS, PROTOCOLS, Group, Need
 from harness.experiment.checks import numbers_of
 from harness.tables.vocabulary import Query
 
-__all__ = ["COLUMNS", "OF_A_PROGRAM", "OF_THE_KIND", "Groups", "Need", "Query", "Rule"]
+__all__ = ["COLUMNS", "OF_A_PROGRAM", "OF_THE_KIND", "Groups", "Need", "Party", "Query", "Rule"]
 
 # Where a rule that is `always` is judged, in the words of the page of rules and of `list`.
 OF_THE_KIND: Final = "every run in which it can be examined"
@@ -33,7 +34,34 @@ COLUMNS: Final = (
     "evidence",
     "guard_from",
     "guard_to",
+    "timings",
+    "on_the_way",
 )
+
+
+class Party(StrEnum):
+    """Processes that can be on the way of a timing: who waits for a processor may delay it."""
+
+    MEMBER = "member"  # the one that the row names, or any if it names none
+    MEMBERS = "members"  # any, whomever the row names
+    BROKER = "broker"  # the one that the row names, mostly by its evidence, or any
+    BROKERS = "brokers"  # any: others replicate what is written, or may be asked instead
+    CONTROLLER = "controller"
+    PROXY = "toxiproxy"
+    PROBE = "probe"
+
+    @property
+    def kind(self) -> str:
+        """What the names of its processes begin with."""
+        return self.value.removesuffix("s")
+
+
+A_BROKER: Final = (Party.BROKER,)  # from one line of its log to another
+THE_BROKERS: Final = (Party.BROKERS,)
+A_MEMBER: Final = (Party.MEMBER, Party.PROXY, Party.BROKER)  # and its coordinator
+A_MEMBERS_WRITE: Final = (Party.MEMBER, Party.PROXY, Party.BROKERS)
+THE_GROUP: Final = (Party.MEMBERS, Party.PROXY, Party.BROKERS)
+A_PROBE: Final = (Party.PROBE, Party.PROXY, Party.BROKER)
 
 
 @dataclass(frozen=True)
@@ -86,6 +114,9 @@ class Rule:
     - `note` is a clause with a fact that helps a reader; it never changes the verdict
     - `too_low` and `too_high` replace the rule's own words in this row
     - `guard_from` and `guard_to`: if this machine ran late between them, the row is not judged
+    - `timings`: of how many timings `measured` is the mean; null means that it is one
+    - `on_the_way` names the member or broker that the row is about, where neither `subject` nor
+      `evidence` does: the wait of another one does not excuse it (`delayed_by`)
 
     A clause of several parts is made by `clause(a, b, …)`: `concat` would be null if a part is.
 
@@ -113,6 +144,10 @@ class Rule:
     and no night plays a run for its sake. Where its query gives no guard, and one that
     `compares_clocks` accuses somebody of a moment near which this machine stood still, the row is
     not judged: what one process noted may seem later than it was to another.
+
+    `delayed_by` are the processes that can delay what the rule times, each of which may have waited
+    for a processor. Nobody else's waiting excuses a row. A rule with a guard and a unit of time has
+    to say so.
 
     `since` is the first release whose brokers keep a statement about them, "4.3", where older ones
     are known not to. Where brokers of a run are older, even for a while, the rule is judged only if
@@ -146,6 +181,7 @@ class Rule:
     limit: str = ""
     in_passing: bool = False
     compares_clocks: bool = False
+    delayed_by: tuple[Party, ...] = ()
     since: str = ""
     contradicted: tuple[Groups, ...] = ()
     clients: tuple[str, ...] = CLIENTS

@@ -3,7 +3,7 @@
 from typing import Final
 
 from harness.experiment import CLASSIC
-from harness.rules.rule import Groups, Need, Rule
+from harness.rules.rule import A_MEMBER, Groups, Need, Rule
 from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (a query names it)
 
 
@@ -20,6 +20,7 @@ from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (a query names it)
     matters="A batch that takes longer costs the consumer its partitions and is processed again.",
     needs=(Need.MAX_POLL_END,),
     contradicted=(Groups(client="librdkafka", protocol="consumer"),),
+    delayed_by=A_MEMBER,
 )
 def leaves_without_polls() -> str:
     """The limit counts from the last poll; the stall begins when its batch has been handed over."""
@@ -103,6 +104,7 @@ def left_by_limit(event: str) -> str:
     matters="A longer heartbeat interval does not delay the detection of a stall.",
     clients=("java",),
     protocols=CLASSIC,
+    delayed_by=A_MEMBER,
 )
 def missed_poll_is_noticed() -> str:
     return """
@@ -183,6 +185,7 @@ def slow_is_dropped() -> str:
     too_high="stopped its heartbeats for too long",
     matters="A long batch alone does not cost a consumer its session.",
     needs=(Need.STALL_WITHIN_MAX_POLL,),
+    delayed_by=A_MEMBER,
 )
 def heartbeats_go_on() -> str:
     """Gaps that touch the stall; the one to its end counts too, so that silence cannot hide.
@@ -279,6 +282,7 @@ def says_why() -> str:
     matters="A member that gives up too early stops a group that works.",
     in_passing=True,
     compares_clocks=True,
+    delayed_by=A_MEMBER,
 )
 def gives_up_in_time() -> str:
     """By the last poll that returned records: a later one that returned none is on no record.

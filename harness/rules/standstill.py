@@ -1,6 +1,6 @@
 """What a change of the group costs those who work in it."""
 
-from harness.rules.rule import Rule
+from harness.rules.rule import THE_GROUP, Rule
 
 
 @Rule(
@@ -17,6 +17,7 @@ from harness.rules.rule import Rule
     matters="heartbeat.interval.ms, not the size of the group, decides how long the group stands "
     "still.",
     headline="join cost",
+    delayed_by=THE_GROUP,
 )
 def whole_intervals() -> str:
     """Changes of a group that had members, from the coordinator's notice to the last join.

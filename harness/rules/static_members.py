@@ -4,7 +4,7 @@ from typing import Final
 
 from harness.experiment import CLASSIC, JAVA_TIMER_MS  # noqa: F401 (a query names it)
 from harness.rules.rebalance import START_MS  # noqa: F401 (a query names it)
-from harness.rules.rule import Groups, Rule
+from harness.rules.rule import A_BROKER, A_MEMBER, Groups, Rule
 
 # Replacements of a static member by a process that joined under its instance id. `new` is the first
 # join under that instance id that was answered since.
@@ -154,6 +154,7 @@ def back_without_rebalance() -> str:
     contradicted=(Groups(),),
     in_passing=True,
     compares_clocks=True,
+    delayed_by=A_BROKER,
 )
 def return_starts_one() -> str:
     """Replacements of static members while no rebalance was under way; X02 is the contrary."""
@@ -226,6 +227,7 @@ def close_is_silent() -> str:
     too_high="was evicted too late",
     matters="The partitions of a stuck static member stand still for both timeouts together.",
     protocols=CLASSIC,
+    delayed_by=A_MEMBER,
 )
 def falls_silent_past_max_poll() -> str:
     """Stalls that outlast max.poll.interval.ms and the session after it.
@@ -282,6 +284,7 @@ def falls_silent_past_max_poll() -> str:
     matters="A group.instance.id that is used twice by mistake stops the process that was there "
     "first.",
     protocols=CLASSIC,
+    delayed_by=A_MEMBER,
 )
 def old_one_is_fenced() -> str:
     """Replaced members whose process still lived: it asked again, or ended later by itself.

@@ -1,6 +1,6 @@
 """What a group makes of a topic that changes under it."""
 
-from harness.rules.rule import Rule
+from harness.rules.rule import THE_GROUP, Party, Rule
 
 # The times at which partitions were added, and the numbers of those that came.
 GROWTH = """
@@ -26,6 +26,7 @@ GROWTH = """
     measures="until a member had it",
     too_high="was given to a member too late",
     matters="Until then nobody reads what producers already write to the new partitions.",
+    delayed_by=(*THE_GROUP, Party.CONTROLLER),
 )
 def new_partitions_are_assigned() -> str:
     """Added partitions, each until a member has it.

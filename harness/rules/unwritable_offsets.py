@@ -3,7 +3,7 @@
 from typing import Final
 
 from harness.experiment import CLASSIC
-from harness.rules.rule import Rule
+from harness.rules.rule import THE_BROKERS, Rule
 
 # When the offsets topic had too few replicas in sync to be written to, because a broker was gone.
 UNWRITABLE: Final = """
@@ -57,6 +57,7 @@ CHANGES: Final = (
     too_high="was refused too late",
     matters="A commit that does not fail in time holds up its consumer.",
     broker=True,
+    delayed_by=THE_BROKERS,
 )
 def commits_fail() -> str:
     """Commits made while the replicas were too few, and those refused that came as a broker died.
@@ -128,6 +129,7 @@ def heartbeats_go_on() -> str:
     broker=True,
     since="4.0",
     protocols=CLASSIC,
+    delayed_by=THE_BROKERS,
 )
 def heartbeats_wait() -> str:
     """Every heartbeat of that time, with the same allowance for queues as for commits."""
@@ -163,6 +165,7 @@ def heartbeats_wait() -> str:
     broker=True,
     since="4.0",
     protocols=("consumer",),
+    delayed_by=THE_BROKERS,
 )
 def members_are_records() -> str:
     """Heartbeats that join or leave, of whatever group; a leave of nobody changes nothing."""
@@ -196,6 +199,7 @@ def members_are_records() -> str:
     matters="A rebalance ends without an assignment, and starts again until the replica is back.",
     broker=True,
     protocols=CLASSIC,
+    delayed_by=THE_BROKERS,
 )
 def joins_are_no_records() -> str:
     """JoinGroups that were answered before the time of a write was up, and SyncGroups that give.
@@ -238,6 +242,7 @@ def joins_are_no_records() -> str:
     broker=True,
     since="4.0",
     protocols=CLASSIC,
+    delayed_by=THE_BROKERS,
 )
 def joins_wait_no_longer() -> str:
     """JoinGroups that waited for as long as a write may take, after one that failed."""

@@ -33,21 +33,25 @@ class Waits:
         self._mark_of = mark_of
         self._names: dict[str, str] = {}  # of the run's processes, by pid
         self._strangers: dict[str, int] = {}  # by pid, and how often it was looked at
-        self._waited_ns: dict[tuple[str, str], int] = {}
+        self._waited_ns: dict[str, dict[str, int]] = {}  # by process and thread
 
     def sample(self) -> dict[str, float]:
         """The longest that a thread of each process has waited since the last sample, in ms.
 
-        Its waits are added up, and those of a thread that is new count from its beginning.
+        Its waits are added up, and those of a thread that is new count from its beginning. One that
+        a look missed is no new one at the next; of one that has waited for less than before only
+        the number is the same.
         """
         self._look_for_processes()
-        before, self._waited_ns = self._waited_ns, {}
+        self._waited_ns = {pid: self._waited_ns.get(pid, {}) for pid in self._names}
         longest: dict[str, float] = {}
         for pid, name in self._names.items():
+            known = self._waited_ns[pid]
             for thread, waited_ns in self._threads(pid):
-                self._waited_ns[pid, thread] = waited_ns
-                waited_ms = (waited_ns - before.get((pid, thread), 0)) / 1e6
-                longest[name] = max(longest.get(name, 0.0), waited_ms)
+                before_ns = known.get(thread, 0)
+                known[thread] = waited_ns
+                since_ns = waited_ns - before_ns if waited_ns >= before_ns else waited_ns
+                longest[name] = max(longest.get(name, 0.0), since_ns / 1e6)
         return longest
 
     def _look_for_processes(self) -> None:

@@ -40,6 +40,7 @@ class Run:
     promised: Mapping[str, float] = field(default_factory=dict)  # limits that were given
     own: Mapping[str, str] = field(default_factory=dict)  # digests of its owner's files, by path
     releases: tuple[str, ...] = ()  # of Kafka that its brokers had
+    contained: frozenset[str] = frozenset()  # what the names of processes in containers begin with
 
     @property
     def complete(self) -> bool:
@@ -105,6 +106,7 @@ def run_of(content: Mapping[str, Any], limits: Mapping[str, float] | None = None
             promised=promised,
             own=dict(content.get("own") or {}),
             releases=_releases(declared.get("cluster") or {}),
+            contained=_contained(declared),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise NoData(
@@ -116,6 +118,19 @@ def run_of(content: Mapping[str, Any], limits: Mapping[str, float] | None = None
 def _releases(cluster: Mapping[str, Any]) -> tuple[str, ...]:
     named = (cluster.get("upgraded_from"), cluster.get("kafka_version"))
     return tuple(str(each) for each in named if each)
+
+
+def _contained(declared: Mapping[str, Any]) -> frozenset[str]:
+    """Of a cluster in containers all, and of a program from an image its members.
+
+    The kernel does not tell us how long any of these waited for a processor.
+    """
+    cluster = (declared.get("cluster") or {}).get("backend") == "docker"
+    program = bool((declared.get("app") or {}).get("image"))
+    return frozenset(
+        ({"broker", "controller", "toxiproxy"} if cluster else set())
+        | ({"member"} if program else set())
+    )
 
 
 def _promised(declared: Mapping[str, Any]) -> dict[str, float]:

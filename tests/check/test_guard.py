@@ -71,8 +71,8 @@ def test_a_day_four_times_as_noisy_costs_four_times_as_much(
             noise(history, second * 1_000)
         rows = [
             {
-                "ok": False, "wrong": None, "measured": 120.0, "bound_low": None,
-                "bound_high": 100.0, "guard_from": counted(second * 1_000 - 60),
+                **dict.fromkeys(COLUMNS), "ok": False, "measured": 120.0, "bound_high": 100.0,
+                "guard_from": counted(second * 1_000 - 60),
                 "guard_to": counted(second * 1_000 + 60),
             }
             for second in range(1, seconds + 1)
@@ -131,6 +131,7 @@ def test_the_stalls_near_a_timing_are_those_that_a_look_at_each_finds() -> None:
         begin = drawn.randrange(1_100)
         timed = Timed(
             {"measured": drawn.choice((None, 10.0, 500.0))},
+            RULES["R01"],
             drawn.choice((None, 1.0, 0.5)),
             at(begin),
             at(begin + drawn.choice((0, 1, 30, 600))),

@@ -200,7 +200,10 @@ def test_a_gap_that_no_standing_still_can_have_hidden_holds(
     [
         (10_100, [("broker-1", 9_500, 10_500, 50)], "UNKNOWN"),
         (10_101, [("broker-1", 9_500, 10_500, 50)], "VIOLATED"),  # later than it waited
-        (10_101, [("broker-1", 9_500, 10_500, 50), ("member-1", 9_500, 10_500, 1)], "UNKNOWN"),
+        (10_101, [("broker-1", 9_500, 10_500, 50), ("member-2", 9_500, 10_500, 1)], "UNKNOWN"),
+        (10_101, [("broker-1", 9_500, 10_500, 50), ("member-1", 9_500, 10_500, 900)], "VIOLATED"),
+        (10_101, [("broker-2", 9_500, 10_500, 900)], "VIOLATED"),
+        (10_101, [("producer-1", 9_500, 10_500, 900)], "VIOLATED"),
         (10_101, [("broker-1", 9_100, 10_100, 25), ("broker-1", 10_100, 11_100, 26)], "UNKNOWN"),
         (10_100, [("broker-1", 8_000, 9_000, 500)], "VIOLATED"),  # before
         (9_900, [("toxiproxy", 9_500, 10_500, 50)], "UNKNOWN"),  # the heartbeat was read late
@@ -217,15 +220,16 @@ def test_what_a_process_waited_for_a_processor_is_in_doubt(
     assert verdict == judge(history, "R01")["verdict"]
 
 
-def test_what_was_timed_for_long_is_not_in_doubt(judge: Judge) -> None:
-    """It may be a mean of many timings, which one wait moves by little."""
+@pytest.mark.parametrize(("last_ms", "verdict"), [(9_050, "UNKNOWN"), (9_051, "VIOLATED")])
+def test_no_wait_is_longer_than_the_look_at_it(judge: Judge, last_ms: float, verdict: str) -> None:
+    """The silence may be 6,050 ms long; older runs say of a second that somebody waited for 9."""
     history = History().says("member_added", 0, "member-1").join("member-1", 5)
-    history.heartbeats("member-1", 2_000, 8_400).waited("broker-1", 5_000, 6_000, 9_000)
-    assert "VIOLATED" == judge(history, "R02")["verdict"]
+    history.heartbeats("member-1", 2_000, last_ms).waited("broker-1", 8_000, 9_000, 9_000)
+    assert verdict == judge(history, "R02")["verdict"]
 
 
 def test_who_waited_longest_is_named(judge: Judge) -> None:
-    history = pair(evicted_ms=10_120).waited("member-1", 9_500, 10_500, 51)
+    history = pair(evicted_ms=10_120).waited("member-2", 9_500, 10_500, 51)
     verdict = judge(history.waited("broker-1", 9_400, 10_400, 64.4), "R01")
     assert "this machine kept broker-1 waiting for a processor for 64 ms" in verdict["reason"]
 

@@ -77,6 +77,27 @@ def test_a_process_that_ends_or_says_nothing_is_left_out(proc: Proc) -> None:
     assert {"member-7": 0.0} == waits.sample()
 
 
+def test_a_thread_that_a_look_missed_is_no_new_one(proc: Proc) -> None:
+    """It counted with all that it had waited since its start: 30 s within 1.6 s."""
+    waits = proc.waits()
+    waits.sample()
+    told = proc.folder / "10" / "task" / "10" / "schedstat"
+    told.rename(told.with_name("missed"))
+    proc.waited(10, 11, 0)
+    assert 0.0 == waits.sample()["broker-1"]
+    proc.waited(10, 10, 1_040)
+
+    assert 40.0 == waits.sample()["broker-1"]
+
+
+def test_a_thread_that_bears_the_number_of_another_counts_from_its_beginning(proc: Proc) -> None:
+    waits = proc.waits()
+    waits.sample()
+    proc.waited(10, 10, 30)
+
+    assert 30.0 == waits.sample()["broker-1"]
+
+
 def test_a_process_is_known_once_it_has_its_own_environment(proc: Proc) -> None:
     waits = proc.waits()
     proc.process(20, "python", run="")

@@ -1,0 +1,163 @@
+"""Whose waiting for a processor withholds which row, and how much of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pytest
+
+from harness.check import doubt
+from harness.rules import RULES
+from harness.rules.rule import COLUMNS, Party
+from harness.tables.source import run_of
+from tests.histories import History, at
+
+Row = dict[str, Any]
+# From, to, and how long somebody waited meanwhile, in ms.
+Wait = tuple[str, float, float, float]
+TIMES: Final = ("ms", "intervals")
+
+
+def row(measured: float, low: float | None, high: float | None, **changes: Any) -> Row:
+    """A row of a rule that is outside its bounds, timed for the first ten seconds."""
+    return {
+        **dict.fromkeys(COLUMNS), "ok": False, "subject": "member-2 (longest commit)",
+        "measured": measured, "bound_low": low, "bound_high": high,
+        "evidence": "broker-3-requests.log:4711", "guard_from": at(0), "guard_to": at(10_000),
+        **changes,
+    }  # fmt: skip
+
+
+def withheld(rule: str, given: Row, waits: Sequence[Wait], untold: set[str] | None = None) -> str:
+    """Why the row is withheld, or nothing."""
+    timings = doubt.timed({rule: [given]}, heartbeat_ms=2_000)
+    rows = [
+        {"process": process, "from_at": at(from_ms), "at": at(to_ms), "waited_ms": waited_ms}
+        for process, from_ms, to_ms, waited_ms in waits
+    ]
+    return "".join(each.why for each in doubt.by_waits(timings, rows, untold=untold or set()))
+
+
+def test_every_rule_that_times_something_has_decided_who_can_delay_it() -> None:
+    timed = {
+        rule.id
+        for rule in RULES.values()
+        if rule.unit in TIMES and (rule.compares_clocks or "guard_from" in rule.examine())
+    }
+    assert timed == {rule.id for rule in RULES.values() if rule.delayed_by}
+
+
+def test_a_rebalance_of_six_seconds_is_one_timing() -> None:
+    given = row(3.06, None, 2.7, subject="join of member-2, generation 4", evidence=None)
+    waits = [("broker-2", 1_000, 3_500, 2_200.0), ("broker-1", 1_000, 3_500, 2_000.0)]
+    assert withheld("X34", given, waits) == (
+        "this machine kept broker-2 waiting for a processor for 2,200 ms"
+    )
+    assert not withheld("X34", given, [("broker-2", 1_000, 3_500, 719.0)])
+    assert withheld("X34", given, [("broker-2", 1_000, 3_500, 721.0)])
+
+
+def test_a_commit_of_five_seconds_is_one_timing_which_its_replicas_may_delay() -> None:
+    given = row(5_233, None, 5_150)
+    waits = [("broker-3", 0, 2_000, 1_200), ("broker-3", 2_000, 4_000, 1_000)]
+    assert "broker-3" in withheld("X61", given, [*waits, ("broker-3", 4_000, 6_000, 800)])
+    assert "broker-1" in withheld("X61", given, [("broker-1", 0, 2_000, 83)])
+    assert not withheld("X61", given, [("broker-1", 0, 2_000, 82)])
+
+
+@pytest.mark.parametrize(
+    ("process", "on_the_way"),
+    [
+        ("member-2", True),
+        ("member-1", False),
+        ("member-22", False),
+        ("broker-3", True),
+        ("broker-1", False),
+        ("toxiproxy", True),
+        ("producer-1", False),
+        ("controller-101", False),
+        ("probe-heartbeat-answers", False),
+        ("observer", False),
+    ],
+)
+def test_only_who_is_on_the_way_of_a_heartbeat_excuses_it(process: str, on_the_way: bool) -> None:
+    """It was answered 4 s late."""
+    waits = [(process, 1_000, 3_000, 2_000.0), (process, 3_000, 5_000, 2_000.0)]
+    assert on_the_way == bool(withheld("X75", row(5_000, None, 1_050), waits))
+
+
+@pytest.mark.parametrize(
+    ("rule", "changes", "process", "on_the_way"),
+    [
+        ("R14", {"evidence": None, "on_the_way": "broker-1"}, "broker-1", True),
+        ("R14", {"evidence": None, "on_the_way": "broker-1"}, "broker-3", False),
+        ("R14", {"evidence": None}, "broker-1", True),  # it names none
+        ("R14", {"subject": "3f6c (3f6c)"}, "member-1", True),
+        ("R14", {"subject": "member-1-3f6c (eviction)"}, "member-1", True),
+        ("X34", {}, "member-1", True),  # everybody has to join
+        ("X07", {}, "member-2", False),  # it is timed from one line of a broker to the next
+        ("R20c", {}, "controller-101", True),
+        ("R29-wire", {}, "probe-group-apis", True),
+        ("R29-wire", {}, "member-2", False),
+    ],
+)
+def test_a_row_may_name_who_is_on_its_way(
+    rule: str, changes: dict[str, Any], process: str, on_the_way: bool
+) -> None:
+    given = row(5_000, None, 4_500, **changes)
+    if rule == "X34":
+        given = row(3.06, None, 2.7)
+    assert on_the_way == bool(withheld(rule, given, [(process, 1_000, 3_000, 1_000.0)]))
+
+
+@pytest.mark.parametrize(("timings", "within"), [(None, True), (1, True), (5, True), (6, False)])
+def test_a_mean_has_a_delay_in_it_once(timings: int | None, within: bool) -> None:
+    given = row(2_700, 1_920, 2_500, timings=timings)
+    assert within == bool(withheld("R14", given, [("broker-3", 1_000, 3_000, 1_000.0)]))
+
+
+@pytest.mark.parametrize(("measured", "within"), [(6_624, True), (6_625, False)])
+def test_no_wait_is_longer_than_its_look(measured: float, within: bool) -> None:
+    """A run of an older version has 30 s of waiting within 1.6 s."""
+    given = row(measured, None, 5_000)
+    assert within == bool(withheld("X61", given, [("broker-3", 1_000, 2_624, 30_014.0)]))
+
+
+@pytest.mark.parametrize(
+    ("rule", "untold", "excused"),
+    [
+        ("X75", {"broker", "controller", "toxiproxy"}, True),
+        ("X75", {"member"}, True),
+        ("X24", {"member"}, False),  # no member is on its way
+        ("X75", set(), False),
+    ],
+)
+def test_where_nobody_can_say_who_waited_the_machine_is_as_busy_as_anybody_tells(
+    rule: str, untold: set[str], excused: bool
+) -> None:
+    """Processes in containers do not tell; what others waited counts for them."""
+    waits = [("producer-1", 1_000, 3_000, 1_000.0)]
+    assert excused == bool(withheld(rule, row(1_500, None, 1_050), waits, untold))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "image", "untold"),
+    [
+        ("embedded", "", set()),
+        ("docker", "", {"broker", "controller", "toxiproxy"}),
+        ("docker", "orders:1", {"broker", "controller", "toxiproxy", "member"}),
+        ("embedded", "orders:1", {"member"}),
+    ],
+)
+def test_processes_in_containers_do_not_tell(cluster: str, image: str, untold: set[str]) -> None:
+    content = History().manifest()
+    content["declared"]["cluster"] = {"backend": cluster}
+    content["declared"]["app"] = {"image": image}
+    assert untold == run_of(content).contained
+
+
+def test_a_party_is_known_by_what_its_processes_are_called() -> None:
+    assert {"member", "broker", "controller", "toxiproxy", "probe"} == {
+        party.kind for party in Party
+    }
