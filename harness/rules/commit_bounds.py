@@ -5,9 +5,6 @@ from typing import Final
 from harness.rules.lookups import STANDS  # noqa: F401 (a query names it)
 from harness.rules.rule import Rule
 
-# A commit is on its way for a while, and its line is stamped late. No kept run has one that is more
-# than 50 ms off; on a busy machine one run with a cut link had eight, which were not followed.
-OFF_MS: Final = 2_000
 # Positions that the coordinator accepted from members, one row per request and partition.
 COMMITS = """
     WITH commits AS (
@@ -46,24 +43,22 @@ TOLD: Final = """
 def commits_what_it_was_given() -> str:
     """Per member and partition the commit that was furthest beyond what it had been given.
 
+    Law: A member commits a position up to which it was handed records, or that a broker told it, of
+    a partition that it holds in the generation in which it commits.
+
     A position that a coordinator or a partition's leader had told it may be committed as well: it
     has no record before it. Over the 37 kept runs no member was beyond either, nor more than the
-    slack after the end of its time with the partition. A broker that was paused, or a link that was
-    cut, may hand on what had been sent long before.
+    slack after the end of its time with the partition. What a program of somebody else's was
+    handed is not known; which partitions the coordinator gave it is (`stray_commits`).
     """
     return """
         {COMMITS}, ends AS (
             SELECT topic, partition, max(end_offset) AS end_offset
             FROM {topology} WHERE what = 'end_offset' GROUP BY topic, partition
-        ), known AS (
-            SELECT member, topic, partition, polled_at AS at, last_offset + 1 AS position
-            FROM {deliveries}
-            UNION ALL
-            {TOLD}
         ), mixed AS (
             SELECT member, topic, partition, after(-:slack_ms, at) AS at, position,
                    CAST(NULL AS BIGINT) AS committed, CAST(NULL AS STRING) AS evidence
-            FROM known
+            FROM {handed}
             UNION ALL
             SELECT member, topic, partition, arrived_at, NULL, committed, evidence FROM commits
         ), ordered AS (
@@ -71,42 +66,37 @@ def commits_what_it_was_given() -> str:
                 PARTITION BY member, topic, partition ORDER BY at, position NULLS LAST, committed
                 {SO_FAR}) AS given
             FROM mixed
-        ), astray AS (
-            SELECT DISTINCT c.member, c.topic, c.partition, c.arrived_at
-            FROM commits c LEFT ANTI JOIN {ownership} o ON same(o, c, member, topic, partition)
-             AND o.from_at <= after(:OFF_MS, c.arrived_at)
-             AND (o.to_at IS NULL OR o.to_at >= after(-:OFF_MS, c.arrived_at))
-        ), sent AS (
-            -- What a fault held up on its way may have been sent when it began.
-            SELECT c.member, c.topic, c.partition, c.arrived_at, min(d.from_at) AS at
-            FROM astray c LEFT JOIN {disturbances} d
-              ON coalesce(d.member = c.member, true) AND d.from_at <= c.arrived_at
-             AND after(:OFF_MS, d.to_at) >= c.arrived_at
-            GROUP BY c.member, c.topic, c.partition, c.arrived_at
         ), strays AS (
-            SELECT c.member, c.topic, c.partition, count(*) AS strays, min(c.arrived_at) AS at
-            FROM sent c LEFT ANTI JOIN {ownership} o ON same(o, c, member, topic, partition)
-             AND o.from_at <= after(:OFF_MS, c.arrived_at)
-             AND (o.to_at IS NULL OR o.to_at >= after(-:OFF_MS, c.at))
-            GROUP BY c.member, c.topic, c.partition
+            SELECT member, topic, partition, count(*) AS strays, min(at) AS at
+            FROM {stray_commits} GROUP BY member, topic, partition
+        ), given_up AS (
+            SELECT s.member, s.topic, s.partition,
+                   concat(', first ', round(ms_between(max(o.to_at), any_value(s.at)) / 1e3, 2),
+                          ' s after it had given it up') AS since
+            FROM strays s JOIN {ownership} o ON same(o, s, member, topic, partition)
+             AND o.to_at <= s.at
+            GROUP BY s.member, s.topic, s.partition
         ), furthest AS (
             SELECT member, topic, partition, count(*) AS commits, max(committed) AS committed,
-                   max(struct(committed - coalesce(given, 0) AS beyond, at, committed, given,
-                              evidence)) AS worst
+                   max(struct(committed - given AS beyond, at, committed, given, evidence))
+                       AS worst
             FROM ordered WHERE committed IS NOT NULL GROUP BY member, topic, partition
         )
         SELECT concat(f.member, ' on ', f.topic, '-', f.partition) AS subject,
-               coalesce(s.at, f.worst.at) AS at, greatest(0, f.worst.beyond) AS measured,
-               0 AS bound_high,
+               coalesce(s.at, f.worst.at) AS at,
+               IF(f.worst.beyond IS NULL, NULL, greatest(0, f.worst.beyond)) AS measured,
+               IF(f.worst.beyond IS NULL, NULL, 0) AS bound_high,
                CASE WHEN f.committed > e.end_offset
                     THEN clause('committed ', f.committed, ', beyond the end of the partition, ',
                                 e.end_offset)
                     WHEN s.strays > 0
                     THEN clause('committed a partition that it did not hold, ', s.strays,
-                                ' of ', f.commits, ' times') END AS wrong,
-               concat('committed ', f.worst.committed, ' when it had been given records up to ',
-                      coalesce(f.worst.given, 0)) AS note, f.worst.evidence AS evidence
+                                ' of ', f.commits, ' times', coalesce(g.since, '')) END AS wrong,
+               IF(f.worst.beyond IS NULL, concat(f.commits, ' commits'),
+                  concat('committed ', f.worst.committed, ' when it had been given records up to ',
+                         f.worst.given)) AS note, f.worst.evidence AS evidence
         FROM furthest f LEFT JOIN strays s USING (member, topic, partition)
+        LEFT JOIN given_up g USING (member, topic, partition)
         LEFT JOIN ends e USING (topic, partition)
     """
 

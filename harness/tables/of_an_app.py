@@ -8,6 +8,7 @@ from typing import Final
 
 from harness.tables.heartbeats import heartbeats_of_an_app
 from harness.tables.ownership_by_brokers import ownership_by_brokers
+from harness.tables.stray_commits import handed_of_an_app, stray_commits_of_an_app
 from harness.tables.vocabulary import Query
 
 
@@ -134,4 +135,6 @@ OF_AN_APP: Final[dict[str, Query]] = {
     "awaited_commits": awaited_commits,
     "unheard_commits": unheard_commits,
     "heartbeats": heartbeats_of_an_app,
+    "stray_commits": stray_commits_of_an_app,
+    "handed": handed_of_an_app,
 }

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from harness.tables.stray_commits import handed, stray_commits
 from harness.tables.vocabulary import Query
 
 
@@ -187,4 +188,6 @@ VIEWS: Final[dict[str, Query]] = {
     "unheard_commits": unheard_commits,
     "consumer_heartbeats": consumer_heartbeats,
     "epoch_bumps": epoch_bumps,
+    "stray_commits": stray_commits,
+    "handed": handed,
 }

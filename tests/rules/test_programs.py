@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, an_app, at, member_id
+from tests.histories import History, an_app, at, beat, member_id, parts
 
 Judge = Callable[[History, str], dict[str, Any]]
 DRAIN = 57_000  # when the producer has stopped
@@ -583,3 +583,138 @@ def test_a_program_that_read_nothing_keeps_no_promise_of_repeats(judge: Judge) -
 @pytest.mark.parametrize("rule", ["P1", "P2", "P3", "P4", "P10"])
 def test_an_empty_history_shows_nothing(judge: Judge, rule: str) -> None:
     assert "UNKNOWN" == judge(an_app(), rule)["verdict"]
+
+
+# X36
+
+
+def given(protocol: str = "eager", **joined: Any) -> History:
+    """member-1 has t-0 and t-1 in generation 1, and from 20 s on t-1 alone in generation 2."""
+    history = an_app("member-1", "member-2", protocol=protocol)
+    history.holds("member-1", 0, 1).holds("member-1", 1, ms=20_000, generation=2)
+    history.rows["requests"][-2].update(joined)
+    return history.holds("member-2", 0, ms=20_000, generation=2)
+
+
+COOPERATIVE = {"protocol_name": "cooperative-sticky", "assignors": ["cooperative-sticky"]}
+
+
+@pytest.mark.parametrize(
+    ("partition", "ms", "generation", "verdict"),
+    [
+        (0, 1_000, 1, "HOLDS"),
+        (2, 1_000, 1, "VIOLATED"),
+        (1, 21_000, 2, "HOLDS"),
+        (0, 21_000, 2, "VIOLATED"),
+        (0, 20_001, 2, "VIOLATED"),  # it names the generation, so it was sent in it
+        (0, 19_999, 1, "HOLDS"),
+        (0, 20_050, 1, "HOLDS"),  # on its way while the answer came
+        (0, 20_051, 1, "VIOLATED"),
+        (1, 29_000, 1, "HOLDS"),  # that it is accepted is for another rule
+    ],
+)
+def test_a_program_commits_what_the_coordinator_gave_it_in_that_generation(
+    judge: Judge, partition: int, ms: float, generation: int, verdict: str
+) -> None:
+    history = given().commit_request("member-1", ms, partition, 50, generation=generation)
+    found = judge(history, "X36")
+    assert (verdict, 1, None) == (found["verdict"], found["examined"], found["measured_max"])
+
+
+def test_how_long_ago_it_gave_the_partition_up_is_told(judge: Judge) -> None:
+    history = given().commit_request("member-1", 10_000, 0, 40)
+    for ms in (26_000, 22_500):
+        history.commit_request("member-1", ms, 0, 50, generation=2)
+    found = judge(history, "X36")
+    assert "did not hold, 2 of 3 times, first 2.5 s after it had given it up" in found["reason"]
+    assert at(22_500) == found["rows"][0]["at"]
+
+
+@pytest.mark.parametrize(
+    ("joined", "verdict"),
+    [
+        (COOPERATIVE, "HOLDS"),
+        ({"assignors": ["cooperative-sticky"]}, "HOLDS"),
+        ({"protocol_name": "stream"}, "HOLDS"),
+        ({"protocol_name": "range", "assignors": ["range", "cooperative-sticky"]}, "VIOLATED"),
+        ({"assignors": ["range", "cooperative-sticky"]}, "VIOLATED"),
+        ({"error_code": 27}, "HOLDS"),  # how it joined is on no record
+    ],
+)
+def test_a_cooperative_program_commits_what_it_has_still_to_give_up(
+    judge: Judge, joined: dict[str, Any], verdict: str
+) -> None:
+    history = given("cooperative", **joined)
+    history.commit_request("member-1", 20_100, 0, 50, generation=2)
+    assert verdict == judge(history, "X36")["verdict"]
+
+
+def test_what_a_cooperative_program_gave_up_it_commits_no_more(judge: Judge) -> None:
+    history = given("cooperative", **COOPERATIVE)
+    history.join("member-1", 20_200, 3, **COOPERATIVE)
+    history.sync("member-1", 20_210, 3, assigned=parts(1))
+    history.commit_request("member-1", 20_300, 0, 50, generation=3)
+    assert "VIOLATED" == judge(history, "X36")["verdict"]
+
+
+@pytest.mark.parametrize("error", [27, 0])
+def test_in_a_generation_whose_assignment_is_on_no_record_nobody_is_accused(
+    judge: Judge, error: int
+) -> None:
+    """Its SyncGroup was refused, since the next rebalance had begun."""
+    history = given()
+    if error:
+        history.sync("member-1", 30_000, 3, assigned=None, error_code=error)
+    history.commit_request("member-1", 30_100, 0, 50, generation=3)
+    assert "HOLDS" == judge(history, "X36")["verdict"]
+
+
+def test_a_program_without_partitions_commits_none(judge: Judge) -> None:
+    history = given().holds("member-1", ms=30_000, generation=3)
+    history.commit_request("member-1", 31_000, 1, 50, generation=3)
+    assert "VIOLATED" == judge(history, "X36")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("partition", "epoch", "ms", "verdict"),
+    [
+        (0, 2, 1_000, "HOLDS"),
+        (0, 2, 5_500, "HOLDS"),  # told to give it up, and not done with that
+        (1, 2, 5_500, "HOLDS"),
+        (2, 2, 5_500, "VIOLATED"),
+        (0, 3, 6_500, "VIOLATED"),
+        (1, 3, 6_500, "HOLDS"),  # its answer left the assignment as it was
+        (0, 2, 6_050, "HOLDS"),
+        (0, 2, 6_051, "VIOLATED"),
+        (1, 2, 6_500, "HOLDS"),
+    ],
+)
+def test_a_member_of_kip_848_commits_what_it_has_had_in_its_epoch(
+    judge: Judge, partition: int, epoch: int, ms: float, verdict: str
+) -> None:
+    """It has t-0 and t-1, is told at 5 s to give t-0 up, and at 6 s that it is in epoch 3."""
+    history = an_app("member-1", protocol="consumer")
+    beat(history, "member-1", 0, 0, 2, 0, 1)
+    beat(history, "member-1", 5_000, 2, 2, 1)
+    history.request(
+        "CONSUMER_GROUP_HEARTBEAT", "member-1", 6_000, generation=2, member_epoch=3,
+        owned=parts(1), assigned=None,
+    )  # fmt: skip
+    history.commit_request("member-1", ms, partition, 50, generation=epoch)
+    assert verdict == judge(history, "X36")["verdict"]
+
+
+@pytest.mark.parametrize(("position", "verdict"), [(100, "HOLDS"), (101, "VIOLATED")])
+def test_a_program_commits_nothing_beyond_the_end_of_the_log(
+    judge: Judge, position: int, verdict: str
+) -> None:
+    history = given().end_offset(0, 100).commit_request("member-1", 1_000, 0, position)
+    assert verdict == judge(history, "X36")["verdict"]
+
+
+@pytest.mark.parametrize("row", [{"error": 22}, {"member_id": None}, {"generation": -1}])
+def test_what_was_refused_or_is_of_no_member_is_not_examined(
+    judge: Judge, row: dict[str, Any]
+) -> None:
+    history = given().commit_request("member-1", 21_000, 0, 50, **{"generation": 2, **row})
+    assert "UNKNOWN" == judge(history, "X36")["verdict"]
