@@ -20,6 +20,7 @@ experiment = Experiment(
         Expect(
             rule="R30",
             verdict=Verdict.VIOLATED,
+            by="* {kill-broker} answered",
             sometimes=True,
             because="a coordinator of Kafka 4 answers with what was committed at its last "
             "checkpoint until a second replica follows it, which takes half a second "

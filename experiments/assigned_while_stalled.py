@@ -27,7 +27,7 @@ experiment = Experiment(
         *holds("X99"),
         handed_what_it_has_lost("X99"),
         # The others may be given the partition only after the stalled member has woken up.
-        handed_what_it_has_lost("R15", sometimes=True),
+        handed_what_it_has_lost("R15", by="* to {stall-consumer}", sometimes=True),
         late_commit_names_nobody("X41"),
         *holds("R10", "R16", "R21", "R33"),
     ),

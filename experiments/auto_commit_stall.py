@@ -20,6 +20,8 @@ experiment = Experiment(
         Expect(
             rule="R21-delivery",
             verdict=Verdict.VIOLATED,
+            by="* {stall-consumer} still held it",
+            up_to=11_000,
             because="the application is told only by its next poll; until then it works on "
             "partitions that are another member's",
         ),

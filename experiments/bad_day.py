@@ -37,6 +37,8 @@ experiment = Experiment(
         Expect(
             rule="R18",
             verdict=Verdict.VIOLATED,
+            by="{stall-consumer}",
+            at_most=1,
             because="since KIP-62 the limit on processing is max.poll.interval.ms",
         ),
         # In KIP-848 librdkafka leaves with that poll, so nobody has them before: see R07.
@@ -44,6 +46,8 @@ experiment = Experiment(
             Expect(
                 rule="R21-delivery",
                 verdict=Verdict.VIOLATED,
+                by="* {stall-consumer} still held it",
+                up_to=17_000,
                 because="the stalled application is told only by its next poll that it lost its "
                 "partitions",
                 clients=(client,),
@@ -58,12 +62,15 @@ experiment = Experiment(
             because="members of a cooperative group keep what does not move (KIP-429)",
             protocols=("cooperative",),
         ),
-        commit_waits_for_the_rebalance("X01-kept"),
+        # Two seconds more than the stall, as in callback-stall.
+        commit_waits_for_the_rebalance("X01-kept", up_to=19_000),
         handed_what_it_has_lost("X99", sometimes=True),
         *holds("R07"),
         Expect(
             rule="R07",
             verdict=Verdict.VIOLATED,
+            by="{stall-consumer}",
+            at_most=1,
             because="librdkafka stops its heartbeats at the limit, but says that it leaves only "
             "when the application polls: the session ends before",
             clients=("librdkafka",),
@@ -73,6 +80,7 @@ experiment = Experiment(
         Expect(
             rule="X41-asked",
             verdict=Verdict.VIOLATED,
+            by="{stall-consumer}",
             because="Java's member has left by the time its application commits, and has epoch -1",
             clients=("java",),
             protocols=("consumer",),

@@ -26,6 +26,7 @@ experiment = Experiment(
         Expect(
             rule="R11",
             verdict=Verdict.VIOLATED,
+            at_most=1,
             because="members react to partition counts, not to leaders; coordinators are not "
             "elected through ZooKeeper any more",
         ),

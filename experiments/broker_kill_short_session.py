@@ -21,6 +21,7 @@ experiment = Experiment(
         Expect(
             rule="R20d",
             verdict=Verdict.VIOLATED,
+            at_most=1,
             because="commits wait for the dead replica, heartbeats wait behind the commits, and "
             "6 s of session end before the broker is fenced",
             clients=("librdkafka",),

@@ -14,6 +14,8 @@ experiment = Experiment(
         Expect(
             rule="R21-delivery",
             verdict=Verdict.VIOLATED,
+            by="* {freeze-consumer} still held it",
+            up_to=12_000,
             because="the evicted member learns of it only when it wakes up; until then two "
             "applications believe that they own the partition",
         ),

@@ -33,6 +33,7 @@ experiment = Experiment(
         Expect(
             rule="X24",
             verdict=Verdict.VIOLATED,
+            by="epoch *, was computed",
             because="before Kafka 4.3 there was no interval: each join computed a target",
             protocols=("consumer",),
             kafka=("4.0", "4.1", "4.2"),

@@ -25,11 +25,14 @@ experiment = Experiment(
         Expect(
             rule="R21-delivery",
             verdict=Verdict.VIOLATED,
+            by="* {isolate} still held it",
+            up_to=12_000,
             because="the evicted member fetches on until it hears of its eviction",
         ),
         Expect(
             rule="X41",
             verdict=Verdict.VIOLATED,
+            by="{isolate}",
             sometimes=True,
             because="an automatic commit that was under way is sent once more with epoch -1 after "
             "its member has heard of its eviction, and is refused",

@@ -37,6 +37,7 @@ experiment = Experiment(
         Expect(
             rule="R19",
             verdict=Verdict.VIOLATED,
+            by="member-* commits",
             because="all members are evicted as the coordinator wakes up, and before the first is "
             "back a commit with epoch -1 is accepted by the empty group",
             clients=("java",),

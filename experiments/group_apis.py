@@ -17,12 +17,14 @@ experiment = Experiment(
         Expect(
             rule="R28",
             verdict=Verdict.VIOLATED,
+            by="member in *, is described with another assignment",
             because="the coordinator of Kafka 3 shows assignments of stable groups only",
             kafka=("3.",),
         ),
         Expect(
             rule="R28-dead",
             verdict=Verdict.VIOLATED,
+            at_most=1,
             because="DescribeGroups v6 (KIP-1043, Kafka 4.0) answers GROUP_ID_NOT_FOUND",
         ),
         Expect(rule="R28-dead", kafka=("3.",)),

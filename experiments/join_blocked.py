@@ -23,7 +23,8 @@ experiment = Experiment(
     rules=(
         *holds("R03-members", "R08-members", "R02", "R12", "R20a", "R21", "R32", "R32-rejoin"),
         *holds("R33", "R34", "X07", "X32a", "X32b", "X32c", "X32d"),
-        commit_waits_for_the_rebalance("X01-kept"),
+        # Two seconds more than the stall, as in callback-stall.
+        commit_waits_for_the_rebalance("X01-kept", up_to=15_000),
     ),
     protocols=CLASSIC,
 )

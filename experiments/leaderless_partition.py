@@ -29,6 +29,7 @@ experiment = Experiment(
         Expect(
             rule="R11",
             verdict=Verdict.VIOLATED,
+            at_most=1,
             because="members react to partition counts, not to leaders",
         ),
         *holds("R11-idle", "R20d", "R21", "R33", "X32a", "X32b", "X32c"),

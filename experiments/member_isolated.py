@@ -17,6 +17,7 @@ experiment = Experiment(
         Expect(
             rule="R06",
             verdict=Verdict.VIOLATED,
+            by="{isolate}",
             because="the Java client only marks the coordinator unknown; librdkafka drops its "
             "partitions and joins anew",
             clients=("librdkafka",),

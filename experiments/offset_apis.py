@@ -18,6 +18,8 @@ experiment = Experiment(
         Expect(
             rule="R31-bytes",
             verdict=Verdict.VIOLATED,
+            by="* 4096 characters, 8192 bytes",
+            at_most=1,
             because="characters are counted: as many of two bytes each are accepted",
         ),
         *holds("R02", "R12", "R21", "R33", "X32a", "X32c"),

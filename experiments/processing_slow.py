@@ -16,6 +16,8 @@ experiment = Experiment(
         Expect(
             rule="R18",
             verdict=Verdict.VIOLATED,
+            by="{stall-consumer}",
+            at_most=1,
             because="since KIP-62 the limit on processing is max.poll.interval.ms",
         ),
         *holds("R34", "R02", "R14", "R21", "R33", "X32a", "X32b", "X32c"),

@@ -25,6 +25,8 @@ experiment = Experiment(
         Expect(
             rule="R21-delivery",
             verdict=Verdict.VIOLATED,
+            by="* {stall-consumer} still held it",
+            up_to=14_000,
             because="the application is told only by its next poll; until then it works on "
             "partitions that are another member's",
             # In KIP-848 it may be back before the others' heartbeats have given them away.
@@ -34,6 +36,8 @@ experiment = Experiment(
         Expect(
             rule="R07",
             verdict=Verdict.VIOLATED,
+            by="{stall-consumer}",
+            at_most=1,
             because="librdkafka stops its heartbeats at the limit, but says that it leaves only "
             "when the application polls: the session ends before",
             clients=("librdkafka",),

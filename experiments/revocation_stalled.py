@@ -25,6 +25,8 @@ experiment = Experiment(
         Expect(
             rule="R21-delivery",
             verdict=Verdict.VIOLATED,
+            by="* {stall-consumer} still held it",
+            up_to=18_000,
             because="the fenced member learns of it only by its next poll",
         ),
         *holds("X21", "X20", "R19", "R21", "X32a", "X32b", "X32c"),

@@ -19,11 +19,13 @@ experiment = Experiment(
         Expect(
             rule="X32a",
             verdict=Verdict.VIOLATED,
+            up_to=100,  # a batch
             because="this consumer commits what it has not processed",
         ),
         Expect(
             rule="X73",
             verdict=Verdict.VIOLATED,
+            up_to=100,
             because="this consumer commits what it has not processed",
         ),
         *holds("R33"),

@@ -18,11 +18,15 @@ experiment = Experiment(
         Expect(
             rule="R34",
             verdict=Verdict.VIOLATED,
+            by="{stall-consumer}",
+            at_most=1,
             because="nothing of a stopped process runs, its heartbeats neither",
         ),
         Expect(
             rule="R32",
             verdict=Verdict.VIOLATED,
+            by="{stall-consumer}",
+            at_most=1,
             because="a member that sends no heartbeat is told nothing",
         ),
         *holds("R02", "R20a", "R21", "R33", "X32a"),

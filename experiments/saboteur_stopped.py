@@ -29,6 +29,8 @@ experiment = Experiment(
         Expect(
             rule="R07",
             verdict=Verdict.VIOLATED,
+            by="{stall-consumer}",
+            at_most=1,
             because="nothing of a stopped process runs, so it is evicted before it can leave",
         ),
         Expect(

@@ -19,6 +19,7 @@ experiment = Experiment(
         Expect(
             rule="R30",
             verdict=Verdict.VIOLATED,
+            by="* {isolate-broker} answered",
             because="positions are asked for without asking other replicas, so a coordinator that "
             "does not know that it is replaced tells those that it knew",
         ),

@@ -33,6 +33,8 @@ experiment = Experiment(
         Expect(
             rule="R20b",
             verdict=Verdict.VIOLATED,
+            by="{bounce-consumer}",
+            at_most=1,
             because="a static member sends no LeaveGroup when it closes (KIP-345): it is missed "
             "when its session ends, if it is not back by then",
         ),

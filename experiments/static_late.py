@@ -29,6 +29,7 @@ experiment = Experiment(
         Expect(
             rule="X42",
             verdict=Verdict.VIOLATED,
+            by="{stall-consumer}",
             because="a commit with the instance id and without the member id is answered "
             "FENCED_INSTANCE_ID, which librdkafka takes for another process in its place",
             clients=("librdkafka",),

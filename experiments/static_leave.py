@@ -17,6 +17,8 @@ experiment = Experiment(
         Expect(
             rule="R20b",
             verdict=Verdict.VIOLATED,
+            by="{close-consumer}",
+            at_most=1,
             because="a static member sends no LeaveGroup when it closes (KIP-345): the rebalance "
             "starts when its session ends",
         ),

@@ -39,11 +39,12 @@ experiment = Experiment(
         # In KIP-848 librdkafka falls silent at the limit and is not evicted so soon.
         *holds("X29-fenced", clients=("java",), protocols=("consumer",)),
         # If the dead member is evicted before the stalled one is too slow.
-        handed_what_it_has_lost("R15", sometimes=True),
+        handed_what_it_has_lost("R15", by="* to {stall-consumer}", sometimes=True),
         handed_what_it_has_lost("X99", sometimes=True),
         Expect(
             rule="X29-uncommitted",
             verdict=Verdict.VIOLATED,
+            by="*copies too many",
             because="what an aborted transaction has written stays in the log, and these readers "
             "are shown it",
         ),

@@ -44,6 +44,7 @@ def _experiment(name: str, experiment: Experiment) -> dict[str, Any]:
                 "unit": RULES[expect.rule].unit,
                 "expected": _verdict(expect),
                 "because": expect.because,
+                "limits": _limits(expect),
             }
             for expect in experiment.rules
         ],
@@ -82,6 +83,7 @@ def _judging(rule: Rule, name: str, experiment: Experiment, expect: Expect) -> d
         "name": name,
         "expected": _verdict(expect),
         "because": expect.because,
+        "limits": _limits(expect),
         "clients": _both(rule.clients, experiment.clients, expect.clients),
         "protocols": _both(rule.protocols, experiment.protocols, expect.protocols),
         "kafka": list(expect.kafka),
@@ -90,6 +92,11 @@ def _judging(rule: Rule, name: str, experiment: Experiment, expect: Expect) -> d
 
 def _verdict(expect: Expect) -> str:
     return f"{expect.verdict} sometimes" if expect.sometimes else str(expect.verdict)
+
+
+def _limits(expect: Expect) -> str:
+    """How far an expected violation may go, in words; empty if that is not said."""
+    return expect.within.in_words(RULES[expect.rule].unit)
 
 
 def _both(
@@ -113,14 +120,22 @@ def render_experiments() -> str:
 
 
 def in_words(expect: Expect) -> str:
-    """A rule with its title, the verdict expected of it, of whom, and why."""
+    """A rule with its title, the verdict expected of it, of whom, why, and within which limits."""
     text = f"{expect.rule} {expect.verdict}{' sometimes' if expect.sometimes else ''}"
     for_whom = (*expect.clients, *expect.protocols, *(f"Kafka {each}*" for each in expect.kafka))
     if for_whom:
         text += f" for {', '.join(for_whom)}"
     text += ", if it is exercised" if expect.if_seen else ""
     text += f": {RULES[expect.rule].title}"
-    return f"{text}\n       because {expect.because}" if expect.because else text
+    text += f"\n       because {expect.because}" if expect.because else ""
+    if expect.verdict is not Verdict.VIOLATED:
+        return text
+    if limits := _limits(expect):
+        return f"{text}\n       expected {limits}; any other violation is not as expected"
+    return (
+        f"{text}\n       any violation of {expect.rule} is as expected; limit it with by=, "
+        "at_most= or up_to="
+    )
 
 
 def render_rules() -> str:

@@ -12,7 +12,7 @@ from harness.base.errors import BadInput
 from harness.base.paths import COMMAND
 from harness.catalogue import broker_settings, modules, own
 from harness.catalogue.refusals import check_exercised, check_together, sorts_of_members
-from harness.experiment import Experiment, Need
+from harness.experiment import Expect, Experiment, Need
 from harness.run.faults import KINDS, Needed, needs_app
 from harness.run.roles import check_role
 
@@ -81,12 +81,31 @@ def checked(experiment: Experiment) -> Experiment:
                 f"{expect.rule} judges what is promised: write limits=Limits({name}=10) instead of "
                 "naming the rule"
             )
+        _check_limits(expect, experiment)
     needed = _needed(experiment)
     for fault in experiment.faults:
         check_role(fault, experiment)
         KINDS[fault.kind].validate(fault, experiment, needed)
     check_exercised(experiment, needed)
     return experiment
+
+
+def _check_limits(expect: Expect, experiment: Experiment) -> None:
+    """Refuse limits of an expected violation that no violation can keep. Raises BadInput."""
+    from harness.rules.catalogue import RULES
+
+    faults = sorted({fault.kind for fault in experiment.faults})
+    for kind in expect.within.kinds:
+        if kind not in faults:
+            raise BadInput(
+                f"by={expect.by!r} of {expect.rule} names whom {kind or 'nothing'} hits, and the "
+                f"experiment has {', '.join(faults) or 'no fault'}: name one of its faults"
+            )
+    if expect.up_to is not None and not RULES[expect.rule].unit:
+        raise BadInput(
+            f"{expect.rule} measures nothing that up_to={expect.up_to:g} could limit: use by= or "
+            "at_most="
+        )
 
 
 def _needed(experiment: Experiment) -> Needed:

@@ -25,9 +25,8 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
-from harness.check import judge, others, owned
+from harness.check import expected, judge, others, owned
 from harness.check.promised import asked_with_limits
-from harness.experiment import Verdict
 from harness.history import store
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
 from harness.tables.base import Tables
@@ -115,7 +114,8 @@ def check(
                 for each in asked
                 if not judge.said_nothing(each, outcome)
             ]
-            verdicts = _as_it_came(run, owned.with_changes(run, verdicts))
+            verdicts = expected.as_it_came(verdicts, outcome, tables)
+            verdicts = owned.with_changes(run, verdicts)
             found, verdicts = others.settled(found, verdicts)
         finally:
             tables.close()
@@ -157,17 +157,6 @@ def first_look(run_dir: Path, engine: Engine) -> tuple[list[dict[str, Any]], lis
         return found
 
     return check(run_dir, engine, keep=False, looked=looked), found
-
-
-def _as_it_came(run: Run, verdicts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The verdicts, where HOLDS is as expected of a rule that is only sometimes violated."""
-    sometimes = {each["rule"] for each in run.expected if each.get("sometimes")}
-    return [
-        {**row, "expected": row["verdict"], "because": None}
-        if row["rule"] in sometimes and row["verdict"] == Verdict.HOLDS
-        else row
-        for row in verdicts
-    ]
 
 
 def fits_in_memory(run_dir: Path) -> bool:

@@ -31,6 +31,7 @@ from harness.experiment.expect import late_commit_names_nobody as late_commit_na
 from harness.experiment.limits import Limits as Limits
 from harness.experiment.probes import Probe as Probe
 from harness.experiment.source import Source as Source
+from harness.experiment.within import Within as Within
 
 # librdkafka looks at its timers every 500 ms while subscribed, so what it does "every 700 ms" it
 # does every 1,000 ms (rdkafka_cgrp.c, max-poll timer at 2 Hz; measured 0.5 s multiples ± 80 ms).

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harness.base.errors import BadInput
 from harness.experiment.checks import all_are, one_of
 from harness.experiment.enums import APP, CLASSIC, CLIENTS, COMMITS, PROTOCOLS, Verdict
+from harness.experiment.within import Within
 
 if TYPE_CHECKING:
     from harness.experiment import Group
@@ -24,6 +25,9 @@ class Expect:
     `if_seen`: a run that does not exercise the rule says nothing of it. `sometimes`: it is violated
     in some runs and holds in others, and both are as expected, as with a defect that needs luck to
     show. Where several of one rule fit a run, the last one counts.
+
+    `by`, `at_most` and `up_to` say how far an expected violation may go, as `Within` describes;
+    any other violation is not as expected. Without them all are.
     """
 
     rule: str
@@ -35,6 +39,9 @@ class Expect:
     kafka: tuple[str, ...] = ()
     if_seen: bool = False
     sometimes: bool = False
+    by: str = ""
+    at_most: int | None = None
+    up_to: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("clients", "protocols", "commits", "kafka"):
@@ -54,6 +61,18 @@ class Expect:
                 f"rule {self.rule} is expected {self.verdict} sometimes: only a violation can be, "
                 "so say verdict=Verdict.VIOLATED too, or leave sometimes= out"
             )
+
+        if self.within and self.verdict is not Verdict.VIOLATED:
+            raise BadInput(
+                f"rule {self.rule} is expected {self.verdict}, and by=, at_most= and up_to= limit "
+                "a violation: say verdict=Verdict.VIOLATED too, or leave them out"
+            )
+        self.within.check(self.rule)
+
+    @property
+    def within(self) -> Within:
+        """How far an expected violation may go."""
+        return Within(by=self.by, at_most=self.at_most, up_to=self.up_to)
 
     def fits(self, group: Group, *releases: str) -> bool:
         """Whether it is meant for such a group, and for each of these Kafkas."""
@@ -77,17 +96,20 @@ def holds(
 
 
 def late_commit_names_nobody(rule: str) -> Expect:
-    """This rule, violated by what is known of members whose limit, or session, is over."""
+    """This rule, violated by what is known of stalled members whose limit, or session, is over."""
     return Expect(
         rule=rule,
         verdict=Verdict.VIOLATED,
         because="librdkafka has dropped its member id by the time its application commits",
         clients=("librdkafka",),
         protocols=CLASSIC,
+        by="{stall-consumer}",
     )
 
 
-def handed_what_it_has_lost(rule: str, *, sometimes: bool = False) -> Expect:
+def handed_what_it_has_lost(
+    rule: str, *, by: str = "{stall-consumer}", sometimes: bool = False
+) -> Expect:
     """This rule, violated where a rebalance gave a stalled member partitions before its limit."""
     return Expect(
         rule=rule,
@@ -98,10 +120,13 @@ def handed_what_it_has_lost(rule: str, *, sometimes: bool = False) -> Expect:
         protocols=("cooperative",),
         if_seen=True,
         sometimes=sometimes,
+        by=by,
     )
 
 
-def commit_waits_for_the_rebalance(rule: str, *, sometimes: bool = False) -> Expect:
+def commit_waits_for_the_rebalance(
+    rule: str, *, up_to: float | None = None, sometimes: bool = False
+) -> Expect:
     """This rule, violated where a cooperative rebalance waits: Java's commit is refused at once."""
     return Expect(
         rule=rule,
@@ -113,4 +138,5 @@ def commit_waits_for_the_rebalance(rule: str, *, sometimes: bool = False) -> Exp
         commits=("sync", "interval"),
         if_seen=sometimes,
         sometimes=sometimes,
+        up_to=up_to,
     )

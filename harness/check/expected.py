@@ -1,0 +1,97 @@
+"""What was expected of a verdict as it came: what only some runs show, and what went beyond."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from harness.check.judge import Outcome
+from harness.check.rows import Row
+from harness.experiment import Verdict, Within
+from harness.tables.base import Tables
+from harness.tables.source import Unreadable
+
+Hit = Mapping[str, Sequence[str]]  # whom faults hit, by their kinds
+
+
+def as_it_came(
+    verdicts: Sequence[dict[str, Any]], outcome: Outcome, tables: Tables
+) -> list[dict[str, Any]]:
+    """The verdicts, each with what was expected of what came.
+
+    HOLDS is as expected of a rule that is only sometimes violated. Where a violation goes beyond
+    the limits that were declared of it, the rule was expected to hold, and the reason begins so.
+    """
+    declared = {each["rule"]: each for each in tables.run.expected}
+    return [
+        _as_it_came(row, declared.get(row["rule"], {}), outcome.rows.get(row["rule"], []), tables)
+        for row in verdicts
+    ]
+
+
+def _as_it_came(
+    verdict: dict[str, Any], declared: Mapping[str, Any], rows: Sequence[Row], tables: Tables
+) -> dict[str, Any]:
+    if declared.get("sometimes") and verdict["verdict"] == Verdict.HOLDS:
+        return {**verdict, "expected": verdict["verdict"], "because": None}
+    within = within_of(declared)
+    if not within or {verdict["verdict"], verdict["expected"]} != {Verdict.VIOLATED}:
+        return verdict
+    hit = whom_faults_hit(tables) if within.kinds else {}
+    found = beyond(within, rows, hit)
+    if not found:
+        return verdict
+    limits = within.in_words(verdict["unit"] or "", hit)
+    told = (
+        f"{len(found):,} of {verdict['violations']:,} violations beyond what was expected "
+        f"({limits}), the first: {_sentence(found[0])}; {verdict['reason']}"
+    )
+    return {**verdict, "expected": str(Verdict.HOLDS), "because": None, "reason": told}
+
+
+def within_of(declared: Mapping[str, Any]) -> Within:
+    """The limits that a manifest has of an expectation; those of an older run have none."""
+    return Within(
+        by=declared.get("by") or "", at_most=declared.get("at_most"), up_to=declared.get("up_to")
+    )
+
+
+def whom_faults_hit(tables: Tables) -> Hit:
+    """What the faults of each kind hit; nothing where that is not on record."""
+    found: dict[str, set[str]] = {}
+    with suppress(Unreadable):  # the verdicts about the faults say why
+        for fault in tables.table("fault_windows").toArrow().to_pylist():
+            if fault["resolved"] and fault["took_effect"]:
+                found.setdefault(fault["kind"], set()).add(fault["resolved"])
+    return {kind: sorted(names) for kind, names in found.items()}
+
+
+def beyond(within: Within, rows: Sequence[Row], hit: Hit) -> list[Row]:
+    """The violations that are not the expected ones, in order of time."""
+    found, expected = [], 0
+    for row in rows:
+        if row["ok"] is not False:
+            continue
+        fits = within.is_by(_sentence(row), hit) and _is_near(within, row)
+        if fits and (within.at_most is None or expected < within.at_most):
+            expected += 1
+        else:
+            found.append(row)
+    return found
+
+
+def _sentence(row: Row) -> str:
+    return f"{row['subject']}, {row['why']}"
+
+
+def _is_near(within: Within, row: Row) -> bool:
+    """Whether it is outside its bounds by no more than it may be."""
+    if within.up_to is None:
+        return True
+    measured, low, high = row["measured"], row["bound_low"], row["bound_high"]
+    if measured is None:
+        return False
+    outside = [low - measured] if low is not None else []
+    outside += [measured - high] if high is not None else []
+    return 0 < max(outside, default=0) <= within.up_to
