@@ -217,7 +217,8 @@ def verdict_of(asked: Asked, outcome: Outcome, tables: Tables) -> Row:
     rows = outcome.rows.get(asked.rule, [])
     unknown = outcome.unknown.get(asked.rule)
     verdict = Verdict.UNKNOWN if unknown else _worst(rows)
-    measured = sorted(row["measured"] for row in rows if row["measured"] is not None)
+    shown = one_row.beside(rows)
+    measured = sorted(row["measured"] for row in shown if row["measured"] is not None)
     violations = sum(row["ok"] is False for row in rows)
     unknowns = sum(row["ok"] is None for row in rows)
     return {
@@ -235,8 +236,8 @@ def verdict_of(asked: Asked, outcome: Outcome, tables: Tables) -> Row:
         "measured_p50": _rank(measured, 0.50),
         "measured_p99": _rank(measured, 0.99),
         "measured_max": measured[-1] if measured else None,
-        "bound_low": _least(row["bound_low"] for row in rows),
-        "bound_high": _most(row["bound_high"] for row in rows),
+        "bound_low": _least(row["bound_low"] for row in shown),
+        "bound_high": _most(row["bound_high"] for row in shown),
         "unit": rule.unit if rule else None,
         "reason": unknown or (_reason(rule, rows) if rule else None),
         "because": asked.because or None,
@@ -272,10 +273,11 @@ def _reason(rule: Rule, rows: Sequence[Row]) -> str:
     if not rows:
         return f"0 {rule.things} examined: nothing that this run did exercises the rule"
     sentence = f"{len(rows):,} {rule.things}"
-    measured = _span(rule, [row["measured"] for row in rows])
+    shown = one_row.beside(rows)
+    measured = _span(rule, [row["measured"] for row in shown])
     if measured:
         sentence += f", {measured}"
-    bound = _bound(rows)
+    bound = _bound(shown)
     if bound:
         sentence += f"; bound {bound}"
     for found, one, many in (

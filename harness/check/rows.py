@@ -53,6 +53,28 @@ def _judged(rule: Rule, given: Mapping[str, Any]) -> Row:
     return {**row, "excused": excused, "ok": ok, "why": why}
 
 
+def beside(rows: Sequence[Row]) -> Sequence[Row]:
+    """Those of a rule's judged rows whose numbers and bounds are shown beside its verdict.
+
+    Law: The number that is shown beside a violation is one that violates the bound shown with it.
+
+    All rows, as long as one that is accused lies outside the bounds of all; or else those that lie
+    outside their own; or none, where all are accused of something that is no number.
+    """
+    accused = [row for row in rows if row["ok"] is False]
+    lows = [row["bound_low"] for row in rows if row["bound_low"] is not None]
+    highs = [row["bound_high"] for row in rows if row["bound_high"] is not None]
+    if not accused or not (lows or highs):
+        return rows
+    too_high = [row for row in accused if _outside(row) == "too_high"]
+    too_low = [row for row in accused if _outside(row) == "too_low"]
+    if any(row["measured"] > max(highs) for row in too_high):
+        return rows
+    if any(row["measured"] < min(lows) for row in too_low):
+        return rows
+    return too_high or too_low
+
+
 def _checked(rule: Rule, given: Mapping[str, Any]) -> Row:
     unknown = [name for name in given if name not in COLUMNS]
     if unknown:

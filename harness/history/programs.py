@@ -21,7 +21,8 @@ Frame = Mapping[str, Any]
 Kept = Mapping[str, list[Row] | store.Packed]
 JOURNAL: Final = "programs.journal"
 _LIFE: Final = ("program_started", "program_told", "program_ended")
-_COOPERATIVE: Final = "cooperative-sticky"
+# Assignors that let members work on with what they keep; "stream" is that of Kafka Streams.
+_COOPERATIVE: Final = frozenset({"cooperative-sticky", "stream"})
 _SESSION: Final = "group.consumer.session.timeout.ms"
 
 
@@ -159,7 +160,7 @@ def protocol_of(requests: Iterable[Mapping[str, Any]]) -> str | None:
         if request["api"] == "CONSUMER_GROUP_HEARTBEAT":
             return "consumer"
         if request.get("protocol_name"):
-            found = "cooperative" if request["protocol_name"] == _COOPERATIVE else "eager"
+            found = "cooperative" if request["protocol_name"] in _COOPERATIVE else "eager"
     return found
 
 

@@ -12,67 +12,12 @@ LATE_MS = 1_000
 # A fetch that was on its way when its client heard that it is no member any more. Its line may be
 # stamped late.
 UNDER_WAY_MS = STAMP_LATE_MS
-
-
-@Rule(
-    "P5",
-    title="The group rebalances only when something happened",
-    statement="Every rebalance of the group begins after something was done to the group or to "
-    "the cluster, at most a session timeout after that is over.",
-    source="kafka-chaos, programs under test",
-    unit="",
-    things="rebalances",
-    matters="Rebalances without a cause stop all partitions again and again, and look like load.",
-    clients=(APP,),
+# What helps (KIP-812; KIP-1153, which renamed it in 4.2; Spring Boot's own setting).
+STREAMS_STAYS = (
+    "; Kafka Streams stays in its group unless it is closed by KafkaStreams.close(new "
+    "CloseOptions().leaveGroup(true)), from 4.2 on CloseOptions.groupMembershipOperation("
+    "LEAVE_GROUP), or with Spring''s leave-group-on-close"
 )
-def rebalances_have_causes() -> str:
-    """Rebalances between the first steady state and the end of the producer.
-
-    What follows from another rebalance of the same change has that one's cause. A process that ends
-    or starts by itself is a cause too.
-    """
-    return """
-        WITH causes AS (
-            SELECT concat(kind, coalesce(concat(' of ', resolved), '')) AS what,
-                   injecting_at AS from_at,
-                   after(:session_ms + :LATE_MS, coalesce(healed_at, failed_at, injected_at,
-                                                          injecting_at)) AS to_at
-            FROM {fault_windows} WHERE injecting_at IS NOT NULL
-            UNION ALL
-            -- A program may take its time to start, and then to join.
-            SELECT concat('the first join of ', member), after(-:slack_ms, min(joined_at)),
-                   after(:session_ms + :LATE_MS, min(joined_at))
-            FROM {memberships} WHERE member IS NOT NULL GROUP BY member
-            UNION ALL
-            -- It leaves its group before it is gone.
-            SELECT concat('the end of ', m.member), coalesce(min(r.arrived_at), m.ended_at),
-                   after(:session_ms + :LATE_MS, m.ended_at)
-            FROM {members} m LEFT JOIN {own_requests} r
-              ON r.member = m.member AND r.arrived_at <= m.ended_at
-             AND r.arrived_at >= after(-:BACK_MS, m.ended_at)
-             AND (r.api = 'LEAVE_GROUP'
-                  OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)
-            WHERE m.role = 'consumer' AND m.ended_at IS NOT NULL
-            GROUP BY m.member, m.ended_at
-        ), begun AS (
-            SELECT r.generation, r.started_at, r.trigger, r.trigger_member, r.reason, r.evidence,
-                   least(r.started_at, min(e.first_at)) AS first_at
-            FROM {rebalances} r LEFT JOIN {episodes} e ON same(e, r, generation, started_at)
-            WHERE r.started_at > :steady_at AND r.started_at < :drain_at
-            GROUP BY ALL
-        ), caused AS (
-            SELECT b.*, max_by(c.what, struct(c.from_at, c.what)) AS what
-            FROM begun b LEFT JOIN causes c
-              ON c.from_at <= after(:slack_ms, b.first_at) AND c.to_at >= b.first_at
-            GROUP BY ALL
-        )
-        SELECT concat('generation ', generation) AS subject, started_at AS at,
-               IF(what IS NULL,
-                  clause('began though nothing had happened: ', reason), NULL) AS wrong,
-               concat(trigger, coalesce(concat(' of ', trigger_member), ''), ', after ', what)
-                   AS note, evidence
-        FROM caused
-    """
 
 
 @Rule(
@@ -92,7 +37,13 @@ def rebalances_have_causes() -> str:
     headline="leaving",
 )
 def ends_in_order() -> str:
-    """Processes that were told to end, with what the coordinator heard of them after that."""
+    """Processes that were told to end, with what the coordinator heard of them after that.
+
+    Law: A dynamic member that is told to end says to its coordinator that it leaves, and its
+    process ends within its grace period.
+
+    Kafka Streams stays by default (KIP-812): its client id or its assignor tells that it is one.
+    """
     return """
         WITH told AS (
             SELECT member, instance_id, told_at, ended_at, `end`, exit_code,
@@ -109,6 +60,9 @@ def ends_in_order() -> str:
             SELECT t.member, max(e.detail) AS signal
             FROM told t JOIN {client_events} e
               ON e.member = t.member AND e.event = 'signal_dropped' GROUP BY t.member
+        ), streams AS (
+            SELECT DISTINCT member FROM {own_requests}
+            WHERE protocol_name = 'stream' OR client_id RLIKE '-StreamThread-[0-9]+-consumer$'
         ), belonged AS (
             SELECT DISTINCT t.member
             FROM told t JOIN {memberships} m
@@ -128,7 +82,8 @@ def ends_in_order() -> str:
                     WHEN t.ended_at IS NULL THEN 'never ended'
                     WHEN b.member IS NOT NULL AND l.at IS NULL AND t.instance_id IS NULL
                     THEN clause('ended without leaving the group, which waits for its session of ',
-                                round(t.session_timeout_ms / 1e3, 1), ' s') END AS wrong,
+                                round(t.session_timeout_ms / 1e3, 1), ' s',
+                                IF(s.member IS NULL, '', '{STREAMS_STAYS}')) END AS wrong,
                concat_ws(', ',
                    CASE WHEN l.at IS NOT NULL
                         THEN concat('left after ', round(ms_between(t.told_at, l.at)), ' ms') END,
@@ -136,6 +91,7 @@ def ends_in_order() -> str:
         FROM told t LEFT JOIN leaves l ON l.member = t.member
         LEFT JOIN belonged b ON b.member = t.member
         LEFT JOIN dropped d ON d.member = t.member
+        LEFT JOIN streams s ON s.member = t.member
     """
 
 

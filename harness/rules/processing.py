@@ -132,7 +132,10 @@ def shown_is_known() -> str:
     """Judged where the program is said to show its work."""
     return """
         WITH shown AS (SELECT coalesce(sum(count), 0) AS records FROM {effects}),
-        upto AS (SELECT max(committed) AS committed FROM {accepted} GROUP BY topic, partition),
+        upto AS (
+            SELECT max(committed) AS committed FROM {accepted} WHERE topic = :topic
+            GROUP BY topic, partition
+        ),
         committed AS (SELECT coalesce(sum(committed), 0) AS records FROM upto)
         SELECT :shown_by AS subject, :stopped_at AS at, s.records AS measured,
                CASE WHEN s.records = 0

@@ -78,7 +78,7 @@ def catches_up() -> str:
     clients=(APP,),
 )
 def commits_follow_fetches() -> str:
-    """The worst of a member's commits of each partition.
+    """The worst of a member's commits of each partition of the topic that it is fed.
 
     A position that the group had committed already may be committed again. A broker that was killed
     may have answered a fetch that its log has not got. A member's next fetch tells how far it got,
@@ -110,7 +110,7 @@ def commits_follow_fetches() -> str:
             -- A fetch's line may be stamped after that of the commit that follows it.
             SELECT member, topic, partition, after(:STAMP_LATE_MS, at), NULL, committed,
                    previous_committed
-            FROM {accepted}
+            FROM {accepted} WHERE topic = :topic
         ), ordered AS (
             SELECT *, max(reached) OVER w AS seen,
                    max(IF(reached IS NULL, NULL, at)) OVER w AS seen_at
@@ -295,6 +295,9 @@ def stands_still() -> str:
 )
 def nothing_lost() -> str:
     """Holes in what was read of each partition, from the first fetch to the committed position.
+
+    Law: A record is lost if it is of the topic that the program is fed, lies below the last
+    committed position, and was not read.
 
     Where auto.offset.reset is latest, a program passes over what was there before it came.
     """

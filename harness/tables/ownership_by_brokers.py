@@ -61,10 +61,11 @@ def ownership_by_brokers() -> str:
             FROM calls
             WHERE api = 'CONSUMER_GROUP_HEARTBEAT' AND generation >= 0 AND owned IS NOT NULL
             UNION ALL
-            -- A client is cooperative if all assignors that it offers are.
+            -- A client is cooperative if all assignors that it offers are, as Kafka Streams' own.
             SELECT member, member_id, NULL, 'revoked', arrived_at, arrived_at, NULL
             FROM calls WHERE api = 'JOIN_GROUP'
-                         AND coalesce(exists(assignors, a -> a <> 'cooperative-sticky'), true)
+                         AND coalesce(exists(assignors, a -> a NOT IN ('cooperative-sticky',
+                                                                       'stream')), true)
             UNION ALL
             SELECT member, member_id, NULL, 'left', arrived_at, arrived_at, NULL
             FROM calls

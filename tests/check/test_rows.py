@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.check.rows import Malformed, judged
+from harness.check.rows import Malformed, beside, judged
 from harness.rules import Rule
 from tests.histories import at
 
@@ -125,3 +125,38 @@ def test_the_order_of_rows_never_matters() -> None:
     assert all(first == other for other in others)
 
     assert ["c", "a", "a", "a", "b", "a"] == [found["subject"] for found in first]
+
+
+LATE = {"measured": 7, "bound_high": 6}
+IN_TIME = {"measured": 5, "bound_high": 6}
+LOOSER = {"measured": 30, "bound_high": 45}
+EARLY = {"measured": 3, "bound_low": 4, "bound_high": 6}
+BURNS = {"measured": 5, "bound_high": 6, "wrong": "it burns"}
+EXCUSED = {"measured": 9, "bound_high": 6, "excused": "it rained"}
+UNKNOWN = {"measured": 9, "bound_high": 6, "unknown": "nobody looked"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "shown"),
+    [
+        ([IN_TIME, LOOSER], [5, 30]),
+        ([IN_TIME, UNKNOWN], [5, 9]),
+        ([IN_TIME, LATE], [5, 7]),
+        ([IN_TIME, EARLY], [5, 3]),
+        ([LATE, LOOSER], [7]),  # 30 is within the bounds of all
+        ([EARLY, {"measured": 5, "bound_low": 1}], [3]),
+        ([{"measured": 7, "bound_low": 8}, LATE, {"measured": 9, "bound_low": 5}, LOOSER], [7]),
+        ([BURNS], []),
+        ([IN_TIME, BURNS], []),
+        ([IN_TIME, EXCUSED, BURNS], []),
+        ([IN_TIME, {"wrong": "it burns", "bound_high": 6}], []),
+        ([LATE, BURNS], [7, 5]),
+        ([{"measured": 5, "wrong": "it burns"}], [5]),  # no bound is shown with it
+        ([], []),
+    ],
+)
+def test_the_number_beside_a_violation_is_one_that_violates_its_bound(
+    rows: list[dict[str, Any]], shown: list[float]
+) -> None:
+    found = [row(subject=str(place), **columns) for place, columns in enumerate(rows)]
+    assert shown == [each["measured"] for each in beside(found)]

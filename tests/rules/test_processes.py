@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, an_app, at, beat, member_id
+from tests.histories import History, an_app, at, beat, member_id, parts
 
 Judge = Callable[[History, str], dict[str, Any]]
 END = 59_999  # when the members are told to end
@@ -149,6 +149,81 @@ def test_what_follows_from_a_rebalance_has_its_cause(judge: Judge) -> None:
     assert ("HOLDS", 2) == tuple(judge(history, "P5")[name] for name in ("verdict", "examined"))
 
 
+NEEDS_TO_REVOKE = "Leader member-1 re-joining; client reason: need to revoke partitions and re-join"
+FOLLOWS_UP = "Updating metadata; client reason: triggered followup rebalance scheduled for"
+AT_HALF_A_MINUTE = round(1e3 * at(30_000).timestamp())
+
+
+def stepped(
+    reason: str, *, before: tuple[int, ...] = (0, 1), after: tuple[int, ...] = (0,),
+    assignor: str = "cooperative-sticky", cause_ms: float | None = 18_000,
+    protocol: str = "eager",
+) -> History:  # fmt: skip
+    """Generation 2 gives member-1 something else than generation 1; generation 3 comes at 30 s."""
+    history = an_app("member-1", "member-2", protocol=protocol).rebalance(-10, 1, 2)
+    history.holds("member-1", *before)
+    if cause_ms is not None:
+        history.fault("kill-consumer", "member-2", cause_ms)
+    history.rebalance(20_000, 2, 1, reason="preparing for fun")
+    for generation, ms in ((2, 20_001), (3, 30_001)):
+        history.join("member-1", ms, generation, assignors=[assignor], protocol_name=assignor)
+    history.sync("member-1", 20_012, 2, assigned=parts(*after))
+    return history.rebalance(30_000, 3, 1, reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("history", "violations"),
+    [
+        (stepped(NEEDS_TO_REVOKE), 0),
+        (stepped(NEEDS_TO_REVOKE, protocol="cooperative"), 0),
+        (stepped(NEEDS_TO_REVOKE, assignor="of-its-own"), 0),
+        (stepped(NEEDS_TO_REVOKE, assignor="stream"), 0),
+        (stepped("Updating metadata for member", assignor="stream"), 0),
+        (stepped("Updating metadata for member"), 0),
+        (stepped("Updating metadata for member", assignor="range"), 1),
+        (stepped("Updating metadata for member", after=(0, 1, 2)), 1),
+        (stepped(NEEDS_TO_REVOKE, after=(0, 1, 2)), 1),
+        (stepped(NEEDS_TO_REVOKE, cause_ms=None), 2),
+        (stepped("Adding new member"), 1),
+        (stepped(f"{FOLLOWS_UP} 0"), 0),
+        (stepped(f"{FOLLOWS_UP} 0", after=(0, 1)), 1),
+        (stepped(f"{FOLLOWS_UP} {AT_HALF_A_MINUTE}", after=(0, 1)), 0),
+        (stepped(f"{FOLLOWS_UP} {AT_HALF_A_MINUTE + 50}", after=(0, 1)), 0),
+        (stepped(f"{FOLLOWS_UP} {AT_HALF_A_MINUTE + 51}", after=(0, 1)), 1),
+        (stepped(f"{FOLLOWS_UP} {AT_HALF_A_MINUTE}", after=(0, 1), cause_ms=None), 2),
+    ],
+)
+def test_a_rebalance_that_the_assignment_before_it_asks_for_has_its_cause(
+    judge: Judge, history: History, violations: int
+) -> None:
+    found = judge(history, "P5")
+    assert (2, violations) == (found["examined"], found["violations"])
+
+
+@pytest.mark.parametrize(
+    ("reason", "violations"),
+    [(NEEDS_TO_REVOKE, 0), (f"{FOLLOWS_UP} 0", 0), ("Updating metadata for member", 1)],
+)
+def test_where_no_assignment_is_on_record_the_members_reason_counts(
+    judge: Judge, reason: str, violations: int
+) -> None:
+    history = rebalanced(20_000, fault_ms=19_000).rebalance(30_000, 3, 1, reason=reason)
+    assert violations == judge(history, "P5")["violations"]
+
+
+@pytest.mark.parametrize(("kept", "violations"), [(2, 0), (0, 1)])
+def test_what_a_step_took_is_no_reason_for_a_later_one(
+    judge: Judge, kept: int, violations: int
+) -> None:
+    """2 is taken by generation 2, given back by the next, and taken again or kept by the last."""
+    history = stepped(NEEDS_TO_REVOKE, before=(0, 1, 2), after=(0, 1))
+    history.sync("member-1", 30_012, 3, assigned=parts(0, 2))
+    history.rebalance(40_000, 4, 1, reason=NEEDS_TO_REVOKE)
+    history.sync("member-1", 40_012, 4, assigned=parts(kept))
+    found = judge(history.rebalance(50_000, 5, 1, reason=NEEDS_TO_REVOKE), "P5")
+    assert violations == found["violations"]
+
+
 # P6
 
 
@@ -196,6 +271,34 @@ def test_a_process_leaves_and_ends_in_its_grace(
     judge: Judge, history: History, verdict: str
 ) -> None:
     assert verdict == judge(history, "P6")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        ({}, False),
+        ({"protocol_name": "range"}, False),
+        ({"protocol_name": "stream"}, True),
+        ({"client_id": "member-1-StreamThread-2-consumer"}, True),
+        ({"client_id": "member-1-StreamThread-2-restore-consumer"}, False),
+    ],
+)
+def test_a_program_of_kafka_streams_is_told_what_helps(
+    judge: Judge, row: dict[str, Any], *, named: bool
+) -> None:
+    history = told(ended_ms=20_100).join("member-1", 5_000, 2, **{"program": "member-1", **row})
+    found = judge(history, "P6")
+    assert (
+        "ended without leaving the group, which waits for its session of 6.0 s" in found["reason"]
+    )
+    assert named == ("new CloseOptions().leaveGroup(true)" in found["reason"])
+
+
+def test_where_no_number_decides_none_is_shown(judge: Judge) -> None:
+    """It ended within its grace of 30 s, and did not leave."""
+    found = judge(told(ended_ms=20_100), "P6")
+    numbers = [found[name] for name in ("measured_min", "measured_max", "bound_high")]
+    assert ("VIOLATED", [None] * 3) == (found["verdict"], numbers)
 
 
 @pytest.mark.parametrize("dropped", [True, False])

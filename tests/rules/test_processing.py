@@ -214,6 +214,12 @@ def test_what_a_silent_program_committed_is_counted(judge: Judge) -> None:
     assert "160 records were committed, and nothing was shown" in found["reason"]
 
 
+def test_what_it_committed_of_a_topic_of_its_own_is_not_counted(judge: Judge) -> None:
+    position = {"topic": "counts-repartition", "partition": 0, "committed": 7, "error_code": 0}
+    history = told().request("OFFSET_COMMIT", "member-1", 9_000, positions=[position])
+    assert "100 records were committed, a" in judge(history, "P13")["reason"]
+
+
 def test_a_silent_program_may_have_committed_nothing(judge: Judge) -> None:
     history = an_app("member-1").holds("member-1", 0)
     history.way_shown = {"by": "stdout", "lacks": "", "oddly": ""}

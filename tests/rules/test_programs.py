@@ -495,6 +495,35 @@ def test_holes_below_the_committed_position_are_lost(
     assert ("VIOLATED" if lost else "HOLDS", lost) == (found["verdict"], found["measured_max"])
 
 
+def reads_its_own(history: History, topic: str = "counts-repartition") -> History:
+    """It fetches the first 60 records of partition 1, and commits 100, as Kafka Streams does."""
+    history.fetch("member-1", 1, 0, 1_000, upto=60, topic=topic)
+    position = {"topic": topic, "partition": 1, "committed": 100, "error_code": 0}
+    return history.request("OFFSET_COMMIT", "member-1", 9_000, positions=[position])
+
+
+@pytest.mark.parametrize(("topic", "lost"), [("t", 40), ("counts-repartition", 0)])
+def test_only_records_of_the_topic_that_it_is_fed_are_lost(
+    judge: Judge, topic: str, lost: int
+) -> None:
+    found = judge(reads_its_own(fetched((0, 100)), topic), "P10")
+    assert (lost, 1 + (lost > 0)) == (found["measured_max"], found["examined"])
+
+
+def test_what_it_shows_is_of_the_topic_that_it_is_fed(judge: Judge) -> None:
+    history = reads_its_own(fetched((0, 100))).shows("member-1", 0, 0, 99, 2_000)
+    found = judge(history, "P10")
+    assert ("HOLDS", 1) == (found["verdict"], found["examined"])
+
+
+@pytest.mark.parametrize(("topic", "examined"), [("t", 2), ("counts-repartition", 1)])
+def test_commits_of_a_topic_of_its_own_are_its_own_affair(
+    judge: Judge, topic: str, examined: int
+) -> None:
+    history = reads_its_own(fetched((0, 100)), topic)
+    assert examined == judge(history, "P2")["examined"]
+
+
 def test_the_first_of_several_holes_is_named(judge: Judge) -> None:
     found = judge(fetched((0, 50), (60, 70), (90, 100)), "P10")
     assert ("VIOLATED", 30) == (found["verdict"], found["measured_max"])

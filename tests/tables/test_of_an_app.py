@@ -61,6 +61,17 @@ def test_an_answer_without_records_or_of_nobody_brought_none(
     assert [] == fetched(history, rows)
 
 
+@pytest.mark.parametrize(("topic", "read"), [("t", 1), ("counts-changelog", 0)])
+def test_only_the_topic_that_it_is_fed_is_read(rows: Rows, topic: str, read: int) -> None:
+    """Whoever restores a state reads a changelog again, and no record of it comes twice."""
+    history = an_app("member-1")
+    for ms in (100, 300):
+        history.fetch("member-1", 0, 0, ms, upto=50, topic=topic)
+        history.fetch("member-1", 0, 50, ms + 100, topic=topic)
+    assert 2 * read == len(rows(history, "reads"))
+    assert read == len(rows(history, "redeliveries"))
+
+
 def test_one_byte_is_a_record(rows: Rows) -> None:
     history = an_app("member-1").fetch("member-1", 0, 0, 100, upto=50)
     history.rows["fetches"][0]["bytes"] = 1

@@ -82,9 +82,12 @@ def test_a_client_that_offers_an_eager_assignor_as_well_is_eager(rows: Rows) -> 
     )
 
 
-def test_a_cooperative_member_keeps_what_the_next_answer_has_as_well(rows: Rows) -> None:
-    history = classic("cooperative-sticky")
-    history.join("member-1", 5_000, 2, assignors=["cooperative-sticky"])
+@pytest.mark.parametrize("assignor", ["cooperative-sticky", "stream"])
+def test_a_cooperative_member_keeps_what_the_next_answer_has_as_well(
+    rows: Rows, assignor: str
+) -> None:
+    history = classic(assignor)
+    history.join("member-1", 5_000, 2, assignors=[assignor])
     history.sync("member-1", 6_000, 2, assigned=parts(1, 2))
     assert [
         (0, at(100), at(6_000), "revoked"),

@@ -315,6 +315,7 @@ def test_brokers_tell_library_protocol_and_timers_of_a_process() -> None:
     ("request_row", "protocol"),
     [
         (request("LANE_MEMBER_1", 150, "JOIN_GROUP", protocol_name="range"), "eager"),
+        (request("LANE_MEMBER_1", 150, "JOIN_GROUP", protocol_name="stream"), "cooperative"),
         (request("LANE_MEMBER_1", 150, "CONSUMER_GROUP_HEARTBEAT"), "consumer"),
         (request("LANE_MEMBER_1", 150, "HEARTBEAT"), None),
     ],

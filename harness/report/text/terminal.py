@@ -158,13 +158,26 @@ def print_rows(rows: Mapping[str, Sequence[Row]], console: Console | None = None
 
 
 def row_text(row: Row) -> str:
-    """One thing that a rule examined: verdict, what was measured, its bounds, and why."""
+    """One thing that a rule examined: verdict, what was measured, its bounds, and why.
+
+    Of one that is accused of something else than its number, only that is said.
+    """
     states = {True: Verdict.HOLDS, False: Verdict.VIOLATED, None: Verdict.UNKNOWN}
     told = [f"{states[row['ok']]:<8} {row['subject']}"]
-    if row["measured"] is not None:
-        told.append(f"measured {number(row['measured'])}")
-    if row["bound_low"] is not None:
-        told.append(f"at least {number(row['bound_low'])}")
-    if row["bound_high"] is not None:
-        told.append(f"at most {number(row['bound_high'])}")
+    measured, low, high = row["measured"], row["bound_low"], row["bound_high"]
+    if row["ok"] is False and (low, high) != (None, None) and not _outside(measured, low, high):
+        measured = low = high = None
+    if measured is not None:
+        told.append(f"measured {number(measured)}")
+    if low is not None:
+        told.append(f"at least {number(low)}")
+    if high is not None:
+        told.append(f"at most {number(high)}")
     return ", ".join([*told, *filter(None, (row["why"] or row["excused"],))])
+
+
+def _outside(measured: float | None, low: float | None, high: float | None) -> bool:
+    """Whether a number is outside its bounds."""
+    return measured is not None and (
+        (low is not None and measured < low) or (high is not None and measured > high)
+    )
