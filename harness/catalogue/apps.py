@@ -25,7 +25,10 @@ _TABLES: Final = {"records": Records, "effects": Shows, "stop": Stop, "limits": 
 # Tables of names and texts, and the field of an app that holds each.
 _NAMED: Final = {"env": "environment", "dependency": "dependencies"}
 _LIKE: Final = {"env": 'PORT = "8080"', "dependency": 'DATABASE_URL = "127.0.0.1:5432"'}
-_PLAIN: Final = ("name", "command", "image", "entrypoint", "build", "instances", "static")
+_PLAIN: Final = (
+    *("name", "command", "image", "entrypoint", "build", "instances", "static"),
+    *("start_s", "steady_s"),
+)
 _KEYS: Final = (*_PLAIN, *_NAMED, *_TABLES)
 _RECORDS: Final = ("value", "file")
 

@@ -20,7 +20,6 @@ from harness.cli.by_hand import (
 )
 from harness.cli.options import (
     add_app_options,
-    add_comparison_options,
     add_explain_options,
     add_matrix_options,
     add_nightly_options,
@@ -37,6 +36,7 @@ from harness.cli.pinning import (
 from harness.cli.playing import (
     EVERYDAY,
     SOAK,
+    add_comparison_options,
     compare_protocols_command,
     experiment_command,
     matrix_command,

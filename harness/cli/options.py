@@ -19,7 +19,7 @@ from harness.experiment.limits import LIMITS, Limits
 _OF_AN_APP: Final = (
     *("app_name", "entrypoint", "build", "instances", "static", "env", "dependency", "value"),
     *("records", "stdout", "signal", "http", "output_topic", "output_pattern", "verifiable"),
-    "grace_s",
+    *("start_s", "steady_s", "grace_s"),
 )
 
 
@@ -166,6 +166,15 @@ def add_app_options(one: argparse.ArgumentParser) -> None:
         "--verifiable", action="store_true", default=None,
         help="it prints the lines of Kafka's VerifiableConsumer",
     )  # fmt: skip
+    program.add_argument(
+        "--start-s", type=float,
+        help="seconds that a process may take until it asks to join (default: 90)",
+    )  # fmt: skip
+    program.add_argument(
+        "--steady-s", type=float,
+        help="seconds that the group may take until it is steady (default: 90, and longer if its "
+        "members announce that they may take longer)",
+    )  # fmt: skip
     program.add_argument("--signal", help="signal that ends it (default: SIGTERM)")
     program.add_argument(
         "--grace-s", type=float, help="seconds from that signal until it is killed (default: 30)"
@@ -222,6 +231,8 @@ def app_of(arguments: argparse.Namespace, command: tuple[str, ...] = ()) -> App 
             "build": _words("build", arguments.build),
             "instances": arguments.instances,
             "static": arguments.static,
+            "start_s": arguments.start_s,
+            "steady_s": arguments.steady_s,
             "dependency": _named("dependency", arguments.dependency, "NAME=HOST:PORT"),
             "env": _named("env", arguments.env, "NAME=VALUE"),
             "records.value": arguments.value,
@@ -409,37 +420,6 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
         if getattr(arguments, option) is not None:
             settings[knob] = getattr(arguments, option)
     return settings
-
-
-def add_comparison_options(several: argparse.ArgumentParser) -> None:
-    """The options of `compare-protocols`."""
-    several.add_argument(
-        "name",
-        metavar="NAME",
-        nargs="?",
-        default="consumer-crash",
-        help="see `list` (default: consumer-crash)",
-    )
-    several.add_argument("--seed", type=int, help="seed of every run (default: random)")
-    several.add_argument(
-        "--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob (see `describe`)"
-    )
-    several.add_argument(
-        "--client", default="librdkafka", help="librdkafka, java, or librdkafka,java"
-    )
-    several.add_argument(
-        "--client-version",
-        help="version of the members' client: of confluent-kafka, or of Kafka's Java client",
-    )
-    several.add_argument(
-        "--protocol",
-        default="eager,cooperative,consumer",
-        help="one or several, separated by commas (default: all)",
-    )
-    several.add_argument("--members", default="", help="sizes of the group, such as 1,10,30")
-    several.add_argument("--backend", help="embedded (processes), docker or compose")
-    several.add_argument("--kafka", help="version of Kafka")
-    add_security_option(several)
 
 
 def listed(text: str) -> list[str]:

@@ -12,6 +12,7 @@ from harness.base import processes
 from harness.base.errors import BadInput, Exit, NoData
 from harness.base.paths import COMMAND, ROOT, here
 from harness.cli.options import (
+    add_security_option,
     experiment_of,
     limits_of,
     listed,
@@ -328,6 +329,37 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         show=suite_text.print_suite,
         jobs=arguments.jobs,
     )
+
+
+def add_comparison_options(several: argparse.ArgumentParser) -> None:
+    """The options of `compare-protocols`."""
+    several.add_argument(
+        "name",
+        metavar="NAME",
+        nargs="?",
+        default="consumer-crash",
+        help="see `list` (default: consumer-crash)",
+    )
+    several.add_argument("--seed", type=int, help="seed of every run (default: random)")
+    several.add_argument(
+        "--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob (see `describe`)"
+    )
+    several.add_argument(
+        "--client", default="librdkafka", help="librdkafka, java, or librdkafka,java"
+    )
+    several.add_argument(
+        "--client-version",
+        help="version of the members' client: of confluent-kafka, or of Kafka's Java client",
+    )
+    several.add_argument(
+        "--protocol",
+        default="eager,cooperative,consumer",
+        help="one or several, separated by commas (default: all)",
+    )
+    several.add_argument("--members", default="", help="sizes of the group, such as 1,10,30")
+    several.add_argument("--backend", help="embedded (processes), docker or compose")
+    several.add_argument("--kafka", help="version of Kafka")
+    add_security_option(several)
 
 
 def compare_protocols_command(arguments: argparse.Namespace) -> int:

@@ -192,6 +192,8 @@ class App:
     image's own where they are given. `environment` is what it needs besides what every program is
     given (harness/run/programs.py). `dependencies` are the addresses of what it uses besides Kafka,
     by the name of the variable in which each process is given that of a proxy in front of it.
+    `start_s` is how long a process may take from its start until it asks to join, and `steady_s`
+    how long the group may take until it is steady; null is what `harness/run/patience.py` says.
     """
 
     name: str
@@ -202,6 +204,8 @@ class App:
     build: tuple[str, ...] = ()
     instances: int = 3
     static: bool = False  # each has an instance id
+    start_s: float | None = None
+    steady_s: float | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     dependencies: Mapping[str, str] = field(default_factory=dict)
     records: Records = field(default_factory=Records)
@@ -219,6 +223,9 @@ class App:
             raise BadInput(
                 f"instances is {self.instances}, and a group needs at least one: use 1 or more"
             )
+        for name, limit in (("start_s", self.start_s), ("steady_s", self.steady_s)):
+            if limit is not None and not 0 < limit < inf:
+                raise BadInput(f"{name} is {limit:g}: use more than 0 seconds, or leave it out")
         for name in self.environment:
             if not name or "=" in name:
                 raise BadInput(f"[env] {name!r} cannot name a variable: use letters and digits")

@@ -19,16 +19,14 @@ from harness.base import processes
 from harness.base.errors import HarnessError, VoidRun, WaitTimeout
 from harness.base.wait import wait_until
 from harness.cluster.dependencies import Dependencies
-from harness.cluster.plan import OUTPUT, Plan
-from harness.cluster.secured import HARNESS
+from harness.cluster.plan import Plan
 from harness.experiment import Experiment
 from harness.history.whose import SHARED
-from harness.provision import kafka, wheels
-from harness.provision.jvm import aot_options
+from harness.provision import wheels
 from harness.provision.tools import Tools
 from harness.run import why
 from harness.run.broker_side import BrokerSide
-from harness.run.folder import SCRATCH
+from harness.run.configs import Configs
 from harness.run.instance import Instance, ProcessTree
 from harness.run.member import Member, Partition, has_left
 from harness.run.named import naming_of_app
@@ -36,11 +34,6 @@ from harness.run.programs import Programs
 from harness.run.restarts import Restarts
 from harness.run.sink import Sink
 
-# What each client library calls the interval at which it asks for metadata.
-_METADATA_REFRESH: Final = {
-    "librdkafka": "topic.metadata.refresh.interval.ms",
-    "java": "metadata.max.age.ms",
-}
 _LOOK_S: Final = 0.02
 _END_S: Final = 10.0  # for a process to end that has nothing left to do
 GRACE_S: Final = 30.0  # for a consumer of ours to end once it has its signal
@@ -62,10 +55,10 @@ class Fleet:
     ) -> None:
         self._experiment = experiment
         self._plan = plan
-        self._tools = tools
         self._run_dir = run_dir
         self._group = group
         self._topic = topic
+        self._configs = Configs(experiment, plan, tools, run_dir, group, topic)
         self.members: dict[str, Member] = {}
         self.producer: subprocess.Popen[bytes] | None = None
         self._producer_ended_on_purpose = False
@@ -130,44 +123,8 @@ class Fleet:
             self.members[name] = self._programs.start(name, self._free_lane(), instance_id)
             return self.members[name]
         lane = self._own_lane(name)
-        config = ConsumerConfig(
-            role="consumer",
-            member=name,
-            run=self._plan.run,
-            group=self._group,
-            topic=self._topic,
-            journal=str(self._journal(name)),
-            bootstrap=self._plan.bootstrap(lane),
-            lane=lane,
-            credentials=self._plan.credentials(lane),
-            client=group.client,
-            protocol=group.protocol,
-            session_timeout_ms=group.session_timeout_ms,
-            heartbeat_interval_ms=group.heartbeat_interval_ms,
-            max_poll_interval_ms=group.max_poll_interval_ms,
-            commit=group.commit,
-            auto_commit_interval_ms=group.auto_commit_interval_ms,
-            batch_records=group.batch_records,
-            process_us=group.process_us,
-            sabotage=group.sabotage,
-            fetch_wait_max_ms=100,
-            assignor=group.assignor,
-            instance_id=instance_id,
-            settings={
-                _METADATA_REFRESH[group.client]: str(group.metadata_refresh_ms),
-                **group.settings,
-            },
-            store=str(self._run_dir / SCRATCH / "store") if group.commit == "external" else None,
-            output=OUTPUT if group.commit == "transaction" else None,
-            java_home=self._java_home,
-            class_path=(
-                kafka.classpath(group.client_version)
-                if group.client_version and group.client == "java"
-                else self._tools.kafka_classpath
-            ),
-            # Ignored with another version's class path, which it does not fit.
-            jvm_options=list(aot_options(self._tools.client_aot)),
-            joins_when_told=joins_when_told,
+        config = self._configs.consumer(
+            name, group, lane, instance_id, joins_when_told=joins_when_told
         )
         own = group.client_version if group.client == "librdkafka" else ""
         process = ProcessTree(self._start(config, own))
@@ -178,24 +135,7 @@ class Fleet:
 
     def start_producer(self) -> None:
         """Start the producer."""
-        load = self._experiment.load
-        config = ProducerConfig(
-            member="producer-1",
-            run=self._plan.run,
-            topic=self._topic,
-            journal=str(self._journal("producer-1")),
-            bootstrap=self._plan.bootstrap("producers"),
-            lane="producers",
-            credentials=self._plan.credentials("producers"),
-            partitions=load.partitions,
-            rounds=self.rounds,
-            records_per_s=load.records_per_s,
-            record_bytes=load.record_bytes,
-            acks=load.acks,
-            idempotence=load.idempotence,
-            values=list(app.records.templates) if (app := self._experiment.app) else [],
-            message_timeout_ms=120_000,
-        )
+        config = self._configs.producer(self.rounds)
         self.producer = self._start(config)
 
     def tell_producer(self, command: str) -> None:
@@ -205,27 +145,7 @@ class Fleet:
 
     def start_probe(self, name: str) -> tuple[subprocess.Popen[bytes], Path]:
         """Start a script that asks brokers over the wire, and ends by itself; and its journal."""
-        group = self._experiment.group
-        config = ProbeConfig(
-            role="probe",
-            member=f"probe-{name}",
-            probe=name,
-            run=self._plan.run,
-            group=self._group,
-            topic=self._topic,
-            journal=str(self._journal(f"probe-{name}")),
-            bootstrap=self._plan.bootstrap("probes"),
-            direct=self._plan.direct(),
-            direct_credentials=self._plan.credentials(HARNESS),
-            lane="probes",
-            credentials=self._plan.credentials("probes"),
-            java_home=self._java_home,
-            class_path=self._tools.kafka_classpath,
-            partitions=self._experiment.load.partitions,
-            session_timeout_ms=group.session_timeout_ms,
-            max_poll_interval_ms=group.max_poll_interval_ms,
-            protocol=group.protocol,
-        )
+        config = self._configs.probe(name)
         process = self._start(config)
         self._probes.append(process)
         return process, Path(config.journal)
@@ -234,12 +154,8 @@ class Fleet:
         """The last words of a probe, for a message."""
         return self._tail(f"probe-{name}")
 
-    @property
-    def _java_home(self) -> str:
-        return str(self._tools.java.parent.parent)
-
     def _journal(self, name: str) -> Path:
-        return self._run_dir / "journals" / f"{name}.journal"
+        return self._configs.journal(name)
 
     def _start(
         self, config: ConsumerConfig | ProducerConfig | ProbeConfig, wheel: str = ""
