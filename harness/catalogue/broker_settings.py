@@ -6,11 +6,13 @@ broker would end over it only when it starts.
 """
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Final
 
 from harness.base.errors import BadInput
 from harness.experiment import UNSET
+from harness.experiment.checks import numbers_of
 
 FIELD: Final = "cluster.settings"  # of an experiment, where they are declared
 
@@ -59,6 +61,28 @@ _WHOLE: Final = """
     transaction.state.log.num.partitions transaction.state.log.replication.factor
     transaction.state.log.segment.bytes transactional.id.expiration.ms
     unclean.leader.election.interval.ms
+    group.share.assignment.interval.ms group.share.delivery.count.limit
+    group.share.heartbeat.interval.ms group.share.max.assignment.interval.ms
+    group.share.max.delivery.count.limit group.share.max.heartbeat.interval.ms
+    group.share.max.partition.max.record.locks group.share.max.record.lock.duration.ms
+    group.share.max.session.timeout.ms group.share.max.share.sessions group.share.max.size
+    group.share.min.assignment.interval.ms group.share.min.delivery.count.limit
+    group.share.min.heartbeat.interval.ms group.share.min.partition.max.record.locks
+    group.share.min.record.lock.duration.ms group.share.min.session.timeout.ms
+    group.share.partition.max.record.locks group.share.record.lock.duration.ms
+    group.share.session.timeout.ms group.streams.assignment.interval.ms
+    group.streams.heartbeat.interval.ms group.streams.initial.rebalance.delay.ms
+    group.streams.max.assignment.interval.ms group.streams.max.heartbeat.interval.ms
+    group.streams.max.session.timeout.ms group.streams.max.size
+    group.streams.max.standby.replicas group.streams.min.assignment.interval.ms
+    group.streams.min.heartbeat.interval.ms group.streams.min.session.timeout.ms
+    group.streams.num.standby.replicas group.streams.session.timeout.ms
+    share.coordinator.append.linger.ms share.coordinator.cached.buffer.max.bytes
+    share.coordinator.load.buffer.size share.coordinator.snapshot.update.records.per.snapshot
+    share.coordinator.state.topic.compression.codec share.coordinator.state.topic.min.isr
+    share.coordinator.state.topic.num.partitions share.coordinator.state.topic.replication.factor
+    share.coordinator.state.topic.segment.bytes share.coordinator.threads
+    share.coordinator.write.timeout.ms share.fetch.purgatory.purge.interval.requests
 """
 _NUMBERS: Final = """
     log.cleaner.io.buffer.load.factor log.cleaner.io.max.bytes.per.second
@@ -66,42 +90,69 @@ _NUMBERS: Final = """
 """
 _SWITCHES: Final = """
     auto.create.topics.enable auto.leader.rebalance.enable controlled.shutdown.enable
-    delete.topic.enable group.consumer.assignor.offload.enable log.cleaner.enable log.preallocate
+    delete.topic.enable errors.deadletterqueue.auto.create.topics.enable
+    group.consumer.assignor.offload.enable log.cleaner.enable log.preallocate
     transaction.partition.verification.enable unclean.leader.election.enable
 """
-_TEXTS: Final = "log.cleanup.policy log.message.timestamp.type"
+_TEXTS: Final = """
+    errors.deadletterqueue.topic.name.prefix group.share.assignors group.streams.assignors
+    group.streams.rack.aware.assignment.tags log.cleanup.policy log.message.timestamp.type
+"""
+# Timers of a group of KIP-848, with the knob that each follows from.
+_TIMERS: Final = {
+    f"group.consumer.{which}{timer}.ms": knob
+    for which in ("", "min.", "max.")
+    for timer, knob in (
+        ("session.timeout", "session_timeout_ms"),
+        ("heartbeat.interval", "heartbeat_interval_ms"),
+    )
+}
 
 # Each with the sort of its values.
-KNOWN: Final = {
+KNOWN: Final = dict.fromkeys(_TIMERS, int) | {
     name: sort
     for names, sort in ((_WHOLE, int), (_NUMBERS, float), (_SWITCHES, bool), (_TEXTS, str))
     for name in names.split()
 }
 
+# Since when brokers have what is set; the first that fits counts. By Kafka's own definitions of
+# 4.0.1 to 4.4.0; what was for early adopters before 4.2 is not offered here (KIP-932, KIP-1071).
+_SINCE: Final = (
+    (r"errors\.deadletterqueue\..*|group\.streams\.(assignors|rack\.aware.*)", (4, 4)),
+    (r"group\.(share|streams)\.((min|max)\.)?assignment\.interval\.ms", (4, 3)),
+    (r"group\.share\.(min|max)\.(delivery\.count\.limit|partition\..*)", (4, 3)),
+    (r"group\.(share|streams)\..*|share\..*", (4, 2)),
+    (r"group\.consumer\..*", (4, 0)),
+)
+
 # Set by the harness to what a group declares: of two values for one thing, the rules would be
 # judged by one and the brokers would keep the other.
-_DECLARED: Final = {
-    "group.coordinator.rebalance.protocols": "protocol",
-    **{
-        f"group.consumer.{which}{timer}.ms": knob
-        for which in ("", "min.", "max.")
-        for timer, knob in (
-            ("session.timeout", "session_timeout_ms"),
-            ("heartbeat.interval", "heartbeat_interval_ms"),
-        )
-    },
-}
+_DECLARED: Final = {"group.coordinator.rebalance.protocols": "protocol", **_TIMERS}
 
 
-def named(text: str) -> str | None:
+def named(text: str, *, of_app: bool = False) -> str | None:
     """The broker's setting of this name, with or without that of its field; null if there is none.
 
-    Raises BadInput for one that follows from a knob.
+    Raises BadInput for one that follows from a knob; of a program's group no timer does.
     """
     name = text.removeprefix(f"{FIELD}.")
-    if name in _DECLARED:
+    if name in _DECLARED and not (of_app and name in _TIMERS):
         raise BadInput(f"{name} follows from {_DECLARED[name]}: set that")
     return name if name in KNOWN else None
+
+
+def check_release(settings: Iterable[str], version: str) -> None:
+    """Refuse what brokers of this version do not have, and would pass over without a word.
+
+    Raises BadInput with the oldest version that has it.
+    """
+    for name in settings:
+        since = next((since for pattern, since in _SINCE if re.fullmatch(pattern, name)), ())
+        if numbers_of(version) < since:
+            raise BadInput(
+                f"Kafka {version} does not offer {name}: choose Kafka "
+                f"{'.'.join(map(str, since))}.0 or newer, or leave it out"
+            )
 
 
 def nearest(text: str, knobs: Iterable[str]) -> str | None:

@@ -5,6 +5,7 @@ from typing import Final
 
 from harness.base.errors import BadInput
 from harness.base.words import plural
+from harness.catalogue.broker_settings import check_release
 from harness.experiment import PLAINTEXT, UNSET, Experiment, Fault, Group, Need
 from harness.experiment.checks import numbers_of
 from harness.provision import wheels
@@ -38,6 +39,7 @@ def check_together(experiment: Experiment) -> None:
     Raises BadInput naming both, and the remedy.
     """
     check_offered(experiment.cluster.kafka_version)
+    check_release(experiment.cluster.settings, experiment.cluster.releases[0])
     if experiment.cluster.upgraded_from:
         _check_upgrade(experiment)
     _check_images(experiment)

@@ -184,17 +184,20 @@ def knobs(experiment: Experiment) -> dict[str, Any]:
     return found
 
 
-def with_knobs(experiment: Experiment, settings: Mapping[str, str]) -> Experiment:
+def with_knobs(
+    experiment: Experiment, settings: Mapping[str, str], *, of_app: bool = False
+) -> Experiment:
     """The experiment with some knobs turned, all at once: what they make together must make sense.
 
-    Brokers' own settings are turned likewise, by Kafka's names. Raises BadInput for an unknown knob
-    (with the nearest name), one that is turned twice, or a value of the wrong type.
+    Brokers' own settings are turned likewise, by Kafka's names; with `of_app` also the timers of a
+    group, which follow from no knob then. Raises BadInput for an unknown knob (with the nearest
+    name), one that is turned twice, or a value of the wrong type.
     """
     known = knobs(experiment)
     turned: dict[str, dict[str, Any]] = {}
     of_brokers: dict[str, str] = {}
     for text, value in settings.items():
-        name = knob_named(text, known)
+        name = knob_named(text, known, of_app=of_app)
         if name in broker_settings.KNOWN:
             part, item, values = "cluster", name, of_brokers
         else:
@@ -233,7 +236,7 @@ def variant(
     return with_knobs(experiment, knobs)
 
 
-def knob_named(text: str, known: Iterable[str]) -> str:
+def knob_named(text: str, known: Iterable[str], *, of_app: bool = False) -> str:
     """The whole name of a knob, of which `text` may be the last part, or of a broker's setting.
 
     Raises BadInput with the nearest name.
@@ -241,7 +244,7 @@ def knob_named(text: str, known: Iterable[str]) -> str:
     names = {name.rpartition(".")[2]: name for name in known} | {name: name for name in known}
     if text in names:
         return names[text]
-    if (of_brokers := broker_settings.named(text)) is not None:
+    if (of_brokers := broker_settings.named(text, of_app=of_app)) is not None:
         return of_brokers
     near = broker_settings.nearest(text, names)
     hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"

@@ -69,6 +69,7 @@ def add_fault_options(fault: argparse.ArgumentParser) -> None:
 
 def up_command(arguments: argparse.Namespace) -> int:
     """Bring up a cluster to play with by hand, until Ctrl-C or `down`."""
+    from harness.catalogue.broker_settings import check_release
     from harness.provision.kafka import check_offered
     from harness.run.by_hand.up import Ready, Wanted, bring_up
 
@@ -82,6 +83,7 @@ def up_command(arguments: argparse.Namespace) -> int:
         dict(_topic(text) for text in arguments.topic or ["t"]),
         arguments.port_base,
     )
+    check_release(settings, wanted.cluster.kafka_version)
     if arguments.detach and (code := _gone_on_alone()) is not None:
         return code
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from harness.cluster import wire
 from harness.cluster.wire import (
     Reader,
     ask,
@@ -22,28 +23,33 @@ _OFFSET_FETCH: Final = 9
 _DESCRIBE_GROUPS: Final = 15
 _LIST_GROUPS: Final = 16
 
+_SHARE_GROUP_DESCRIBE: Final = 77
+_STREAMS_GROUP_DESCRIBE: Final = 89
+
 _CONSUMERS: Final = "consumer"  # the type of protocol in which assignments can be read
-_UNKNOWN: Final = "Dead"  # what DescribeGroups v0 says of a group of KIP-848
+_UNKNOWN: Final = "Dead"  # what DescribeGroups v0 says of a group that is no classic one
 
 Places = dict[tuple[str, int], int]  # by topic and partition, a position
 
 
 @dataclass(frozen=True)
 class MemberSeen:
-    """A member as its coordinator describes it, and the partitions that it was given."""
+    """A member as its coordinator describes it, and the partitions or tasks that it was given."""
 
     client_id: str
     host: str
     partitions: tuple[tuple[str, int], ...] = ()
     member_id: str = ""
+    tasks: tuple[str, ...] = ()  # of a Streams group, as Streams names them
 
 
 @dataclass(frozen=True)
 class Described:
-    """A group as its coordinator describes it."""
+    """A group as its coordinator describes it; `kind` is what Kafka calls its type."""
 
     state: str
     members: tuple[MemberSeen, ...] = ()
+    kind: str = "classic"
 
 
 def listed(port: int, timeout_s: float) -> list[str]:
@@ -63,10 +69,13 @@ def described(port: int, group: str, timeout_s: float) -> Described | None:
     found = _classic(port, group, timeout_s)
     if found is None or found.state != _UNKNOWN:
         return found
-    try:
-        return _of_kip_848(port, group, timeout_s) or found
-    except ConnectionResetError:
-        return found  # a broker before 4.0 knows no such call, and hangs up
+    for describe in (_of_kip_848, _share, _streams):
+        try:
+            if (other := describe(port, group, timeout_s)) is not None:
+                return other
+        except ConnectionResetError:
+            break  # a broker that has no such groups knows no such call, and hangs up
+    return found
 
 
 def _classic(port: int, group: str, timeout_s: float) -> Described | None:
@@ -107,7 +116,104 @@ def _of_kip_848(port: int, group: str, timeout_s: float) -> Described | None:
     """By ConsumerGroupDescribe v0."""
     error_code, state, answer = consumer_group(port, group, timeout_s)
     members = tuple(_member(answer) for _ in range(answer.varint() - 1))
-    return None if error_code else Described(state, members)
+    return None if error_code else Described(state, members, "consumer")
+
+
+def _share(port: int, group: str, timeout_s: float) -> Described | None:
+    """By ShareGroupDescribe v1 (KIP-932)."""
+    error_code, state, answer = wire.one_group(port, group, timeout_s, _SHARE_GROUP_DESCRIBE, 1)
+    answer.compact_text()  # assignor
+    members = tuple(_share_member(answer) for _ in range(answer.varint() - 1))
+    return None if error_code else Described(state, members, "share")
+
+
+def _share_member(answer: Reader) -> MemberSeen:
+    member_id = answer.compact_text()
+    answer.compact_text()  # rack
+    answer.number("i")  # epoch
+    client_id, host = answer.compact_text(), answer.compact_text()
+    _texts(answer)  # topics that it subscribed to
+    has = _assignment(answer)
+    answer.tagged_fields()
+    return MemberSeen(client_id, _host(host), has, member_id)
+
+
+def _streams(port: int, group: str, timeout_s: float) -> Described | None:
+    """By StreamsGroupDescribe v0 (KIP-1071)."""
+    error_code, state, answer = wire.one_group(port, group, timeout_s, _STREAMS_GROUP_DESCRIBE, 0)
+    if answer.number("b") >= 0:
+        _topology(answer)
+    members = tuple(_streams_member(answer) for _ in range(answer.varint() - 1))
+    return None if error_code else Described(state, members, "streams")
+
+
+def _topology(answer: Reader) -> None:
+    """Passed over: its topics are the program's own affair."""
+    answer.number("i")  # epoch
+    for _ in range(answer.varint() - 1):
+        answer.compact_text()  # a subtopology
+        _texts(answer)  # topics that it reads
+        _texts(answer)  # and those of its own that it writes
+        for _ in range(2):  # topics that it makes: of its state, and to read on from
+            for _ in range(answer.varint() - 1):
+                answer.compact_text()
+                answer.number("i")  # partitions
+                answer.number("h")  # replication factor
+                _pairs(answer)
+                answer.tagged_fields()
+        answer.tagged_fields()
+    answer.tagged_fields()
+
+
+def _streams_member(answer: Reader) -> MemberSeen:
+    member_id = answer.compact_text()
+    answer.number("i")  # epoch
+    answer.compact_text()  # instance id
+    answer.compact_text()  # rack
+    client_id, host = answer.compact_text(), answer.compact_text()
+    answer.number("i")  # epoch of the topology
+    answer.compact_text()  # process
+    if answer.number("b") >= 0:  # where it may be asked for its state
+        answer.compact_text()
+        answer.number("H")
+        answer.tagged_fields()
+    _pairs(answer)  # tags
+    for _ in range(2):  # how far its tasks are, and are to come
+        for _ in range(answer.varint() - 1):
+            answer.compact_text()
+            answer.number("i")
+            answer.number("q")
+            answer.tagged_fields()
+    has = _tasks(answer)
+    _tasks(answer)  # what it is to have
+    answer.number("b")  # whether it speaks the classic protocol
+    answer.tagged_fields()
+    return MemberSeen(client_id, _host(host), (), member_id, has)
+
+
+def _tasks(answer: Reader) -> tuple[str, ...]:
+    """Tasks as Streams names them: 0_3, and "standby 0_4"."""
+    found: list[str] = []
+    for role in ("", "standby ", "warm-up "):
+        for _ in range(answer.varint() - 1):
+            subtopology = answer.compact_text()
+            numbers = sorted(answer.number("i") for _ in range(answer.varint() - 1))
+            found += [f"{role}{subtopology}_{number}" for number in numbers]
+            answer.tagged_fields()
+    answer.tagged_fields()
+    return tuple(found)
+
+
+def _texts(answer: Reader) -> None:
+    for _ in range(answer.varint() - 1):
+        answer.compact_text()
+
+
+def _pairs(answer: Reader) -> None:
+    for _ in range(answer.varint() - 1):
+        answer.compact_text()
+        answer.compact_text()
+        answer.tagged_fields()
 
 
 def _member(answer: Reader) -> MemberSeen:

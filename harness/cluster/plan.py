@@ -8,15 +8,18 @@ stays on it when it follows the metadata.
 """
 
 import base64
+import re
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from harness.base.ports import LOOPBACK, Ports
 from harness.cluster.secured import Secured, of_node, secured
-from harness.experiment import PLAINTEXT, UNSET, Cluster, Group
+from harness.experiment import APP, PLAINTEXT, UNSET, Cluster, Group
 from harness.experiment.app import FED
+from harness.experiment.checks import numbers_of
 
 FIRST_CONTROLLER_ID: Final = 101
 LOG_FILE_MB: Final = 256  # a coordinator's request log of an hour has 80 MB with 300 records/s
@@ -24,6 +27,21 @@ LOG_FILE_MB: Final = 256  # a coordinator's request log of an hour has 80 MB wit
 GROUP: Final = "orders"
 TOPIC: Final = FED
 OUTPUT: Final = "t-copy"  # where members with commit "transaction" write
+PROTOCOLS: Final = "group.coordinator.rebalance.protocols"
+_OLD: Final = "3."
+_STREAMS: Final = (4, 2)
+# The least and the most that Kafka 4 allows of what groups may be told, unless it is told so too.
+_LIMITS: Final[Mapping[str, tuple[int, int]]] = {
+    "session.timeout.ms": (45_000, 60_000),
+    "heartbeat.interval.ms": (5_000, 15_000),
+    "assignment.interval.ms": (0, 15_000),
+    "record.lock.duration.ms": (15_000, 60_000),
+    "delivery.count.limit": (2, 10),
+    "partition.max.record.locks": (100, 4_000),
+}
+_OF_GROUPS: Final = re.compile(
+    rf"group\.(?P<kind>consumer|share|streams)\.(?P<which>{'|'.join(map(re.escape, _LIMITS))})"
+)
 # Listeners that no client of a lane comes to.
 _OURS: Final = ("CONTROLLER", "PEERS", "DIRECT")
 
@@ -132,10 +150,12 @@ class Plan:
     @property
     def logging(self) -> tuple[str, ...]:
         """The options of a node's JVM: what its request log keeps, and when logs are rotated."""
+        calls = ["FETCH", "METADATA", "SHARE_GROUP_HEARTBEAT", "STREAMS_GROUP_HEARTBEAT"]
+        calls += ["PRODUCE"] if self.logs_writes else []
         return (
             f"-Dharness.rotate={LOG_FILE_MB} MB",
             f"-Dharness.fetches={listener_name('member-') if self.logs_fetches else 'none'}",
-            f"-Dharness.calls=FETCH|METADATA{'|PRODUCE' if self.logs_writes else ''}",
+            f"-Dharness.calls={'|'.join(calls)}",
         )
 
     @property
@@ -302,8 +322,47 @@ def broker_settings(cluster: Cluster) -> dict[str, str]:
         "min.insync.replicas": str(min(2, cluster.brokers)),
     }
     secured = SECURED_SETTINGS if cluster.security != PLAINTEXT else {}
-    settings = {**BROKER_SETTINGS, **secured, **fitted, **cluster.settings}
+    settings = within_limits({**BROKER_SETTINGS, **secured, **fitted, **cluster.settings})
     return {name: value for name, value in settings.items() if value != UNSET}
+
+
+def protocols_of(kafka_version: str) -> str:
+    """All protocols that brokers of this version have for good, as their setting takes them.
+
+    Streams groups (KIP-1071) were for early adopters before 4.2. Share groups (KIP-932) need no
+    word here: since 4.2 a cluster has them as a feature.
+    """
+    if kafka_version.startswith(_OLD):
+        return "classic"
+    return f"classic,consumer{',streams' if numbers_of(kafka_version) >= _STREAMS else ''}"
+
+
+def share_replicas(cluster: Cluster) -> dict[str, str]:
+    """How often the state of share groups is kept: as often as there are brokers, three times."""
+    topic = "share.coordinator.state.topic"
+    return {
+        f"{topic}.replication.factor": str(min(3, cluster.brokers)),
+        f"{topic}.min.isr": str(min(2, cluster.brokers)),
+    }
+
+
+def within_limits(settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings, with Kafka's limits of a group's own moved to what is asked for beyond them.
+
+    A broker ends at its start over a value outside its limits.
+    """
+    found = dict(settings)
+    for name, value in settings.items():
+        of_group = _OF_GROUPS.fullmatch(name)
+        if of_group is None or not value.isdecimal():
+            continue
+        kind, which = of_group["kind"], of_group["which"]
+        least, most = _LIMITS[which]
+        if int(value) < least:
+            found.setdefault(f"group.{kind}.min.{which}", value)
+        if int(value) > most:
+            found.setdefault(f"group.{kind}.max.{which}", value)
+    return found
 
 
 def group_settings(group: Group, kafka_version: str) -> dict[str, str]:
@@ -314,14 +373,15 @@ def group_settings(group: Group, kafka_version: str) -> dict[str, str]:
     the timers are 45 to 60 s and 5 to 15 s: they are moved to what the experiment asks for. A group
     has them as soon as one of its members speaks that protocol.
     """
+    if group.client == APP:  # what a program speaks is its own affair
+        return {PROTOCOLS: protocols_of(kafka_version)}
     members = [group, *(group.of_member(number) for number in group.differing)]
     if not any(member.protocol == "consumer" for member in members):
-        old = kafka_version.startswith("3.")
-        offered = "classic" if old else "classic,consumer"
-        return {"group.coordinator.rebalance.protocols": offered}
+        offered = "classic" if kafka_version.startswith(_OLD) else "classic,consumer"
+        return {PROTOCOLS: offered}
     session, heartbeat = str(group.session_timeout_ms), str(group.heartbeat_interval_ms)
     return {
-        "group.coordinator.rebalance.protocols": "classic,consumer",
+        PROTOCOLS: "classic,consumer",
         "group.consumer.min.session.timeout.ms": session,
         "group.consumer.session.timeout.ms": session,
         "group.consumer.max.session.timeout.ms": session,

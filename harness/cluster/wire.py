@@ -258,9 +258,21 @@ def _describe_consumer(port: int, group: str, timeout_s: float) -> GroupState:
 
 def consumer_group(port: int, group: str, timeout_s: float) -> tuple[int, str, Reader]:
     """The error code and state of a group by ConsumerGroupDescribe v0, and its members to read."""
+    error_code, state, answer = one_group(port, group, timeout_s, _CONSUMER_GROUP_DESCRIBE, 0)
+    answer.compact_text()  # assignor
+    return error_code, state, answer
+
+
+def one_group(
+    port: int, group: str, timeout_s: float, api: int, version: int
+) -> tuple[int, str, Reader]:
+    """The error code and state of a group of a type that has a call of its own; the rest to read.
+
+    A broker that does not know the call hangs up. Raises OSError.
+    """
     no_tags, no_operations = b"\0", b"\0"
     body = no_tags + varint_of(2) + compact_text_of(group) + no_operations + no_tags
-    answer = ask(port, request(_CONSUMER_GROUP_DESCRIBE, 0, body), timeout_s)
+    answer = ask(port, request(api, version, body), timeout_s)
     answer.tagged_fields()
     answer.number("i")  # throttle time
     answer.varint()  # one group
@@ -270,7 +282,6 @@ def consumer_group(port: int, group: str, timeout_s: float) -> tuple[int, str, R
     state = answer.compact_text()
     answer.number("i")  # group epoch
     answer.number("i")  # assignment epoch
-    answer.compact_text()  # assignor
     return error_code, state, answer
 
 

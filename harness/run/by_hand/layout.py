@@ -10,14 +10,17 @@ from typing import Final
 from harness.base.ports import Ports
 from harness.cluster.plan import (
     FIRST_CONTROLLER_ID,
+    PROTOCOLS,
     Listener,
     Node,
     Plan,
     broker_settings,
-    group_settings,
+    protocols_of,
     random_id,
+    share_replicas,
+    within_limits,
 )
-from harness.experiment import Cluster, Group
+from harness.experiment import Cluster
 
 NAME: Final = "by-hand"  # of the folder in which each of them has one
 LANES: Final = ("members", "producers")
@@ -26,21 +29,23 @@ PORT_BASE: Final = 29_091  # as docker-compose.yml has it for members
 _OLD: Final = "3."  # its coordinator serves classic groups alone, as experiments have it
 # What experiments turn off, since a topic that appears by itself would spoil them.
 _EASY: Final = {"auto.create.topics.enable": "true", "num.partitions": "6"}
-# As in docker-compose.yml: a group of KIP-848 notices a dead member as soon as a run's does.
-_KIP_848: Final = {
-    "group.coordinator.rebalance.protocols": "classic,consumer",
-    "group.consumer.min.session.timeout.ms": "6000",
-    "group.consumer.session.timeout.ms": "6000",
-    "group.consumer.min.heartbeat.interval.ms": "2000",
-    "group.consumer.heartbeat.interval.ms": "2000",
+# As in docker-compose.yml: a group whose timers the brokers have notices a dead member as soon as a
+# run's does. A broker that has no groups of some type knows nothing of their settings.
+_TIMERS: Final = {
+    f"group.{kind}.{which}{timer}.ms": value
+    for kind in ("consumer", "share", "streams")
+    for which in ("min.", "")
+    for timer, value in (("session.timeout", "6000"), ("heartbeat.interval", "2000"))
 }
 
 
 def fitted(cluster: Cluster) -> Cluster:
     """The cluster with what brokers are set to here, unless its owner says otherwise."""
     version = cluster.kafka_version
-    offered = group_settings(Group(), version) if version.startswith(_OLD) else _KIP_848
-    return replace(cluster, settings={**_EASY, **offered, **cluster.settings})
+    offered = {PROTOCOLS: protocols_of(version)}
+    if not version.startswith(_OLD):
+        offered |= _TIMERS | share_replicas(cluster)
+    return replace(cluster, settings={**_EASY, **offered, **within_limits(cluster.settings)})
 
 
 def laid_out(cluster: Cluster, run: str, ports: Ports) -> Plan:

@@ -17,6 +17,8 @@ from harness.run.by_hand.watch import GroupSeen, Seen
 _MOST_GROUPS: Final = 8  # more are counted: the view has to fit a screen
 _MOST_MEMBERS: Final = 12  # of a group
 _STABLE: Final = "Stable"
+# What groups are whose members share partitions or have tasks; of the others nobody asks.
+_KINDS: Final = {"share": "share group, ", "streams": "Streams group, "}
 
 
 def named(text: str, names: Mapping[str, str]) -> str:
@@ -75,7 +77,8 @@ def _brokers(seen: Seen) -> Text:
 
 def _group(group: GroupSeen, last: Rebalance | None, names: Mapping[str, str]) -> Text:
     text = Text(group.name, "bold")
-    text.append(f"  {group.state}", "" if group.state == _STABLE else "yellow")
+    text.append(f"  {_KINDS.get(group.kind, '')}")
+    text.append(group.state, "" if group.state == _STABLE else "yellow")
     text.append(f", {plural(len(group.members), 'member')}")
     if group.lag is not None:
         text.append(f", lag {group.lag:,}")
@@ -96,6 +99,8 @@ def _member(member: MemberSeen) -> str:
     for topic, number in member.partitions:
         by_topic.setdefault(topic, []).append(str(number))
     owned = "; ".join(f"{topic} {' '.join(numbers)}" for topic, numbers in by_topic.items())
+    if member.tasks:
+        owned = f"{'task' if len(member.tasks) == 1 else 'tasks'} {', '.join(member.tasks)}"
     return f"{member.client_id} at {member.host}: {owned or 'no partitions'}"
 
 
@@ -124,4 +129,5 @@ def changes(before: Seen, after: Seen) -> Iterator[str]:
 def _state(group: GroupSeen) -> str:
     """What of a group is worth a line: not its lag, which changes all the time."""
     where = "no coordinator" if group.coordinator is None else f"broker-{group.coordinator}"
-    return f"{group.state}, {plural(len(group.members), 'member')}, {where}"
+    kind = _KINDS.get(group.kind, "")
+    return f"{kind}{group.state}, {plural(len(group.members), 'member')}, {where}"

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from harness.base.errors import HarnessError
@@ -29,9 +29,9 @@ _UNANSWERED: Final = (OSError, struct.error)
 class GroupSeen:
     """A group as it was seen last.
 
-    `coordinator` is null while no broker that answers is it, and the rest is what was so before.
-    `lag` is how many records are not committed, of the partitions in which something was; null
-    where nothing was yet.
+    `kind` is what Kafka calls its type. `coordinator` is null while no broker that answers is it,
+    and the rest is what was so before. `lag` is how many records are not committed, of the
+    partitions in which something was; null where nothing was yet.
     """
 
     name: str
@@ -39,6 +39,7 @@ class GroupSeen:
     state: str
     members: tuple[MemberSeen, ...] = ()
     lag: int | None = None
+    kind: str = "classic"
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def look(plan: Plan, before: Seen) -> Seen:
     for name, group in before.groups.items():
         # Of one whose coordinator is gone nobody tells; one that nobody has any more is gone.
         if name not in groups and len(ports) < len(plan.brokers):
-            groups[name] = GroupSeen(name, None, group.state, group.members, group.lag)
+            groups[name] = replace(group, coordinator=None)
     return Seen(brokers, partitions, dict(sorted(groups.items())))
 
 
@@ -103,7 +104,7 @@ def _groups(ports: dict[int, int], partitions: dict[tuple[str, int], Any]) -> It
                 if committed and ends is None:
                     ends = _ends(ports, partitions)
                 lag = _lag(committed, ends or {})
-                yield GroupSeen(name, broker, found.state, found.members, lag)
+                yield GroupSeen(name, broker, found.state, found.members, lag, found.kind)
 
 
 def _ends(ports: dict[int, int], partitions: dict[tuple[str, int], Any]) -> asking.Places:
