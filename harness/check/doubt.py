@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -170,10 +171,37 @@ def by_waits(
             yield Withheld(each.row, what, f"{KEPT} {worst['process']} {waited}")
 
 
+def pressure(waits: Sequence[Row], lasted_ms: float, shares: Mapping[str, float]) -> str:
+    """How busy this machine was during a run of `lasted_ms`, in a clause; "" if nobody says so.
+
+    `shares` of the time are the kernel's own: when some thread waited for a processor, and when all
+    did.
+    """
+    said = []
+    if waits:
+        longest = max(waits, key=lambda wait: (_waited_ms(wait), wait["process"]))
+        ms: defaultdict[str, float] = defaultdict(float)
+        for wait in waits:
+            ms[wait["process"]] += _waited_ms(wait)
+        most = max(ms, key=lambda process: (ms[process], process))
+        said.append(
+            f"{longest['process']} waited for a processor for {_waited_ms(longest):,.0f} of "
+            f"{_looked_ms(longest):,.0f} ms, and {most} for {ms[most] / max(lasted_ms, 1):.0%} of "
+            "the run"
+        )
+    if "some" in shares:
+        alone = f"somebody waited for one for {shares['some']:.0%} of the time"
+        said.append(f"by the kernel's count {alone}, and all for {shares.get('full', 0.0):.0%}")
+    return "; ".join(said)
+
+
+def _looked_ms(wait: Row) -> float:
+    return float((wait["at"] - wait["from_at"]) / timedelta(milliseconds=1))
+
+
 def _waited_ms(wait: Row) -> float:
     """How long a process waited; no longer than it was looked at, which older runs do not heed."""
-    looked = (wait["at"] - wait["from_at"]) / timedelta(milliseconds=1)
-    return float(min(wait["waited_ms"], looked))
+    return float(min(wait["waited_ms"], _looked_ms(wait)))
 
 
 class Stalls:

@@ -6,8 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final, cast
 
@@ -110,6 +111,7 @@ def examine(tables: Tables, rules: Sequence[str], lacking: Mapping[str, str] = W
         list(workers.map(judge, rules))
     outcome.rows = {name: outcome.rows[name] for name in rules if name in outcome.rows}
     _withhold(tables, outcome, lacking.get("host"))
+    _say_pressure(tables, outcome)
     return outcome
 
 
@@ -206,6 +208,24 @@ def _say_withheld(outcome: Outcome, touched: Sequence[str]) -> None:
         row.update(ok=None, why=f"{what} near {len(touched)} judged {timings}")
 
 
+def _say_pressure(tables: Tables, outcome: Outcome) -> None:
+    """The rule about this machine's clock says how busy it was, whether or not that mattered.
+
+    Who sleeps is woken at once, so a clock may tick on time while everybody else waits.
+    """
+    rows = [row for name, each in outcome.rows.items() if RULES[name].clock for row in each]
+    if not rows:
+        return
+    settings = tables.run.settings
+    lasted = cast("datetime", settings["ended_at"]) - cast("datetime", settings["started_at"])
+    waits: list[Row] = []
+    with suppress(Unreadable):  # the rules that need it say why
+        waits = tables.table("waits").toArrow().to_pylist()
+    said = doubt.pressure(waits, lasted / timedelta(milliseconds=1), tables.run.cpu_pressure)
+    for row in rows:
+        row["why"] = "; ".join(filter(None, [row["why"], said]))
+
+
 def said_nothing(asked: Asked, outcome: Outcome) -> bool:
     """Whether a rule that nobody declared found nothing to examine."""
     return asked.if_seen and not outcome.rows.get(asked.rule) and asked.rule not in outcome.unknown
@@ -287,9 +307,8 @@ def _reason(rule: Rule, rows: Sequence[Row]) -> str:
     ):
         if found:
             kind = one if len(found) == 1 else f"{many}, the first"
-            sentence += f"; {len(found):,} {kind}: {found[0]['subject']}, {found[0]['why']}"
-            break
-    return sentence
+            return f"{sentence}; {len(found):,} {kind}: {found[0]['subject']}, {found[0]['why']}"
+    return f"{sentence}; {rows[0]['why']}" if rule.clock else sentence
 
 
 def _span(rule: Rule, values: Iterable[float | None]) -> str:

@@ -148,11 +148,21 @@ def _collect_observer(journals: Journals, rows: broker_logs.Kept) -> None:
     frames = journals.read(OBSERVER).frames
     rows["host"].extend(dict(frame) for frame in of_kinds(frames, "tick"))
     rows["waits"].extend(
-        {**frame, "from_at": frame["from_us"]} for frame in of_kinds(frames, "waited")
+        {**frame, "from_at": frame["from_us"], "waited_ms": _within_its_look(frame)}
+        for frame in of_kinds(frames, "waited")
     )
     rows["topology"].extend(
         {**frame, "what": frame["kind"]} for frame in of_kinds(frames, *_TOPOLOGY)
     )
+
+
+def _within_its_look(waited: Mapping[str, Any]) -> float:
+    """How long a process waited, in ms; not longer than it was looked at.
+
+    Observers of older versions took a thread for a new one that they had missed once.
+    """
+    looked_ms = (int(waited["at"]) - int(waited["from_us"])) / 1e3
+    return min(float(waited["waited_ms"]), max(0.0, looked_ms))
 
 
 def _faults(journals: Journals) -> Iterable[Row]:

@@ -41,6 +41,7 @@ from harness.run.named import naming_of_app
 from harness.run.nemesis import Nemesis, plan_faults
 from harness.run.output import read_output, read_written
 from harness.run.planning import planned, properties_told
+from harness.run.pressure import Pressure
 from harness.run.record import first_record, keep_sources, told_by
 from harness.run.scene import Scene, View
 from harness.run.turns import Turn
@@ -247,6 +248,7 @@ class Run:
             ready = joining.start_ready(scene)
             self._turn.take(scene.wait)
             observing.tell(scene.observer, "tick")
+            pressure = Pressure()
             scene.fleet.start_producer()
             for member in ready:
                 with suppress(BrokenPipeError):  # it is no more, and whoever follows tells
@@ -277,6 +279,7 @@ class Run:
         with self._phase("stop"):
             if stuck := scene.fleet.close_members():
                 raise VoidRun(f"members did not close in order ({'; '.join(stuck)}): see logs/")
+        self._manifest["host"]["cpu_pressure"] = pressure.shares()
         if experiment.group.commit == "transaction":
             with self._phase("read output"):
                 journal = Journal(self.run_dir / "journals" / "output.journal", member="harness")

@@ -40,6 +40,7 @@ class Run:
     promised: Mapping[str, float] = field(default_factory=dict)  # limits that were given
     own: Mapping[str, str] = field(default_factory=dict)  # digests of its owner's files, by path
     releases: tuple[str, ...] = ()  # of Kafka that its brokers had
+    cpu_pressure: Mapping[str, float] = field(default_factory=dict)  # shares of the measured time
     contained: frozenset[str] = frozenset()  # what the names of processes in containers begin with
 
     @property
@@ -106,6 +107,7 @@ def run_of(content: Mapping[str, Any], limits: Mapping[str, float] | None = None
             promised=promised,
             own=dict(content.get("own") or {}),
             releases=_releases(declared.get("cluster") or {}),
+            cpu_pressure=dict((content.get("host") or {}).get("cpu_pressure") or {}),
             contained=_contained(declared),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import pytest
 
 from harness.check import doubt
+from harness.history.collect import _within_its_look
 from harness.rules import RULES
 from harness.rules.rule import COLUMNS, Party
 from harness.tables.source import run_of
@@ -161,3 +162,47 @@ def test_a_party_is_known_by_what_its_processes_are_called() -> None:
     assert {"member", "broker", "controller", "toxiproxy", "probe"} == {
         party.kind for party in Party
     }
+
+
+WAITED: Final = (
+    "broker-2 waited for a processor for 2,000 of 2,000 ms, and broker-3 for 5% of the run"
+)
+COUNTED: Final = (
+    "by the kernel's count somebody waited for one for 97% of the time, and all for 12%"
+)
+
+
+@pytest.mark.parametrize(
+    ("waits", "shares", "said"),
+    [
+        (True, {"some": 0.971, "full": 0.12}, f"{WAITED}; {COUNTED}"),
+        (True, {}, WAITED),
+        (False, {"some": 0.971, "full": 0.12}, COUNTED),
+        (False, {}, ""),
+    ],
+)
+def test_how_busy_the_machine_was_is_said(waits: bool, shares: dict[str, float], said: str) -> None:
+    looks = [("broker-2", 0, 2_000, 30_014), ("broker-3", 0, 2_000, 1_900)]
+    looks.append(("broker-3", 2_000, 4_000, 1_100))
+    rows = [
+        {"process": process, "from_at": at(from_ms), "at": at(to_ms), "waited_ms": waited_ms}
+        for process, from_ms, to_ms, waited_ms in looks
+    ]
+    assert said == doubt.pressure(rows if waits else [], 60_000, shares)
+
+
+def test_a_clock_that_ticks_on_time_says_who_waited(
+    judge: Callable[[History, str], dict[str, Any]],
+) -> None:
+    history = History().tick(100).waited("broker-2", 4_000, 6_000, 1_980)
+    found = judge(history, "E04")
+    assert "HOLDS" == found["verdict"]
+    assert "0 of 1 ticks came more than 50 ms late" in found["reason"]
+    assert "; broker-2 waited for a processor for 1,980 of 2,000 ms, and " in found["reason"]
+
+
+def test_what_is_made_into_history_waited_no_longer_than_it_was_looked_at() -> None:
+    frame = {"at": 3_624_000, "from_us": 2_000_000, "waited_ms": 30_014.0}
+    assert 1_624 == _within_its_look(frame)
+    assert 1_000 == _within_its_look({**frame, "waited_ms": 1_000.0})
+    assert 0 == _within_its_look({**frame, "at": 1_000_000})  # the time of day was set

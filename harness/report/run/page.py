@@ -190,7 +190,7 @@ def _surroundings(manifest: Manifest, load: Mapping[str, Any]) -> list[Fact]:
             f"{_say(load.get('partitions'))} partitions × {_say(load.get('replication'))}, "
             f"acks {_say(load.get('acks'))}",
         ),
-        Fact("Host", _host(manifest.host), _say(manifest.host.get("platform"))),
+        Fact("Host", _host(manifest.host), _busy(manifest.host)),
         Fact(
             "Harness",
             _say(versions.get("harness")),
@@ -284,6 +284,13 @@ def _host(host: Mapping[str, Any]) -> str:
     memory_mb = host.get("memory_mb")
     memory = f", {memory_mb / 1024:.1f} GB" if isinstance(memory_mb, int | float) else ""
     return f"{_say(host.get('cores'))} cores{memory}"
+
+
+def _busy(host: Mapping[str, Any]) -> str:
+    """What it runs, and how often somebody had to wait for a processor while it was measured."""
+    some = _part(host, "cpu_pressure").get("some")
+    busy = f", processors wanting for {some:.0%} of the time" if some is not None else ""
+    return f"{_say(host.get('platform'))}{busy}"
 
 
 @dataclass(frozen=True)
