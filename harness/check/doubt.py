@@ -134,12 +134,17 @@ def by_the_time_of_day(accused: Sequence[Row], late_ticks: Sequence[Row]) -> Ite
 
 
 def doubtful(timings: Sequence[Timed]) -> list[Timed]:
-    """Timings outside their bounds, so that a wait for a processor may have made them so."""
+    """Accusations that a wait for a processor may have brought about.
+
+    They are of timings outside their bounds; and of what was seen in a guard that has no unit of
+    time, if the rule says who has to keep up for it to be seen right. What violates its statement
+    whatever was measured is no matter of time.
+    """
     return [
         each
         for each in timings
-        if each.row["ok"] is False and not each.row["wrong"] and each.of_a_ms
-        if each.end is not None
+        if each.row["ok"] is False and each.end is not None
+        if (not each.row["wrong"] if each.of_a_ms else each.rule.delayed_by and not each.accusation)
     ]
 
 
@@ -149,8 +154,9 @@ def by_waits(
     """What is outside its bounds by no more than those on its way waited for a processor meanwhile.
 
     One process may wait for another that waits, so what all of them waited adds up. What is within
-    its bounds stays: waiting cannot have helped it. `untold` are parties whose waits nobody has
-    recorded. Where one of these is on the way, all waits of this machine count instead.
+    its bounds stays: waiting cannot have helped it. What has no unit of time is withheld where they
+    waited for half of its guard. `untold` are parties whose waits nobody has recorded: where one of
+    these is on the way, all waits of this machine count instead.
 
     Law: a delay by this machine excuses a timing only if it befell a process on its way, and by no
     more than its share in what was measured.
@@ -163,12 +169,21 @@ def by_waits(
             for wait in in_order(spans.touching(each.begin, cast("datetime", each.end)))
             if anybody or each.passes(wait["process"])
         ]
-        doubt = cast("float", each.doubt(sum(map(_waited_ms, near))))
-        if near and not _beyond_doubt(each.row, doubt):
+        if near and _explain(near, each):
             worst = max(near, key=lambda wait: (_waited_ms(wait), wait["process"]))
             waited = f"waiting for a processor for {_waited_ms(worst):,.0f} ms"
             what = f"{KEPT} processes waiting for a processor"
             yield Withheld(each.row, what, f"{KEPT} {worst['process']} {waited}")
+
+
+def _explain(waits: Sequence[Row], timing: Timed) -> bool:
+    """Whether these waits can be why a row is outside its bounds."""
+    ms = sum(map(_waited_ms, waits))
+    doubt = timing.doubt(ms)
+    if doubt is None:
+        guarded = cast("datetime", timing.end) - timing.begin
+        return 2 * ms >= guarded / timedelta(milliseconds=1)
+    return not _beyond_doubt(timing.row, doubt)
 
 
 def pressure(waits: Sequence[Row], lasted_ms: float, shares: Mapping[str, float]) -> str:

@@ -4,7 +4,7 @@ Everything here can be done again by anyone from the run's `journals/` and `logs
 `python -m harness collect RUN`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final

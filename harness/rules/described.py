@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from harness.rules.rule import Rule
+from harness.rules.rule import A_BROKER, Rule
 
 # How long a coordinator may describe a group as it was: it tells what is replicated, and writes an
 # assignment before its answers. Over the kept runs it was 0.3 s at most.
@@ -33,6 +33,7 @@ SEEN: Final = """
     matters="With a wrong description, monitoring raises a false alarm, or none.",
     broker=True,
     in_passing=True,
+    delayed_by=A_BROKER,
 )
 def told_of_its_members() -> str:
     """What the observer was told, beside who was in the group by the coordinator's lines."""
@@ -76,6 +77,7 @@ def told_of_its_members() -> str:
     broker=True,
     protocols=("eager", "cooperative"),
     in_passing=True,
+    delayed_by=A_BROKER,
 )
 def told_its_state() -> str:
     """States that the observer was told, beside those that the coordinator's lines give.

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from harness.rules.rule import Rule
+from harness.rules.rule import A_BROKER, Rule
 
 # How long the observer may see another leader than there is: it asks five times a second, and waits
 # half a second for each answer. Over the kept runs each answer was that of the leader seen last.
@@ -22,6 +22,7 @@ SEEN_LATE_MS: Final = 5_000
     "twice, or takes records that are left for read.",
     broker=True,
     in_passing=True,
+    delayed_by=A_BROKER,
 )
 def ends_from_the_leader() -> str:
     """Answers to whoever asked, of partitions that the observer saw, outside a broker's trouble.

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from harness.rules.rule import Rule
+from harness.rules.rule import Party, Rule
 
 # For how long something has to be seen: a broker once seemed dead for less on a busy machine.
 GLIMPSE_MS: Final = 1_000
@@ -129,6 +129,7 @@ def lines_follow() -> str:
     "that was meant.",
     broker=True,
     in_passing=True,
+    delayed_by=(Party.BROKER, Party.CONTROLLER),
 )
 def whole_where_nothing_is_broken() -> str:
     """What the observer saw of brokers and partitions, outside faults of brokers.

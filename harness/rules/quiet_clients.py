@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from harness.rules.rule import Rule
+from harness.rules.rule import A_MEMBERS_WRITE, Rule
 
 # Within 10 s a client without any coordinator asks as often as its backoff lets it: Java after
 # 100, 200, 400 and 800 ms and then each second (KIP-580), librdkafka each second and once for each
@@ -131,6 +131,7 @@ def no_storm_of_questions() -> str:
     clients=("librdkafka", "java"),
     in_passing=True,
     compares_clocks=True,
+    delayed_by=A_MEMBERS_WRITE,
 )
 def no_error_for_nothing() -> str:
     """Errors of each client in steady time, but for faults of its own or of brokers and links.

@@ -5,7 +5,7 @@ from typing import Final
 from harness.experiment import CLASSIC
 from harness.rules.described import SEEN  # noqa: F401 (a query names it)
 from harness.rules.rebalance import START_MS  # noqa: F401 (a query names it)
-from harness.rules.rule import THE_BROKERS, Rule
+from harness.rules.rule import A_BROKER, THE_BROKERS, Rule
 from harness.rules.stamps import STAMP_LATE_MS  # noqa: F401 (queries name it)
 
 # How old an answer may be when the observer notes it: it waits so long for one (_ASK_S).
@@ -336,6 +336,7 @@ def heartbeats_alone() -> str:
     broker=True,
     protocols=("consumer",),
     in_passing=True,
+    delayed_by=A_BROKER,
 )
 def states_of_kip_848() -> str:
     """What the observer was told, beside the coordinator's line before.

@@ -147,7 +147,7 @@ class Rule:
 
     `delayed_by` are the processes that can delay what the rule times, each of which may have waited
     for a processor. Nobody else's waiting excuses a row. A rule with a guard and a unit of time has
-    to say so.
+    to say so; one with another unit may, if what it accuses somebody of can be a matter of time.
 
     `since` is the first release whose brokers keep a statement about them, "4.3", where older ones
     are known not to. Where brokers of a run are older, even for a while, the rule is judged only if

@@ -46,7 +46,11 @@ def test_every_rule_that_times_something_has_decided_who_can_delay_it() -> None:
         for rule in RULES.values()
         if rule.unit in TIMES and (rule.compares_clocks or "guard_from" in rule.examine())
     }
-    assert timed == {rule.id for rule in RULES.values() if rule.delayed_by}
+    decided = {rule.id for rule in RULES.values() if rule.delayed_by}
+    assert timed == {each for each in decided if RULES[each].unit in TIMES}
+    # And who has to keep up for what is seen to be right.
+    assert decided - timed == {"R33-epochs", "X55", "X55-state", "X77", "X90", "X92"}
+    assert all("guard_from" in RULES[each].examine() for each in decided - timed)
 
 
 def test_a_rebalance_of_six_seconds_is_one_timing() -> None:
@@ -110,6 +114,31 @@ def test_a_row_may_name_who_is_on_its_way(
     if rule == "X34":
         given = row(3.06, None, 2.7)
     assert on_the_way == bool(withheld(rule, given, [(process, 1_000, 3_000, 1_000.0)]))
+
+
+@pytest.mark.parametrize(
+    ("rule", "waits", "is_withheld"),
+    [
+        ("X77", [("broker-3", 7_000, 9_000, 1_500.0)], True),  # of the guard's 3 s
+        ("X77", [("broker-3", 7_000, 9_000, 1_499.0)], False),
+        ("X77", [("broker-1", 7_000, 9_000, 2_000.0)], False),
+        ("X77", [("producer-1", 7_000, 9_000, 2_000.0)], False),
+        ("X77", [("broker-3", 4_000, 6_000, 2_000.0)], False),  # before
+        ("X60", [("broker-3", 7_000, 9_000, 2_000.0)], False),  # no matter of time
+    ],
+)
+def test_who_did_not_work_for_half_of_a_guard_was_not_seen_in_time(
+    rule: str, waits: list[Wait], is_withheld: bool
+) -> None:
+    """A broker that had waited for a processor for 2 s of every 2 s was silent, and called dead."""
+    given = row(1, None, 0, subject="broker-3 (seen)", wrong="was dead", evidence=None)
+    given |= {"guard_from": at(7_000), "guard_to": at(10_000)}
+    assert is_withheld == bool(withheld(rule, given, waits))
+
+
+def test_what_is_wrong_whatever_was_measured_is_no_matter_of_time() -> None:
+    given = row(5_000, None, 1_050, wrong="never came")
+    assert not withheld("X75", given, [("broker-3", 1_000, 9_000, 8_000.0)])
 
 
 @pytest.mark.parametrize(("timings", "within"), [(None, True), (1, True), (5, True), (6, False)])
