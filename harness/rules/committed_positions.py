@@ -222,7 +222,8 @@ def expires() -> str:
                   clause('was next asked for too late to tell, after it had its position ', later),
                   NULL) AS excused,
                concat('last had its position ', later) AS note,
-               emptied_at AS guard_from, none_at AS guard_to
+               guard_from(after(:retention_ms, emptied_at), none_at) AS guard_from,
+               none_at AS guard_to
         FROM judged
     """
 

@@ -195,8 +195,8 @@ def heartbeats_go_on() -> str:
     return """
         {SLOW}, gaps AS (
             SELECT s.member, s.at, s.to_at, count(h.at) AS heartbeats,
-                   greatest(coalesce(max(coalesce(h.gap_ms, ms_between(s.at, h.at))), 0),
-                            ms_between(coalesce(max(h.at), s.at), s.to_at)) AS ms,
+                   max(struct(coalesce(h.gap_ms, ms_between(s.at, h.at)) AS ms, h.at)) AS pause,
+                   ms_between(coalesce(max(h.at), s.at), s.to_at) AS rest_ms,
                    :heartbeat_ms + :cadence_ms AS high
             FROM slow s LEFT ANTI JOIN {disturbances} d
               ON coalesce(d.member = s.member, true) AND d.from_at <= s.to_at AND d.to_at >= s.at
@@ -204,12 +204,17 @@ def heartbeats_go_on() -> str:
               ON h.member = s.member AND h.at >= s.at AND h.at <= s.to_at
              AND h.error_code IN (:NONE, :REBALANCE_IN_PROGRESS)
             GROUP BY s.member, s.at, s.to_at
+        ), longest AS (
+            SELECT *, IF(pause.ms > rest_ms, pause.ms, rest_ms) AS ms,
+                   IF(pause.ms > rest_ms, pause.at, to_at) AS longest_to
+            FROM gaps
         )
         SELECT concat(member, ' (stall)') AS subject, at, ms AS measured, high AS bound_high,
                concat(heartbeats, ' heartbeats while nothing was polled') AS note,
                -- A machine that stood still can only have made it longer.
-               CASE WHEN ms > high THEN at END AS guard_from, to_at AS guard_to
-        FROM gaps
+               CASE WHEN ms > high THEN after(-ms, longest_to) END AS guard_from,
+               IF(ms > high, longest_to, to_at) AS guard_to
+        FROM longest
     """
 
 

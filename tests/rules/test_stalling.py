@@ -243,6 +243,24 @@ def test_a_heartbeat_missing_while_slow_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(history, "R34")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("process", "to_ms", "verdict"),
+    [
+        ("member-1", 4_000, "UNKNOWN"),
+        ("toxiproxy", 4_000, "UNKNOWN"),
+        ("producer-1", 4_000, "VIOLATED"),
+        ("member-1", 2_499, "VIOLATED"),  # before the heartbeat that was the last for 4 s
+        ("member-1", 9_000, "VIOLATED"),  # after the next one
+    ],
+)
+def test_who_waited_meanwhile_may_be_why_a_heartbeat_is_missing_while_slow(
+    judge: Judge, process: str, to_ms: float, verdict: str
+) -> None:
+    history = slow(500, 2_500, 6_500, 8_500, 10_500, 12_500, 14_500, 16_500)
+    history.waited(process, to_ms - 2_000, to_ms, 1_900)
+    assert verdict == judge(history, "R34")["verdict"]
+
+
 def test_no_heartbeat_at_all_while_slow_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(slow(), "R34")["verdict"]
 
