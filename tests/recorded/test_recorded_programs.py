@@ -45,6 +45,14 @@ NOT_HELD: Final[dict[tuple[str, str], str]] = {
     ),
 }
 
+# Of the members and partitions of a run, those with commits of what the member was not given.
+STRAYS: Final[dict[str, int]] = {
+    # What waited to be committed when a rebalance came is committed in the next generation, whoever
+    # has the partition by then: 476 of t-4 by member-3, to whom generation 2 gave t-3 alone, 2 ms
+    # after member-4 had been told 475 (kafka-go #1308, open).
+    "rolling-deploy.kafka-go.4.3.1": 8,
+}
+
 KEPT: Final = sorted(path.name for path in PROGRAMS.iterdir()) if PROGRAMS.exists() else []
 
 
@@ -71,6 +79,18 @@ def judged(run: Path, run_dir: Path, engine: Engine) -> str:
     not_held = {each["rule"] for each in verdicts if each["verdict"] != "HOLDS"}
     assert not_held == {rule for name, rule in NOT_HELD if name == run.name}
     return "\n".join([*situations, "", *map(as_verdict, verdicts), "", *map(as_row, rows)])
+
+
+@pytest.mark.parametrize("run", KEPT)
+def test_who_commits_what_it_was_not_given_is_named_and_nobody_else(
+    run: str, duckdb_engine: Engine
+) -> None:
+    """Most of these runs were played before X36 was judged of programs."""
+    (verdict,) = check(PROGRAMS / run, duckdb_engine, keep=False, rules=["X36"])
+
+    assert STRAYS.get(run, 0) == verdict["violations"]
+    assert (run in STRAYS) == (verdict["verdict"] == "VIOLATED")
+    assert verdict["examined"]
 
 
 @pytest.mark.parametrize("run", KEPT)

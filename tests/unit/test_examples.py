@@ -58,9 +58,10 @@ def test_the_readme_has_the_version_that_is_pinned(folder: Path) -> None:
 @pytest.mark.parametrize("file", VARIANTS, ids=of)
 def test_each_is_an_app_that_shows_its_work(file: Path) -> None:
     app = apps.read(file)
-    found = re.search(app.effects.stdout, "done id=7")
-    assert found is not None
-    assert "7" == found["n"]
+    if not app.effects.http:
+        found = re.search(app.effects.stdout, "done id=7")
+        assert found is not None
+        assert "7" == found["n"]
     assert app.build, "a fresh clone has nothing that could be started"
     assert (file.name == apps.FILE) == (app.name == file.parent.name)
 
