@@ -44,7 +44,7 @@ def _experiment(name: str, experiment: Experiment) -> dict[str, Any]:
                 "unit": RULES[expect.rule].unit,
                 "expected": _verdict(expect),
                 "because": expect.because,
-                "limits": _limits(expect),
+                "within": _within(expect),
             }
             for expect in experiment.rules
         ],
@@ -83,7 +83,7 @@ def _judging(rule: Rule, name: str, experiment: Experiment, expect: Expect) -> d
         "name": name,
         "expected": _verdict(expect),
         "because": expect.because,
-        "limits": _limits(expect),
+        "within": _within(expect),
         "clients": _both(rule.clients, experiment.clients, expect.clients),
         "protocols": _both(rule.protocols, experiment.protocols, expect.protocols),
         "kafka": list(expect.kafka),
@@ -94,7 +94,7 @@ def _verdict(expect: Expect) -> str:
     return f"{expect.verdict} sometimes" if expect.sometimes else str(expect.verdict)
 
 
-def _limits(expect: Expect) -> str:
+def _within(expect: Expect) -> str:
     """How far an expected violation may go, in words; empty if that is not said."""
     return expect.within.in_words(RULES[expect.rule].unit)
 
@@ -130,8 +130,8 @@ def in_words(expect: Expect) -> str:
     text += f"\n       because {expect.because}" if expect.because else ""
     if expect.verdict is not Verdict.VIOLATED:
         return text
-    if limits := _limits(expect):
-        return f"{text}\n       expected {limits}; any other violation is not as expected"
+    if within := _within(expect):
+        return f"{text}\n       expected {within}; any other violation is not as expected"
     return (
         f"{text}\n       any violation of {expect.rule} is as expected; limit it with by=, "
         "at_most= or up_to="

@@ -38,6 +38,20 @@ class Within:
 
     def check(self, rule: str) -> None:
         """Refuse limits that allow nothing. Raises BadInput naming the rule they are of."""
+        for name, value, kinds, like in (
+            ("by", self.by, str, '"member-1"'),
+            ("at_most", self.at_most, int | None, "2"),
+            ("up_to", self.up_to, int | float | None, "1_500"),
+        ):
+            if not isinstance(value, kinds) or isinstance(value, bool):
+                raise BadInput(
+                    f"rule {rule} has {name}={value!r}, which is no such limit: write {name}={like}"
+                )
+        if self.by != self.by.strip() or set("{}") & set(_HIT.sub("", self.by)):
+            raise BadInput(
+                f"rule {rule} has by={self.by!r}, which begins no sentence: leave out blanks at "
+                "its ends, and write kinds of faults as in {freeze-consumer}"
+            )
         if self.at_most is not None and self.at_most < 1:
             raise BadInput(
                 f"rule {rule} is expected to be violated at_most={self.at_most} times: use 1 or "

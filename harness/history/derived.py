@@ -239,7 +239,8 @@ VERDICTS: Final = schema_of(
         ("statement", TEXT),
         ("protocol", TEXT),
         ("client", TEXT),
-        ("expected", TEXT),  # HOLDS | VIOLATED | UNKNOWN
+        # HOLDS | VIOLATED | UNKNOWN; HOLDS where a violation went beyond what was expected of it
+        ("expected", TEXT),
         ("verdict", TEXT),
         ("examined", LONG),
         ("violations", LONG),

@@ -16,7 +16,8 @@ import pytest
 from experiments import ANY_RUN
 from harness.catalogue import registry
 from harness.check.expected import Hit, beyond, whom_faults_hit
-from harness.check.judge import Row, examine
+from harness.check.judge import examine
+from harness.check.rows import Row
 from harness.experiment import Expect, Verdict
 from harness.history import manifest
 from harness.tables.engines.base import Engine
@@ -42,8 +43,8 @@ UNLIMITED: Final = {
     (
         "coordinator-silent",
         "X32c",
-    ): "whose commits are on their way, and how old they are, is chance",
-    ("offsets-unwritable", "X32c"): "whose commits time out, and how old they are, is chance",
+    ): "whose commit is on its way, and how old it is, is chance",
+    ("offsets-unwritable", "X32c"): "whose commit times out, and how old it is, is chance",
     ("listener-none", "R15-repeats"): "X32d says how many records may come twice",
     ("saboteur-keep-processing", "R21-stop"): "every member does it, at each of its revocations",
     ("saboteur-keep-processing", "X60"): "every member does it, at each of its revocations",

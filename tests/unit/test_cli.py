@@ -159,7 +159,8 @@ def test_list_json_has_every_experiment_with_its_rules(
     for item in listed:
         assert item["rules"]
         for rule in item["rules"]:
-            assert {"id", "source", "statement", "unit", "expected", "because"} == set(rule)
+            told = {"id", "source", "statement", "unit", "expected", "because", "within"}
+            assert told == set(rule)
             assert rule["source"]
 
 
@@ -209,6 +210,21 @@ def test_what_needs_a_program_is_named_as_such(capsys: pytest.CaptureFixture[str
 
     assert Exit.AS_EXPECTED == main(["describe", "slow-dependency"])
     assert "needs  a program of yours (--app)" in capsys.readouterr().out
+
+
+def test_describe_tells_how_far_an_expected_violation_may_go(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert Exit.AS_EXPECTED == main(["describe", "bad-day"])
+
+    shown = capsys.readouterr().out
+    assert (
+        '       expected by "* {stall-consumer} still held it", at most 17,000 ms outside the '
+        "bounds; any other violation is not as expected\n"
+    ) in shown
+    assert (
+        "       any violation of R15-all is as expected; limit it with by=, at_most= or up_to=\n"
+    ) in shown
 
 
 def test_describe_tells_claim_and_knobs(capsys: pytest.CaptureFixture[str]) -> None:

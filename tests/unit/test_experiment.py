@@ -1,6 +1,8 @@
 """Values of an experiment refuse nonsense, in a sentence with both numbers and the remedy."""
 
 from collections.abc import Callable
+from math import inf
+from typing import Any
 
 import pytest
 
@@ -16,6 +18,10 @@ from harness.experiment import (
     Verdict,
     effective_heartbeat_ms,
 )
+
+
+def _violated(**limits: Any) -> Expect:
+    return Expect(rule="R35", verdict=Verdict.VIOLATED, because="it is so", **limits)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +43,15 @@ from harness.experiment import (
             lambda: Expect(rule="R30", sometimes=True),
             "only a violation can be",
         ),
+        (lambda: Expect(rule="R35", by="member-1"), "limit a violation: say verdict=Verdict.VIOL"),
+        (lambda: _violated(at_most=0), "at_most=0 times: use 1 or more, or expect it to hold"),
+        (lambda: _violated(at_most=1.5), "has at_most=1.5, which is no such limit: write at_most"),
+        (lambda: _violated(at_most=True), "has at_most=True, which is no such limit"),
+        (lambda: _violated(up_to=0), "up_to=0: use more than 0, in the unit of the rule"),
+        (lambda: _violated(up_to=inf), "up_to=inf: use more than 0"),
+        (lambda: _violated(by=("member-1",)), 'no such limit: write by="member-1"'),
+        (lambda: _violated(by=" "), "begins no sentence: leave out blanks at"),
+        (lambda: _violated(by="{freeze-consumer"), "write kinds of faults as in {freeze-consumer}"),
         (lambda: Group(client="sarama"), "client 'sarama' is not offered"),
         (
             lambda: Group(client="app", client_version="4.2.1"),

@@ -475,6 +475,21 @@ def _expected(name: str, client: str, protocol: str, **group: Any) -> dict[str, 
     return {each.rule: each for each in registry.resolved(turned).rules}
 
 
+@pytest.mark.parametrize(
+    ("limits", "says"),
+    [
+        ({"by": "{kill-broker}"}, "names whom kill-broker hits, and the experiment has freeze-co"),
+        ({"by": "{}"}, "names whom nothing hits"),
+        ({"rule": "X42", "up_to": 5}, "X42 measures nothing that up_to=5 could limit: use by="),
+    ],
+)
+def test_limits_that_no_violation_can_keep_are_refused(limits: dict[str, Any], says: str) -> None:
+    experiment = registry.load("consumer-freeze")
+    expected = {"rule": "R21-delivery", "verdict": Verdict.VIOLATED, "because": "it is so"}
+    with pytest.raises(BadInput, match=says):
+        registry.checked(replace(experiment, rules=(Expect(**{**expected, **limits}),)))
+
+
 @pytest.mark.parametrize("commit", ["sync", "interval"])
 def test_a_defect_that_any_run_may_show_is_as_expected(commit: str) -> None:
     expected = _expected("rolling-deploy", "librdkafka", "cooperative", commit=commit)["X01-kept"]
