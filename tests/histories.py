@@ -51,6 +51,7 @@ class History:
 
     group: dict[str, Any] = field(default_factory=dict)
     cluster: dict[str, Any] = field(default_factory=dict)
+    load: dict[str, Any] = field(default_factory=dict)
     faults: int = 0
     at_random: bool = False  # which of them come is drawn
     end_ms: float = 60_000
@@ -361,7 +362,7 @@ class History:
             "claim": "claims nothing",
             "group": group,
             "cluster": self.cluster,
-            "load": {"partitions": 6, "records_per_s": 300},
+            "load": {"partitions": 6, "records_per_s": 300, **self.load},
             "faults": [{}] * self.faults,
             **({"at_random": True} if self.at_random else {}),
             "rules": [],

@@ -24,13 +24,18 @@ _OF_OLDER: Final = re.compile(r"\..+\.([0-9]{1,9})\.tmp")  # an older harness na
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """Where to write what `path` shall hold; it is put there unless the body raises."""
-    token = processes.owner_token().replace(":", _COLON)
-    half = path.with_name(f".{path.name}.{token}.tmp")
+    half = half_of(path)
     try:
         yield half
         half.replace(path)
     finally:
         half.unlink(missing_ok=True)
+
+
+def half_of(path: Path) -> Path:
+    """Under which name this process writes a file or folder before it is complete."""
+    token = processes.owner_token().replace(":", _COLON)
+    return path.with_name(f".{path.name.removeprefix('.')}.{token}.tmp")
 
 
 def writer_gone(half: Path) -> bool:

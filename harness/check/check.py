@@ -1,4 +1,4 @@
-"""`check`: one run's folder in; tables, judgements and verdicts out, in the same folder.
+"""`check`: one run's folder in; tables, judgements and verdicts out, in the same folder or another.
 
 1. read the manifest; verify every history file
 2. derive the tables, each written and read back, so that no query is computed twice
@@ -10,13 +10,11 @@ Nothing but the run's folder is read, so a run can be judged again at any time, 
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -27,6 +25,7 @@ import pyarrow.parquet as pq
 
 from harness.check import expected, judge, others, owned
 from harness.check.promised import asked_with_limits
+from harness.history import judged as files
 from harness.history import store
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
 from harness.tables.base import Tables
@@ -42,6 +41,8 @@ SMALL_ROWS: Final = 40_000
 # Rows of all files, up to which DuckDB may look at a history beside Spark: it holds every row in
 # memory, 650 bytes each (measured with 7.3 million).
 FEW_ROWS: Final = 2_000_000
+# Where progress is told: what is done, how much of it by now, and of how much.
+Told = Callable[[str, int, int], None]
 # Derived tables that grow with the history; the others never pass a few thousand rows a day.
 _GROWING: Final = frozenset(
     {
@@ -62,6 +63,8 @@ def check(
     small_rows: int = SMALL_ROWS,
     *,
     keep: bool = True,
+    into: Path | None = None,
+    told: Told = lambda _what, _done, _of: None,
     rules: Sequence[str] = (),
     limits: Mapping[str, float] | None = None,
     judged: Callable[[judge.Outcome], None] = lambda _outcome: None,
@@ -69,10 +72,10 @@ def check(
 ) -> list[dict[str, Any]]:
     """Judge one run; the rows of its `verdicts.parquet`.
 
-    Unless it is to `keep` them, nothing of what is found is written to the run's folder. If `rules`
-    are named, just these are judged, declared or not. `limits` are judged instead of those that the
-    run was played with. `judged` is handed the rows behind the
-    verdicts. `looked` gives what the rules find that the experiment does not declare, from tables
+    What is found takes the place of what was found before, all at once; or it is only written, to a
+    folder that is `into`; or nothing is written, unless it is to `keep` them. `told` hears how far
+    it is. If `rules` are named, just these are judged, declared or not. `limits` are judged instead
+    of those that the run was played with. `judged` is handed the rows behind the verdicts. `looked` gives what the rules find that the experiment does not declare, from tables
     and why history files are not whole (`others.look_at`, or what `look_at_others` of
     another engine has found meanwhile); without it they are not judged.
 
@@ -82,19 +85,17 @@ def check(
     run = read_run(run_dir, limits)
     sources = load(run_dir, engine, small_rows)
     small = max(sources.rows.values(), default=0) <= small_rows
-    with (
-        _alone(run_dir) if keep else nullcontext(),
-        engine.sized(small=small),
-        _scratch(run_dir if keep else None) as scratch,
-    ):
-        if keep:  # one that is killed leaves no old verdicts beside new judgements
-            (run_dir / VERDICTS_FILE).unlink(missing_ok=True)
-        folder, written = run_dir / "tables" if keep else None, written_of(run.client)
-        shelf = _Shelf(folder, scratch, engine, small, written)
+    with ExitStack() as stack:
+        if keep and into is None:
+            into = stack.enter_context(files.anew(run_dir))
+        stack.enter_context(engine.sized(small=small))
+        scratch = stack.enter_context(_scratch(into))
+        written = written_of(run.client)
+        shelf = _Shelf(into and into / files.TABLES, scratch, engine, small, written)
         tables = Tables(engine, run, sources, recipes_of(run.client), VIEWS, shelf.store)
         try:
-            if keep:  # else only what rules name is derived, when they do
-                shelf.fill(tables)
+            if into:  # else only what rules name is derived, when they do
+                shelf.fill(tables, told)
             lacking = _lacking(tables, sources)
             asked = [judge.Asked(rule) for rule in rules]
             asked = asked or asked_with_limits(judge.asked_of(tables), run)
@@ -104,7 +105,7 @@ def check(
                 found = looked(tables, lacking)
                 asked = others.asked_besides(asked, found)
             names = [each.rule for each in asked]
-            outcome = judge.examine(tables, names, lacking)
+            outcome = judge.examine(tables, names, lacking, told)
             owned.explain(outcome, asked)
             if not run.complete:
                 _doubt(run, outcome, names)
@@ -119,10 +120,10 @@ def check(
             found, verdicts = others.settled(found, verdicts)
         finally:
             tables.close()
-        if keep:
+        if into:
             if looked is not None:
                 shelf.keep("other_rules", found)
-            _write_results(run_dir, outcome, verdicts, shelf.written)
+            _write_results(into, outcome, verdicts)
     return verdicts
 
 
@@ -177,9 +178,8 @@ class _Shelf:
     engine: Engine
     small: bool
     names: tuple[str, ...]  # of those that are written
-    written: set[str] = field(default_factory=set)
 
-    def fill(self, tables: Tables) -> None:
+    def fill(self, tables: Tables, told: Told) -> None:
         """Derive and write every table that can be, two at a time."""
 
         def derive(name: str) -> None:
@@ -187,7 +187,8 @@ class _Shelf:
                 tables.table(name)
 
         with ThreadPoolExecutor(max_workers=2, thread_name_prefix="derive") as workers:
-            list(workers.map(derive, self.names))
+            for done, _ in enumerate(workers.map(derive, self.names), start=1):
+                told("tables", done, len(self.names))
 
     def store(self, name: str, frame: Frame) -> Frame:
         if self.small or name not in _GROWING:
@@ -218,31 +219,17 @@ class _Shelf:
     def _write(self, name: str, pieces: Iterable[pa.Table]) -> None:
         if self.folder is not None:
             store.write(self.folder / f"{name}.parquet", pieces, TABLES[name])
-            self.written.add(name)
 
 
 @contextmanager
-def _alone(run_dir: Path) -> Iterator[None]:
-    """Wait until nobody else writes what a judgement of this run comes to."""
-    folder = os.open(run_dir, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # a file system without such locks
-            fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
-
-
-@contextmanager
-def _scratch(run_dir: Path | None) -> Iterator[Path]:
-    """A folder for the time of a judgement: in the run's own, or else where temporary files go."""
-    if run_dir is None:
+def _scratch(into: Path | None) -> Iterator[Path]:
+    """A folder for the time of a judgement: beside its files, or else where temporary files go."""
+    if into is None:
         with TemporaryDirectory(prefix="kafka-chaos-check-") as name:
             yield Path(name)
         return
-    folder = run_dir / "tables" / ".scratch"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder = into / ".scratch"
+    folder.mkdir()
     try:
         yield folder
     finally:
@@ -271,25 +258,18 @@ def _doubt(run: Run, outcome: judge.Outcome, rules: Iterable[str]) -> None:
         outcome.unknown[rule] = reason
 
 
-def _write_results(
-    run_dir: Path, outcome: judge.Outcome, verdicts: list[dict[str, Any]], written: set[str]
-) -> None:
+def _write_results(into: Path, outcome: judge.Outcome, verdicts: list[dict[str, Any]]) -> None:
     judgements = judge.to_table(outcome)
-    store.write(run_dir / "tables" / "judgements.parquet", [judgements], judge.JUDGEMENTS)
-    folder = run_dir / "violations"
-    kept = {f"{name}.parquet" for name in (*written, "judgements")}
-    stale = [path for path in (run_dir / "tables").glob("*.parquet") if path.name not in kept]
-    stale += folder.glob("*.parquet")
-    for path in stale:
-        path.unlink()
+    store.write(into / files.TABLES / "judgements.parquet", [judgements], judge.JUDGEMENTS)
     fine = pads.field("ok") == pa.scalar(True)
     bad = judgements.filter(~fine | pads.field("ok").is_null())
     for verdict in verdicts:
         if verdict["violations"] or verdict["unknowns"]:
             rows = bad.filter(pads.field("rule") == verdict["rule"])
-            store.write(folder / f"{verdict['rule']}.parquet", [rows], judge.JUDGEMENTS)
+            path = into / files.VIOLATIONS / f"{verdict['rule']}.parquet"
+            store.write(path, [rows], judge.JUDGEMENTS)
     results = pa.Table.from_pylist(verdicts, schema=VERDICTS)
-    store.write(run_dir / VERDICTS_FILE, [results], VERDICTS)
+    store.write(into / VERDICTS_FILE, [results], VERDICTS)
 
 
 def as_expected(verdicts: Iterable[dict[str, Any]]) -> bool:

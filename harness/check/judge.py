@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -91,8 +91,13 @@ def asked_of(tables: Tables) -> list[Asked]:
     return declared + always + [Asked(rule) for rule in evidence]
 
 
-def examine(tables: Tables, rules: Sequence[str], lacking: Mapping[str, str] = WHOLE) -> Outcome:
-    """Rows of every named rule.
+def examine(
+    tables: Tables,
+    rules: Sequence[str],
+    lacking: Mapping[str, str] = WHOLE,
+    told: Callable[[str, int, int], None] = lambda _what, _done, _of: None,
+) -> Outcome:
+    """Rows of every named rule; `told` hears after each of them how many are judged.
 
     `lacking` says why history files are not whole, by their names: no rule that reads one of them
     is judged, but for that which is about the record itself.
@@ -108,7 +113,8 @@ def examine(tables: Tables, rules: Sequence[str], lacking: Mapping[str, str] = W
             outcome.rows[name] = _rows_of(tables, name, lacking)
 
     with ThreadPoolExecutor(max_workers=2, thread_name_prefix="judge") as workers:
-        list(workers.map(judge, rules))
+        for done, _ in enumerate(workers.map(judge, rules), start=1):
+            told("rules", done, len(rules))
     outcome.rows = {name: outcome.rows[name] for name in rules if name in outcome.rows}
     _withhold(tables, outcome, lacking.get("host"))
     _say_pressure(tables, outcome)

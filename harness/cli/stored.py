@@ -36,7 +36,9 @@ def check_command(arguments: argparse.Namespace) -> int:
             return _check_several(list(dict.fromkeys(runs)), arguments, judge)
         [run] = runs
         if not looks:
-            judge.judge(run, first=Screen().say)
+            screen = Screen()
+            with screen.counting(f"{run.parent.name} {run.name}") as steps:
+                judge.judge(run, first=screen.say, steps=steps)
     return _look(run, arguments) if looks else show(run)
 
 
@@ -92,7 +94,7 @@ def _check_several(runs: Sequence[Path], arguments: argparse.Namespace, judge: "
         for change in judged.changed:
             screen.say(f"    {change}")
 
-    found = again.judge_again(runs, judge, told)
+    found = again.judge_again(runs, judge, told, screen.counting)
     print(again.summary(found))
     return again.exit_code(found)
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from harness.base.errors import NoData
 from harness.base.paths import COMMAND
 from harness.experiment import PLAINTEXT
-from harness.history import store
+from harness.history import judged, store
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
 from harness.history.manifest import SCHEMA_VERSION, check_seal, client_of
 from harness.history.schema import HISTORY
@@ -171,6 +171,7 @@ def load_verdicts(run_dir: Path) -> tuple[Manifest, list[Row] | None]:
             of a complete run have to be there.
     """
     manifest = load_manifest(run_dir)
+    judged.settle(run_dir)
     path = run_dir / VERDICTS_FILE
     remedy = f"judge the run again with `{COMMAND} check {run_dir}`"
     if not path.exists():

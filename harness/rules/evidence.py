@@ -326,7 +326,8 @@ def machine_on_time() -> str:
     "E05",
     title="The record is complete",
     statement="Every journal and every broker's log of the run is complete from its beginning to "
-    "its end, and contains everything that another one refers to.",
+    "its end, and contains everything that another one refers to. A killed process closes no "
+    "journal: that the end of its journal is whole is told by what brokers got from it.",
     source="kafka-chaos, evidence",
     unit="rows",
     things="journals and logs",

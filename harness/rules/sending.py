@@ -14,9 +14,9 @@ ON_ITS_WAY_MS: Final = 2_000
     "X63",
     title="Each record has an offset of its own",
     statement="A partition's leader acknowledges each record with an offset that no other has, in "
-    "the order in which they were sent. Before the first fault, no offset between records that "
-    "were all acknowledged is left out. The producer hears of each record that it sent: "
-    "acknowledged, failed or unanswered.",
+    "the order in which they were sent, and no offset between records that were all acknowledged "
+    "is left out; of a producer without idempotence, until the first fault. The producer hears of "
+    "each record that it sent: acknowledged, failed or unanswered.",
     source="KIP-98, Idempotent Producer Guarantees; ProduceResponse, base_offset",
     unit="records",
     things="partitions",
@@ -29,10 +29,13 @@ ON_ITS_WAY_MS: Final = 2_000
 def an_offset_each() -> str:
     """Per partition the ranges that were acknowledged, by offset, and all that were sent.
 
-    A producer without idempotence sends again what failed, and others may overtake that: their
-    order is examined up to the first fault. What was stored twice, or not acknowledged, has offsets
-    too: those that nobody has are examined up to the first fault as well, where all was
-    acknowledged.
+    A producer without idempotence sends again what failed: others may overtake that, and what was
+    stored twice has offsets that nobody was told. So order and gaps of its records are examined up
+    to the first fault. What was not acknowledged may have offsets too, whoever sent it: gaps are
+    examined where all was acknowledged.
+
+    Law: records that an idempotent producer had acknowledged have offsets in the order in which
+    they were sent, whatever breaks meanwhile, and none is stored twice.
     """
     return """
         WITH first_fault AS (SELECT min(injecting_at) AS at FROM {fault_windows}),
@@ -41,7 +44,7 @@ def an_offset_each() -> str:
             WHERE outcome <> 'acknowledged' OR first_offset IS NULL
         ), offsets AS (
             SELECT s.topic, s.partition, s.first_offset, s.last_offset, s.count,
-                   coalesce(s.last_answered_at < f.at, true) AS calm,
+                   :idempotent = 1 OR coalesce(s.last_answered_at < f.at, true) AS in_order,
                    max(s.last_offset) OVER (
                        PARTITION BY s.topic, s.partition ORDER BY s.first_offset, s.last_offset
                        {BEFORE}) AS used,
@@ -51,8 +54,8 @@ def an_offset_each() -> str:
             FROM {sends} s CROSS JOIN first_fault f
             WHERE s.outcome = 'acknowledged' AND s.first_offset IS NOT NULL
         ), compared AS (
-            SELECT o.*, coalesce(o.calm AND o.sent_before > o.last_offset, false) AS overtaken,
-                   IF(o.calm AND u.topic IS NULL AND o.first_offset > o.used + 1,
+            SELECT o.*, coalesce(o.in_order AND o.sent_before > o.last_offset, false) AS overtaken,
+                   IF(o.in_order AND u.topic IS NULL AND o.first_offset > o.used + 1,
                       o.first_offset - o.used - 1, 0) AS left_out
             FROM offsets o LEFT JOIN unsure u ON same(u, o, topic, partition)
         ), shared AS (

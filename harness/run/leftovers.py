@@ -17,7 +17,7 @@ from harness.base.errors import HarnessError, NoData
 from harness.base.whole import HALVES, writer_gone
 from harness.base.words import plural
 from harness.cluster.backends import left_of_backends, sweep_backends
-from harness.history import manifest
+from harness.history import judged, manifest
 from harness.run.interrupts import Progress
 
 _SCRATCH: Final = "scratch"
@@ -65,13 +65,14 @@ def sweep_results(results: Path, *, dry: bool = False) -> list[Path]:
             continue
         if run or owned:
             removed += _remove_scratch(folder, dry=dry)
-        with suppress(OSError):
+        with suppress(OSError, NoData):
             if run:
                 removed += _remove_halves(folder, dry=dry)
             if dry:
                 continue
             processes.let_go(folder)
             if run:
+                judged.settle(folder)
                 _complete_record(folder)
             else:
                 remove_if_empty(*(folder / part for part in _PARTS), folder)
@@ -136,12 +137,15 @@ def _remove_scratch(folder: Path, *, dry: bool) -> list[Path]:
 def _remove_halves(run_dir: Path, *, dry: bool) -> list[Path]:
     halves = [
         half
-        for part in (".", *_PARTS, "tables", "violations")
+        for part in (".", *_PARTS, judged.TABLES, judged.VIOLATIONS)
         for half in (run_dir / part).glob(HALVES)
         if writer_gone(half)
     ]
     for half in halves if not dry else ():
-        half.unlink(missing_ok=True)
+        if half.is_dir() and not half.is_symlink():  # a judgement
+            shutil.rmtree(half)
+        else:
+            half.unlink(missing_ok=True)
     return halves
 
 

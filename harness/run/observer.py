@@ -109,11 +109,16 @@ class Observation:
 
     @contextmanager
     def _noted(self, what: str) -> Iterator[None]:
-        """A question without an answer is on record, and no more than that."""
+        """A question without an answer is on record, and no more than that.
+
+        One that was waited for is each time: nobody is asked anything meanwhile.
+        """
         try:
             yield
             self.seen.pop(("unreachable", what), None)  # the next time is another one
         except OSError as error:
+            if isinstance(error, TimeoutError):
+                self.seen.pop(("unreachable", what), None)
             self.note("unreachable", (what,), detail=f"{what}: {error}")
 
     def _look_at_cluster(self, answering: list[int]) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from harness.run.scene import FaultState, Scene
 
 _EVERY_S: Final = 0.25
+_SAID_EVERY_S: Final = 10.0  # of what is counted, where nothing is drawn
 _RATE_OVER_S: Final = 2.0
 _MOST_MEMBERS: Final = 12  # more are counted: the view has to fit a screen
 
@@ -81,6 +82,24 @@ class Screen:
         """
         with self._drawn(get_renderable=drawn, refresh_per_second=1 / _EVERY_S / 2):
             yield
+
+    @contextmanager
+    def counting(self, about: str) -> Iterator[Callable[[str, int, int], None]]:
+        """What the body does and how much of it is done, in a line: drawn on a terminal, and else
+        said when something else begins, and every 10 s. Of none (0) only what it is is said.
+        """
+        doing, next_s, line = "", 0.0, about
+
+        def step(what: str, done: int, of: int) -> None:
+            nonlocal doing, next_s, line
+            line = f"{about}: {done} of {of} {what}" if of else f"{about}: {what}"
+            now = time.monotonic()
+            if not self.draws and (what != doing or now >= next_s):
+                self.say(line)
+                doing, next_s = what, now + _SAID_EVERY_S
+
+        with self.showing(lambda: Text(line, "dim")):
+            yield step
 
     @contextmanager
     def _drawn(self, **options: Any) -> Iterator[Live | None]:

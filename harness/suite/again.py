@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,12 @@ from harness.report.load import Row, load_verdicts
 from harness.report.outcome import exit_code_of, outcome_of, verdict_of
 from harness.suite.judging import Judge
 
+Steps = Callable[[str, int, int], None]
 _ABSENT: Final = "nothing"  # what a rule said that did not judge a run
+
+
+def _silent(_what: str, _done: int, _of: int) -> None:
+    """Nobody listens."""
 
 
 @dataclass(frozen=True)
@@ -30,27 +36,32 @@ class Again:
 
 
 def judge_again(
-    runs: Sequence[Path], judge: Judge, told: Callable[[int, Again], None]
+    runs: Sequence[Path],
+    judge: Judge,
+    told: Callable[[int, Again], None],
+    counting: Callable[[str], AbstractContextManager[Steps]] = lambda _about: nullcontext(_silent),
 ) -> list[Again]:
     """Judge each run, write its verdicts and pages, and tell of it at once, with its number.
 
-    A run that cannot be judged is told of and does not end the rest. Raises HarnessError where
-    Spark does not start.
+    What `counting` gives for each run hears how far its judging is. A run that cannot be judged is
+    told of and does not end the rest. Raises HarnessError where Spark does not start.
     """
     judge.session()
     found = []
     for count, run_dir in enumerate(runs, start=1):
-        found.append(_judge(run_dir, judge))
+        about = f"{count} of {plural(len(runs), 'run')}; {run_dir.parent.name} {run_dir.name}"
+        with counting(about) as steps:
+            found.append(_judge(run_dir, judge, steps))
         told(count, found[-1])
     return found
 
 
-def _judge(run_dir: Path, judge: Judge) -> Again:
+def _judge(run_dir: Path, judge: Judge, steps: Steps) -> Again:
     if processes.held(run_dir):
         return Again(run_dir, "it still goes on: check it later", (), Exit.NO_DATA)
     before = _verdicts(run_dir)
     try:
-        judge.judge(run_dir)
+        judge.judge(run_dir, steps=steps)
         manifest, verdicts = load_verdicts(run_dir)
     except HarnessError as error:
         return Again(run_dir, str(error), (), error.exit_code)

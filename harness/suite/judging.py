@@ -64,17 +64,23 @@ class Judge:
         from harness.check import check  # noqa: F401
         from harness.tables.engines import duckdb  # noqa: F401
 
-    def judge(self, run_dir: Path, first: Callable[[str], None] | None = None) -> None:
-        """Check a run and write its reports; those of an earlier judgement are removed first.
+    def judge(
+        self,
+        run_dir: Path,
+        first: Callable[[str], None] | None = None,
+        steps: Callable[[str, int, int], None] = lambda _what, _done, _of: None,
+    ) -> None:
+        """Check a run and write its reports; all of it takes the place of an earlier judgement at
+        once, and whatever goes wrong, or whoever is killed, before that leaves the earlier one.
 
         `first` is told in a line what DuckDB makes of the run, which is there long before Spark's
-        verdicts. Raises NoData where there is nothing to judge, HarnessError where Spark does not
-        start.
+        verdicts, and `steps` how far the judging is, as `check` does. Raises NoData where there is
+        nothing to judge, HarnessError where Spark does not start.
         """
         from harness.check.check import check, fits_in_memory
         from harness.check.others import look_at
-        from harness.report import report
-        from harness.report.run import files
+        from harness.history import judged
+        from harness.report.run.files import write_pages
         from harness.tables.engines.spark import Spark
 
         complete = manifest.read(run_dir).get("status") == "complete"
@@ -87,11 +93,11 @@ class Judge:
             if fits_in_memory(run_dir):
                 # Spark starts and derives its tables while DuckDB looks at what nobody declared.
                 others = beside.submit(self._look, run_dir, first if complete else None)
+            steps("Spark starts", 0, 0)
             session = self.session()
-            if complete:  # the page of another run says why it shows nothing, and that stays so
-                files.remove(run_dir)
 
             def looked(tables: "Tables", lacking: Mapping[str, str]) -> list[dict[str, Any]]:
+                steps("the rules that the experiment does not declare", 0, 0)
                 if others is not None:
                     try:
                         return others.result()
@@ -100,8 +106,10 @@ class Judge:
                         sys.stderr.write(f"{said} ({type(error).__name__}: {error})\n")
                 return look_at(tables, lacking)
 
-            check(run_dir, Spark(session), looked=looked)
-            report(run_dir)
+            with judged.anew(run_dir) as folder:
+                check(run_dir, Spark(session), into=folder, told=steps, looked=looked)
+                steps("its pages", 0, 0)
+                write_pages(folder, folder)
 
     def _look(self, run_dir: Path, first: Callable[[str], None] | None) -> list[dict[str, Any]]:
         """What rules find that the experiment does not declare, by DuckDB."""

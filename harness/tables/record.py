@@ -11,6 +11,8 @@ from typing import Final
 # observer looks at every broker again after 200 ms, asks each who the coordinator is, and waits 500
 # ms at most for an answer; in 76 recorded runs, paused brokers and all, 1.9 s was the longest time.
 QUIET_MS: Final = 5_000
+# How long the observer waits for an answer, before it notes that there is none.
+ASKED_MS: Final = 500
 # Stamps are of one machine's time of day, which may be corrected a little between two processes.
 APART_MS: Final = 1_000
 
@@ -79,6 +81,10 @@ def record_of_logs() -> str:
 
     A broker that answers the observer has each of its questions in its request log, and one that a
     fault stops may log nothing more.
+
+    Law: a broker that answers the observer has a question of it in its request log every 5 s at
+    least, not counting the half seconds in which the observer waited for somebody's answer in vain,
+    nor the time of a fault that stops this broker.
     """
     return """
         WITH looks AS (
@@ -94,19 +100,31 @@ def record_of_logs() -> str:
         ), gaps AS (
             SELECT broker, at AS to_at, lag(at) OVER (PARTITION BY broker ORDER BY at) AS from_at
             FROM marks
-        ), quiet AS (
-            SELECT g.broker, max(ms_between(g.from_at, g.to_at)) AS longest_ms
+        ), excuses AS (
+            SELECT f.resolved AS whose, f.injecting_at AS from_at,
+                   coalesce(f.healed_at, :ended_at) AS to_at
+            FROM {fault_windows} f WHERE f.breaks = 'broker'
+            UNION ALL
+            -- It asks one after the other, so whoever it waits for, it asks nobody meanwhile.
+            SELECT NULL, greatest(after(-:ASKED_MS, at),
+                                  coalesce(lag(at) OVER (ORDER BY at), after(-:ASKED_MS, at))), at
+            FROM {topology}
+            WHERE what = 'unreachable'
+              AND (detail LIKE '%timed out' OR detail LIKE '%came in time')
+        ), silences AS (
+            SELECT g.broker,
+                   ms_between(g.from_at, g.to_at) - sum(IF(e.from_at IS NULL, 0, ms_between(
+                       greatest(g.from_at, e.from_at), least(g.to_at, e.to_at)))) AS quiet_ms
             FROM gaps g JOIN looks s
               ON s.broker = g.broker AND s.alive AND g.from_at >= s.from_at AND g.to_at <= s.to_at
-            LEFT ANTI JOIN {fault_windows} f
-              ON f.breaks = 'broker' AND f.resolved = concat('broker-', g.broker)
-             AND f.injecting_at <= g.to_at AND coalesce(f.healed_at, :ended_at) >= g.from_at
-            -- The observer has noted that it got no answer.
-            LEFT ANTI JOIN {topology} u
-              ON u.what = 'unreachable' AND u.at >= g.from_at AND u.at <= g.to_at
-             AND (u.detail LIKE concat('%broker-', g.broker, ': %') OR u.detail LIKE 'look: %')
+            LEFT JOIN excuses e
+              ON e.from_at < g.to_at AND e.to_at > g.from_at
+             AND coalesce(e.whose = concat('broker-', g.broker), true)
             WHERE ms_between(g.from_at, g.to_at) > :QUIET_MS
-            GROUP BY g.broker
+            GROUP BY g.broker, g.from_at, g.to_at
+        ), quiet AS (
+            SELECT broker, max(quiet_ms) AS longest_ms FROM silences
+            WHERE quiet_ms > :QUIET_MS GROUP BY broker
         ), strange AS (
             SELECT broker, sum(times) AS times, count(*) AS kinds,
                    max_by(reason, struct(times, reason)) AS most
@@ -142,9 +160,67 @@ def record_of_group() -> str:
     Each is held against the other, and against what members know. An accepted commit has a request
     in some log, and whoever said that it leaves is told of by the coordinator, as is a generation
     or an epoch that members were given.
+
+    A killed member closes no journal, so what its end lacks is told by others alone: a row for each
+    of whose end something is. Frames that were cut off are not noticed where no commit was to
+    follow, and the member lived for less than QUIET_MS (and a batch's work) after them. Members
+    that break rules on purpose may well do what their journals lack.
+
+    Law: after a killed member's last batch or commit on record no broker gets a commit of it that
+    it did not ask for, or of records that it did not get; nor does it live on for 5 s with records
+    to read and nothing that keeps it from reading.
     """
     return """
-        WITH own AS (
+        WITH killed AS (
+            SELECT m.member, any_value(m.commit) AS commit, any_value(m.journal_frames) AS frames,
+                   :QUIET_MS + coalesce(max(m.batch_records * m.process_us) / 1e3, 0) AS busy_ms,
+                   max(greatest(m.started_at, w.at)) AS last_at
+            FROM {members} m LEFT JOIN (
+                SELECT member, greatest(polled_at, processed_at) AS at FROM {deliveries}
+                UNION ALL SELECT member, greatest(asked_at, answered_at) FROM {commits}) w
+              ON w.member = m.member
+            WHERE m.`end` = 'killed' AND m.role = 'consumer' AND m.client <> 'app'
+              AND m.sabotage IS NULL
+            GROUP BY m.member
+        ), unasked AS (
+            SELECT k.member, count(*) AS commits
+            FROM killed k JOIN {positions} p
+              ON p.member = k.member AND p.api IN ('OFFSET_COMMIT', 'TXN_OFFSET_COMMIT')
+             AND p.arrived_at > after(-:slack_ms, k.last_at)
+            LEFT ANTI JOIN {commits} c ON same(c, p, member, topic, partition, committed)
+            WHERE k.commit <> 'auto' GROUP BY k.member
+        ), unread AS (
+            -- The library commits by itself what it has handed out, or where it began to read.
+            SELECT k.member, count(*) AS commits
+            FROM killed k JOIN {positions} p
+              ON p.member = k.member AND p.api = 'OFFSET_COMMIT' AND p.arrived_at > k.last_at
+            LEFT SEMI JOIN (
+                SELECT member, topic, partition FROM {deliveries}
+                UNION ALL SELECT member, topic, partition FROM {positions}
+                WHERE api = 'OFFSET_FETCH' AND committed >= 0) b
+              ON same(b, p, member, topic, partition)
+            LEFT ANTI JOIN (
+                SELECT member, topic, partition, last_offset + 1 AS up_to FROM {deliveries}
+                UNION ALL SELECT member, topic, partition, committed FROM {positions}
+                WHERE api IN ('OFFSET_FETCH', 'LIST_OFFSETS')) d
+              ON same(d, p, member, topic, partition) AND d.up_to >= p.committed
+            WHERE k.commit = 'auto' GROUP BY k.member
+        ), living AS (
+            SELECT k.member, k.busy_ms, k.last_at, max(r.arrived_at) AS lived_at
+            FROM killed k JOIN {own_requests} r ON r.member = k.member
+            GROUP BY k.member, k.busy_ms, k.last_at
+        ), idle AS (
+            SELECT l.member, ms_between(l.last_at, l.lived_at) AS ms
+            FROM living l LEFT SEMI JOIN (
+                SELECT o.member, s.last_answered_at AS at FROM {ownership} o JOIN {sends} s
+                  ON same(s, o, topic, partition) AND s.outcome = 'acknowledged'
+                 AND s.last_answered_at >= o.from_at
+                 AND s.last_answered_at < coalesce(o.to_at, :ended_at)) s
+              ON s.member = l.member AND s.at > l.last_at AND s.at < after(-l.busy_ms, l.lived_at)
+            LEFT ANTI JOIN {fault_windows} f
+              ON f.injecting_at < l.lived_at
+             AND coalesce(f.healed_at, f.injected_at, :ended_at) >= l.last_at
+        ), own AS (
             SELECT count(*) AS requests, max(answered_at) AS at FROM {own_requests}
         ), unheard AS (
             SELECT count(*) AS commits, min_by(c.member, struct(c.at, c.member)) AS member,
@@ -203,4 +279,18 @@ def record_of_group() -> str:
                     END,
                NULL, 'coordinator_events'
         FROM events e CROSS JOIN departures CROSS JOIN generations
+        UNION ALL
+        SELECT concat('end of the journal of ', k.member), k.last_at, k.frames,
+               CASE WHEN a.commits > 0
+                    THEN clause('lacks ', a.commits, ' commits that brokers got from its member')
+                    WHEN u.commits > 0
+                    THEN clause('lacks the records of ', u.commits,
+                                ' commits that brokers got from its member')
+                    ELSE clause('lacks the last ', round(i.ms / 1e3, 1),
+                                ' s of its member, which had records to read')
+                    END,
+               NULL, '{OF_CONSUMERS}'
+        FROM killed k LEFT JOIN unasked a ON a.member = k.member
+        LEFT JOIN unread u ON u.member = k.member LEFT JOIN idle i ON i.member = k.member
+        WHERE coalesce(a.member, u.member, i.member) IS NOT NULL
     """

@@ -94,6 +94,8 @@ def settings_of(content: Mapping[str, Any], promised: Mapping[str, float]) -> di
         "members": int(group["members"]),
         "partitions": int(load["partitions"]),
         "records_per_s": int(load["records_per_s"]),
+        # Of a run that does not say so nothing is known.
+        "idempotent": int(load.get("idempotence") is True),
         "faults": _due(content["declared"]),
         "slack_ms": SLACK_MS,
         "rounding_ms": ROUNDING_MS,

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from harness.base.errors import NoData, SetupError
 from harness.experiment import Cluster, Fault, Group, Load, Probe
-from harness.history import manifest, store
+from harness.history import judged, manifest, store
 from harness.history.derived import VERDICTS, VERDICTS_FILE
 
 FOLDER: Final = "dataset"
@@ -100,6 +100,7 @@ def _judged(results: Path) -> Iterator[Path]:
 def _add(dataset: Path, run_dir: Path, anew: Collection[Path]) -> bool:
     source = run_dir / VERDICTS_FILE
     try:
+        judged.settle(run_dir)
         told = manifest.read(run_dir)
         started = datetime.fromisoformat(told["started_at"])
         target = (

@@ -46,7 +46,7 @@ class ByDuckDb:
     def close(self) -> None:
         """Nothing has to end."""
 
-    def judge(self, run_dir: Path) -> None:
+    def judge(self, run_dir: Path, steps: object = None) -> None:
         check(run_dir, self.engine)
         report(run_dir)
 
@@ -125,7 +125,7 @@ def test_the_death_of_spark_costs_one_run(
     closed: list[bool] = []
     judges = judge.judge
 
-    def dies(run_dir: Path) -> None:
+    def dies(run_dir: Path, steps: object) -> None:
         if run_dir == first:
             raise ConnectionRefusedError(111, "Connection refused")
         judges(run_dir)

@@ -36,13 +36,23 @@ def test_each_record_has_an_offset_and_an_outcome(
 
 
 @pytest.mark.parametrize(
-    ("fault_ms", "verdict"), [(None, "VIOLATED"), (5_012, "VIOLATED"), (5_011, "HOLDS")]
+    ("fault_ms", "idempotence", "verdict"),
+    [
+        (None, False, "VIOLATED"),
+        (5_012, False, "VIOLATED"),
+        (5_011, False, "HOLDS"),
+        (5_011, True, "VIOLATED"),
+        (5_011, None, "HOLDS"),  # of an older run that does not say
+    ],
 )
-def test_records_stay_in_order_while_nothing_is_broken(
-    judge: Judge, fault_ms: float | None, verdict: str
+def test_records_stay_in_order(
+    judge: Judge, fault_ms: float | None, idempotence: bool | None, verdict: str
 ) -> None:
-    """Records 0 to 9 of those sent at 5 s are stored behind the next ten; faults end that order."""
-    history = History()
+    """Records 0 to 9 of those sent at 5 s are stored behind the next ten.
+
+    Without idempotence faults end that order.
+    """
+    history = History(load={} if idempotence is None else {"idempotence": idempotence})
     for first, number in ((0, 10), (10, 0)):
         history.acknowledged(
             0, first, first + 9, first_number=number, last_number=number + 9,
@@ -107,11 +117,14 @@ def test_what_was_not_acknowledged_with_an_offset_may_have_one(
     assert (verdict, float(verdict == "VIOLATED")) == (found["verdict"], found["measured_max"])
 
 
-@pytest.mark.parametrize(("fault_ms", "verdict"), [(5_002, "VIOLATED"), (5_001, "HOLDS")])
-def test_after_a_fault_records_may_have_been_stored_twice(
-    judge: Judge, fault_ms: float, verdict: str
+@pytest.mark.parametrize(
+    ("fault_ms", "idempotence", "verdict"),
+    [(5_002, False, "VIOLATED"), (5_001, False, "HOLDS"), (5_001, True, "VIOLATED")],
+)
+def test_after_a_fault_records_may_have_been_stored_twice_without_idempotence(
+    judge: Judge, fault_ms: float, idempotence: bool, verdict: str
 ) -> None:
-    history = History().acknowledged(0, 0, 9)
+    history = History(load={"idempotence": idempotence}).acknowledged(0, 0, 9)
     history.acknowledged(
         0, 12, 21, first_number=10, last_number=19,
         first_sent_at=at(4_990), last_answered_at=at(5_000),

@@ -18,6 +18,7 @@ _USUAL: Final = {
     "kills": 20,
     "nights": 2,
     "commands": 20,
+    "checks": 10,
     "damage": 2_000,
     "shortages": 10,
     "clocks": 5,

@@ -15,9 +15,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final, TextIO
 
-from tests.torture import clocks, commands, kills, memory, nights, shortages
+from tests.torture import checks, clocks, commands, kills, memory, nights, shortages
 from tests.torture.damage import Damage
 from tests.torture.rounds import (
+    CHECKS,
     CLOCKS,
     COMMANDS,
     DAMAGE,
@@ -34,6 +35,7 @@ _PLAY: Final = {
     KILLS: kills.play,
     NIGHTS: nights.play,
     COMMANDS: commands.play,
+    CHECKS: checks.play,
     SHORTAGES: shortages.play,
     CLOCKS: clocks.play,
     MEMORY: memory.play,

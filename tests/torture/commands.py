@@ -53,7 +53,7 @@ def play(this: Round, results: Path, _alone: AbstractContextManager[None]) -> Ou
         check(run_dir, engine)
         code, heard = _killed([*command.split(), str(run_dir)], more_s, number)
         problems = _ending(code, heard, number)
-        problems += _unreadable(run_dir)
+        problems += unreadable(run_dir)
         problems += played.cleaned(results) + played.left_after_cleaning(results, run_dir)
         problems += _wrong(run_dir, engine)
     finally:
@@ -88,7 +88,7 @@ def _ending(code: int, heard: str, number: signal.Signals) -> list[str]:
     return problems
 
 
-def _unreadable(run_dir: Path) -> list[str]:
+def unreadable(run_dir: Path) -> list[str]:
     """Files that are there and not whole."""
     problems = []
     for path in sorted(run_dir.rglob("*.parquet")):

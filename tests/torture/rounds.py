@@ -12,9 +12,10 @@ DAMAGE: Final = "damage"
 SHORTAGES: Final = "shortages"
 NIGHTS: Final = "nights"
 COMMANDS: Final = "commands"
+CHECKS: Final = "checks"
 CLOCKS: Final = "clocks"
 MEMORY: Final = "memory"
-KINDS: Final = (KILLS, NIGHTS, COMMANDS, DAMAGE, SHORTAGES, CLOCKS, MEMORY)
+KINDS: Final = (KILLS, NIGHTS, COMMANDS, CHECKS, DAMAGE, SHORTAGES, CLOCKS, MEMORY)
 
 
 @dataclass(frozen=True)

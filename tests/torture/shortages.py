@@ -104,10 +104,9 @@ def _on_a_disk(
     break_it: Callable[[Played], None],
 ) -> Found:
     where = what.partition(" into ")[0] if how == "ro" else "a full disk"
-    unshare = _unshare()
-    if not unshare:
+    if not unshare():
         return what, where, "left out: no mount namespaces here", []
-    mounting = (*unshare, "sh", "-c", _MOUNT, "sh", f"{_DISK_MB}m", how, str(results))
+    mounting = (*unshare(), "sh", "-c", _MOUNT, "sh", f"{_DISK_MB}m", how, str(results))
     arguments = ("run", "short", "--seed", str(this.number))
     seen = results.with_name(f"{results.name}-seen")
     with alone, closing(Played(results, *arguments, before=mounting, holds=True)) as run:
@@ -148,7 +147,7 @@ def _fill(run: Played, phase: str, more_s: float) -> None:
 
 
 @cache
-def _unshare() -> Sequence[str]:
+def unshare() -> Sequence[str]:
     """The command that gives a mount namespace, by what this user may do; none at all else."""
     for command in (("unshare", "-m"), ("unshare", "-rm")):
         trying = (*command, "mount", "-t", "tmpfs", "tmpfs", "/mnt")

@@ -190,7 +190,10 @@ def test_scratch_of_a_killed_run_goes_and_its_record_says_how_it_ended(tmp_path:
     (run_dir / "scratch" / "owner").write_text(DEAD)
     half = ["history/.requests.parquet.999999999.tmp", f".report.html.{HALF_OF_DEAD}"]
     kept = ["history/.theirs.tmp", "history/requests.parquet", f"history/.{HALF_OF_ELSEWHERE}"]
-    write_files(run_dir, *half, *kept)
+    unready = f".judged.{HALF_OF_DEAD}/tables/stops.parquet"
+    write_files(run_dir, *half, *kept, unready, ".judged/violations/R01.parquet")
+    kept.append("violations/R01.parquet")  # a judgement that was complete
+    (run_dir / "violations").mkdir()
     (run_dir.parent / ".latest-run-1").symlink_to("run-1")
     (run_dir.parent / ".latest-run-2").symlink_to("elsewhere")
 

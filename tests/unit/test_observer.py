@@ -209,6 +209,31 @@ def test_a_question_that_stays_without_an_answer_is_one_row(
     assert 1 == len([detail for detail in told if detail.startswith(f"{key}: ")]), told
 
 
+@pytest.mark.parametrize(
+    ("error", "times"),
+    [(TimeoutError("timed out"), 3), (ConnectionRefusedError(111, "Connection refused"), 1)],
+)
+def test_a_question_is_a_row_each_time_it_was_waited_for_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, times: int
+) -> None:
+    """Nobody else is asked anything meanwhile."""
+
+    def refuses(*_: object) -> None:
+        raise error
+
+    rows = []
+    with answering(b"\0\0", None, api_10=struct.pack(">hih", 15, -1, 0)) as port:
+        journal = Journal(tmp_path / "observer.journal", member="observer")
+        watch = Observation(journal, "orders", ["t"], {1: port})
+        monkeypatch.setattr(watch, "write", lambda kind, **row: rows.append((kind, row)))
+        monkeypatch.setattr("harness.cluster.wire.metadata", refuses)
+        for _ in range(3):
+            watch.look()
+
+    told = [row["detail"] for kind, row in rows if kind == "unreachable"]
+    assert [f"broker-1: {error}"] * times == told
+
+
 class Machine:
     """A clock that stands still for as long as told at each tick, in milliseconds."""
 

@@ -11,6 +11,7 @@ from harness.base.errors import Exit, NoData
 from harness.base.paths import COMMAND
 from harness.base.words import plural
 from harness.experiment import Verdict
+from harness.history import judged
 from harness.history.derived import SPOILT, VERDICTS, VERDICTS_FILE
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
 from harness.report.load import Row
@@ -75,6 +76,7 @@ def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:
     run_dir = suite.run_dir(entry)
     if entry.judged and run_dir is not None and run_dir.exists():
         remedy = f"judge the run again with `{COMMAND} check {run_dir}`"
+        judged.settle(run_dir)
         rows = rows_in(run_dir / VERDICTS_FILE, remedy)
         return [{**about, **row} for row in rows]
     if entry.judged:

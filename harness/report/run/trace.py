@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import duckdb
 
+from harness.report.load import load_manifest
 from harness.report.text import sql
 from harness.report.words import partition_name
 
@@ -135,7 +136,8 @@ def trace_of(database: duckdb.DuckDBPyConnection, run_dir: Path) -> dict[str, An
     zero = min((event["ts"] for event in timed), default=0)
     for event in timed:
         event["ts"] -= zero
-    about = {"run": run_dir.name, "experiment": run_dir.parent.name, "began_at_us": zero}
+    told = load_manifest(run_dir)
+    about = {"run": told.run, "experiment": told.experiment, "began_at_us": zero}
     if not detailed:
         about["left_out"] = f"{', '.join(_DETAILED)}: {rows:,} rows, more than {MOST_ROWS:,}"
     return {"traceEvents": trace.events, "displayTimeUnit": "ms", "otherData": about}

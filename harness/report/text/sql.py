@@ -17,6 +17,7 @@ from rich.text import Text
 
 from harness.base import processes
 from harness.base.errors import BadInput, NoData
+from harness.history import judged
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
 from harness.history.schema import HISTORY
 from harness.report.text.columns import align, show, width_of
@@ -52,6 +53,8 @@ def opened(runs: Sequence[Path]) -> Iterator[duckdb.DuckDBPyConnection]:
         duckdb.connect(":memory:", config={"temp_directory": str(scratch)}) as database,
     ):
         database.execute("SET TimeZone = 'UTC'")
+        for run in runs:
+            judged.settle(run)
         for name in EXAMPLES:
             if files := [file for run in runs if (file := _file(run, name)).is_file()]:
                 database.register(f"{_EMPTY}{name}", _SCHEMAS[name].empty_table())
