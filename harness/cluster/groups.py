@@ -45,11 +45,11 @@ class MemberSeen:
 
 @dataclass(frozen=True)
 class Described:
-    """A group as its coordinator describes it; `kind` is what Kafka calls its type."""
+    """A group as its coordinator describes it; `kind` is "share", "streams", or "" of consumers."""
 
     state: str
     members: tuple[MemberSeen, ...] = ()
-    kind: str = "classic"
+    kind: str = ""
 
 
 def listed(port: int, timeout_s: float) -> list[str]:
@@ -116,7 +116,7 @@ def _of_kip_848(port: int, group: str, timeout_s: float) -> Described | None:
     """By ConsumerGroupDescribe v0."""
     error_code, state, answer = consumer_group(port, group, timeout_s)
     members = tuple(_member(answer) for _ in range(answer.varint() - 1))
-    return None if error_code else Described(state, members, "consumer")
+    return None if error_code else Described(state, members)
 
 
 def _share(port: int, group: str, timeout_s: float) -> Described | None:

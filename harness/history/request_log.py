@@ -23,6 +23,8 @@ _FETCH: Final = "FETCH"
 _CONSUMER: Final = "consumer"  # the type of protocol; older calls do not tell it
 METADATA: Final = "METADATA"  # which topics a program asks for: for messages, and no history
 _PRODUCE: Final = "PRODUCE"
+# For messages too: that a program is in a group of a kind that is not judged.
+OTHER_HEARTBEATS: Final = ("SHARE_GROUP_HEARTBEAT", "STREAMS_GROUP_HEARTBEAT")
 
 
 def read_log(
@@ -76,7 +78,7 @@ def _rows(
         yield from (("fetches", row) for row in fetch_rows(call, logged_at, broker, where, topics))
     elif api == _PRODUCE:
         yield from (("writes", row) for row in _written(call, logged_at, topics))
-    elif api != METADATA:
+    elif api not in (METADATA, *OTHER_HEARTBEATS):
         yield from (
             ("requests", row) for row in request_rows(call, logged_at, broker, where, topics)
         )

@@ -530,13 +530,34 @@ def test_a_taken_port_is_named_with_the_option_by_which_another_is_chosen(
     assert [] == [*tmp_path.iterdir()]
 
 
-def test_kafka_3_offers_no_groups_of_kip_848_and_its_owner_decides() -> None:
-    old = layout.fitted(Cluster(kafka_version="3.9.2")).settings
-    own = layout.fitted(Cluster(settings={"num.partitions": "1"})).settings
+@pytest.mark.parametrize(
+    ("kafka", "offered"),
+    [
+        ("3.9.2", "classic"),
+        ("4.0.1", "classic,consumer"),
+        ("4.1.2", "classic,consumer"),
+        ("4.2.1", "classic,consumer,streams"),
+        ("4.10.0", "classic,consumer,streams"),
+    ],
+)
+def test_each_release_offers_the_groups_that_it_has(kafka: str, offered: str) -> None:
+    assert (
+        offered
+        == layout.fitted(Cluster(kafka_version=kafka)).settings[
+            "group.coordinator.rebalance.protocols"
+        ]
+    )
 
-    assert "classic" == old["group.coordinator.rebalance.protocols"]
-    assert "classic,consumer" == own["group.coordinator.rebalance.protocols"]
-    assert "1" == own["num.partitions"]
+
+def test_whoever_brings_a_cluster_up_decides() -> None:
+    said = {"num.partitions": "1", "group.share.session.timeout.ms": "3000"}
+    own = layout.fitted(Cluster(brokers=1, settings=said)).settings
+
+    assert said.items() <= own.items()
+    # A broker ends at its start over a value below its own least.
+    assert "3000" == own["group.share.min.session.timeout.ms"]
+    assert "6000" == own["group.streams.min.session.timeout.ms"]
+    assert "1" == own["share.coordinator.state.topic.replication.factor"]
 
 
 # What it breaks, and heals.
@@ -885,6 +906,64 @@ def test_a_group_of_kip_848_is_described_by_its_own_call() -> None:
     assert moved is None
 
 
+def number(value: int) -> bytes:
+    return struct.pack(">i", value)
+
+
+def head_of(state: str, error_code: int = 0) -> bytes:
+    """An answer about one group, up to what differs by its type."""
+    group = struct.pack(">h", error_code) + b"\0" + compact("orders") + compact(state)
+    return b"\0" + number(0) + b"\2" + group + number(3) + number(3)
+
+
+NONE = b"\1"  # an empty array
+
+
+def of_share(*partitions: int) -> bytes:
+    given = b"\2" + b"i" * 16 + compact("t") + bytes([len(partitions) + 1])
+    given += b"".join(map(number, partitions)) + b"\0\0"
+    who = compact("id") + b"\0" + number(3) + compact("sharing") + compact("/10.0.0.1")
+    member_ = who + b"\2" + compact("t") + given + b"\0"
+    return head_of("Stable") + compact("simple") + b"\2" + member_ + number(-1) + b"\0\0"
+
+
+def of_streams(*, topology: bool = True) -> bytes:
+    config = b"\2" + compact("cleanup.policy") + compact("compact") + b"\0"
+    topic = b"\2" + compact("store-changelog") + number(6) + struct.pack(">h", 3) + config + b"\0"
+    parts = b"\2" + compact("0") + b"\2" + compact("t") + NONE + topic + NONE + b"\0"
+    shape = b"\1" + number(1) + parts + b"\0" if topology else b"\xff"
+    who = compact("id") + number(3) + b"\0\0" + compact("app-1") + compact("/10.0.0.1")
+    endpoint = b"\1" + compact("host") + struct.pack(">H", 80) + b"\0"
+    tags = b"\2" + compact("zone") + compact("a") + b"\0"
+    far = b"\2" + compact("0") + number(1) + struct.pack(">q", 17) + b"\0"
+    active = b"\2" + compact("0") + b"\3" + number(2) + number(0) + b"\0"
+    standby = b"\2" + compact("1") + b"\2" + number(4) + b"\0"
+    has = active + standby + NONE + b"\0"
+    member_ = who + number(1) + compact("p") + endpoint + tags + far + NONE + has
+    member_ += NONE * 3 + b"\0" + b"\0" + b"\0"
+    return head_of("Stable") + shape + b"\2" + member_ + number(-1) + b"\0\0"
+
+
+def test_share_and_streams_groups_are_described_by_calls_of_their_own() -> None:
+    """DescribeGroups calls each of them dead, and so does every call for another type."""
+    none = head_of("", 69) + b"\0\1" + number(-1) + b"\0\0"
+    unknown: dict[str, Any] = {"api_15": classic("Dead"), "api_69": none}
+    with answering(b"", **unknown, api_77=of_share(0, 2)) as port:
+        share = groups.described(port, "orders", PATIENCE_S)
+    with answering(b"", **unknown, api_77=none, api_89=of_streams()) as port:
+        streams = groups.described(port, "orders", PATIENCE_S)
+    with answering(b"", **unknown, api_77=none, api_89=of_streams(topology=False)) as port:
+        assert streams == groups.described(port, "orders", PATIENCE_S)
+    with answering(b"", **unknown, api_77=b"") as port:  # a broker that has no such groups
+        old = groups.described(port, "orders", PATIENCE_S)
+
+    sharing = MemberSeen("sharing", "10.0.0.1", (("t", 0), ("t", 2)), "id")
+    tasks = MemberSeen("app-1", "10.0.0.1", (), "id", ("0_0", "0_2", "standby 1_4"))
+    assert groups.Described("Stable", (sharing,), "share") == share
+    assert groups.Described("Stable", (tasks,), "streams") == streams
+    assert groups.Described("Dead") == old
+
+
 @pytest.mark.parametrize("data", [b"", b"\0", b"\0\1\0\0\0\5", assignment(1)[:-2], b"\xff" * 40])
 def test_an_assignment_that_cannot_be_read_has_no_partitions(data: bytes) -> None:
     assert () == groups.assigned(data)
@@ -1020,6 +1099,22 @@ def test_the_view_has_brokers_groups_members_and_faults(bench: Bench) -> None:
     many = tuple(MemberSeen(f"m{number}", "127.0.0.1") for number in range(30))
     assert "and 18 more" in shown(seen(group(members=many)), {}, [])
     assert "and 2 groups more" in shown(seen(*(group(f"g{n}") for n in range(10))), {}, [])
+
+
+def test_the_view_says_which_groups_are_not_of_consumers() -> None:
+    tasks = (MemberSeen("app-1", "127.0.0.1", (), "", ("0_0", "standby 1_4")),)
+    streams = dataclasses.replace(group("apps", members=tasks), kind="streams")
+    share = dataclasses.replace(group("jobs"), kind="share")
+
+    drawn = shown(seen(streams, share, group("others")), {}, [])
+
+    assert "apps  Streams group, Stable, 1 member" in drawn
+    assert "app-1 at 127.0.0.1: tasks 0_0, standby 1_4" in drawn
+    assert "jobs  share group, Stable, 0 members" in drawn
+    assert "others  Stable, 0 members" in drawn
+    assert ["jobs: share group, Stable, 0 members, broker-2"] == [
+        *view.changes(seen(), seen(share))
+    ]
 
 
 def test_members_are_called_by_their_clients_names() -> None:

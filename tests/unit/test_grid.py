@@ -11,6 +11,7 @@ import pytest
 from harness.base.errors import BadInput
 from harness.catalogue import broker_settings, registry
 from harness.catalogue.grid import Grid, grid_of
+from harness.cluster.plan import within_limits
 from harness.experiment import UNSET, Verdict
 from harness.experiment.limits import Limits
 from harness.rules import RULES
@@ -205,3 +206,53 @@ def test_the_settings_of_brokers_are_those_that_brokers_told() -> None:
     }
 
     assert set(broker_settings.KNOWN) - told <= newer
+
+
+@pytest.mark.parametrize(
+    ("kafka", "setting", "oldest"),
+    [
+        ("4.1.2", "group.share.record.lock.duration.ms", "4.2.0"),
+        ("3.9.2", "group.streams.num.standby.replicas", "4.2.0"),
+        ("4.2.1", "group.streams.assignment.interval.ms", "4.3.0"),
+        ("4.2.1", "group.share.max.delivery.count.limit", "4.3.0"),
+        ("4.3.1", "group.streams.assignors", "4.4.0"),
+        ("3.9.2", "group.consumer.max.size", "4.0.0"),
+    ],
+)
+def test_what_a_release_does_not_have_is_refused(kafka: str, setting: str, oldest: str) -> None:
+    """A broker would pass over it without a word."""
+    value = "sticky" if setting.endswith("assignors") else "4"
+    knobs = {setting: value, "kafka_version": kafka}
+    turned = registry.with_knobs(registry.load("baseline"), knobs)
+
+    with pytest.raises(BadInput, match=f"Kafka {kafka} does not offer {setting}: choose Kafka"):
+        registry.checked(turned)
+    registry.checked(registry.with_knobs(turned, {"kafka_version": oldest}))
+
+
+def test_a_programs_group_has_its_timers_from_the_brokers() -> None:
+    """Of our own members they follow from what the group declares."""
+    session = {"group.consumer.session.timeout.ms": "9000"}
+    declared = registry.load("baseline")
+
+    with pytest.raises(BadInput, match="follows from session_timeout_ms: set that"):
+        registry.with_knobs(declared, session)
+    turned = registry.with_knobs(declared, session, of_app=True)
+    assert session == turned.cluster.settings
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "moved"),
+    [
+        ("group.consumer.session.timeout.ms", "44999", "group.consumer.min.session.timeout.ms"),
+        ("group.streams.session.timeout.ms", "60001", "group.streams.max.session.timeout.ms"),
+        ("group.share.delivery.count.limit", "11", "group.share.max.delivery.count.limit"),
+    ],
+)
+def test_a_limit_of_kafkas_is_moved_only_by_what_is_beyond_it(
+    setting: str, value: str, moved: str
+) -> None:
+    assert {setting: value, moved: value} == within_limits({setting: value})
+    nearer = str(int(value) + (1 if ".min." in moved else -1))
+    assert {setting: nearer} == within_limits({setting: nearer})
+    assert {setting: value, moved: "7"} == within_limits({setting: value, moved: "7"})

@@ -17,7 +17,7 @@ from harness.run.by_hand.watch import GroupSeen, Seen
 _MOST_GROUPS: Final = 8  # more are counted: the view has to fit a screen
 _MOST_MEMBERS: Final = 12  # of a group
 _STABLE: Final = "Stable"
-# What groups are whose members share partitions or have tasks; of the others nobody asks.
+# What groups are that are not of consumers.
 _KINDS: Final = {"share": "share group, ", "streams": "Streams group, "}
 
 

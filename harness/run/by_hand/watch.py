@@ -29,9 +29,9 @@ _UNANSWERED: Final = (OSError, struct.error)
 class GroupSeen:
     """A group as it was seen last.
 
-    `kind` is what Kafka calls its type. `coordinator` is null while no broker that answers is it,
-    and the rest is what was so before. `lag` is how many records are not committed, of the
-    partitions in which something was; null where nothing was yet.
+    `kind` is as of `Described`. `coordinator` is null while no broker that answers is it, and the
+    rest is what was so before. `lag` is how many records are not committed, of the partitions in
+    which something was; null where nothing was yet.
     """
 
     name: str
@@ -39,7 +39,7 @@ class GroupSeen:
     state: str
     members: tuple[MemberSeen, ...] = ()
     lag: int | None = None
-    kind: str = "classic"
+    kind: str = ""
 
 
 @dataclass(frozen=True)
