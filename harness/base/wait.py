@@ -13,21 +13,22 @@ def wait_until(
     what: str,
     condition: Callable[[], _T | None],
     *,
-    timeout_s: float,
+    timeout_s: float | Callable[[], float],
     saw: Callable[[], str] = lambda: "",
     every_s: float = 0.05,
 ) -> _T:
     """Return the first truthy value of `condition`.
 
-    `saw` tells the state at the time-out in words. Raises WaitTimeout:
-    "<what> after <n> s: <what was seen>".
+    A `timeout_s` that is asked at each look may grow with what is seen. `saw` tells the state at
+    the time-out in words. Raises WaitTimeout: "<what> after <n> s: <what was seen>".
     """
-    deadline = time.monotonic() + timeout_s
+    began = time.monotonic()
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() >= deadline:
+        limit_s = timeout_s() if callable(timeout_s) else timeout_s
+        if time.monotonic() >= began + limit_s:
             seen = saw()
-            raise WaitTimeout(f"no {what} after {timeout_s:g} s" + (f": {seen}" if seen else ""))
+            raise WaitTimeout(f"no {what} after {limit_s:g} s" + (f": {seen}" if seen else ""))
         time.sleep(every_s)

@@ -330,8 +330,8 @@ def experiment_of(arguments: argparse.Namespace) -> Experiment:
     if not arguments.name:
         raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
     declared = registry.load(arguments.name)
-    experiment = registry.with_knobs(declared, settings_of(arguments))
     app = app_of(arguments, tuple(getattr(arguments, "program", ())))
+    experiment = registry.with_knobs(declared, settings_of(arguments), of_app=app is not None)
     if app is not None:
         from harness.catalogue.apps import refuse_what_cannot_run, with_app
 

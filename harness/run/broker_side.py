@@ -15,7 +15,7 @@ from typing import Any, Final
 from harness.base.stamps import parse_stamp
 from harness.cluster.plan import Plan
 from harness.history.broker_log import files_of
-from harness.history.request_log import METADATA, request_rows
+from harness.history.request_log import METADATA, OTHER_HEARTBEATS, request_rows
 from harness.history.whose import Processes, Started, lane_of
 from harness.run.member import Member
 
@@ -27,8 +27,23 @@ _LEAVE: Final = "LEAVE_GROUP"
 # Heartbeats of KIP-848 with these epochs leave the group, for good or for now.
 _LEAVES: Final = (("CONSUMER_GROUP_HEARTBEAT", -1), ("CONSUMER_GROUP_HEARTBEAT", -2))
 _OUT: Final = (22, 25, 82, 110)  # errors that say: you are no member, or not of this generation
+_JOIN: Final = "JOIN_GROUP"
+# Answers to a first JoinGroup that send its member on: none, and that it is to come with this id.
+_LET_ON: Final = (0, 79)
+# Groups whose members are not followed here, by the heartbeat of each.
+_OTHER_GROUPS: Final = dict(zip(OTHER_HEARTBEATS, ("share", "Streams"), strict=True))
+_SESSION: Final = "group.consumer.session.timeout.ms"  # of a group of KIP-848: the brokers have it
+_DEFAULT_SESSION_MS: Final = "45000"
 _OF_KIP_848: Final = -1  # its members have epochs of their own, and no generation ends another
 _TOPIC_ID: Final = re.compile(r"[\w-]{22}")  # newer calls name a topic by its id; there is one
+
+
+@dataclass(frozen=True)
+class Announced:
+    """What a member told its coordinator of its timers; a null is what the brokers decide."""
+
+    session_ms: int | None
+    rebalance_ms: int
 
 
 @dataclass
@@ -44,6 +59,11 @@ class BrokerSide:
     requests: dict[str, int] = field(default_factory=dict)
     topics: dict[str, set[str]] = field(default_factory=dict)  # that it asked for by their names
     nameless: set[str] = field(default_factory=set)  # client.ids that name no process
+    announced: dict[str, Announced] = field(default_factory=dict)  # by its latest member
+    # Of a JoinGroup that was refused last, the error.
+    refused: dict[str, int] = field(default_factory=dict)
+    # Groups that are no consumer groups and that it is in, by their names the types.
+    others: dict[str, dict[str, str]] = field(default_factory=dict)
     # By broker: how many files of its log are read to their ends, and how far the next one is.
     _read: dict[int, tuple[int, int]] = field(default_factory=dict)
     # By process, what each of its member ids got last, with its generation.
@@ -68,6 +88,29 @@ class BrokerSide:
                 if generation in (newest, _OF_KIP_848)
                 for partition in partitions
             }
+
+    def session_s(self, name: str) -> float | None:
+        """How long a process may be silent before it is evicted; null where none is on record."""
+        told = self.announced.get(name)
+        if told is None:
+            return None
+        own = told.session_ms
+        return (own or int(self.plan.settings.get(_SESSION, _DEFAULT_SESSION_MS))) / 1_000
+
+    def held_up_s(self) -> float:
+        """How long a join may take by what is on record: until who does not come is given up.
+
+        That is a member's rebalance timeout, or its session. Who reads another topic is waited for
+        in vain.
+        """
+        names = [name for name in self.announced if not self.astray(name)]
+        rebalances_s = [self.announced[name].rebalance_ms / 1_000 for name in names]
+        return max([*rebalances_s, *(self.session_s(name) or 0.0 for name in names)], default=0.0)
+
+    def astray(self, name: str) -> bool:
+        """Whether a process asks for topics by their names, and not for the one that it is fed."""
+        topics = self.topics.get(name, set())
+        return bool(topics) and self.topic not in topics
 
     def _lines(self, broker: int) -> list[bytes]:
         """What is new in a broker's log, through all files that it was rotated into meanwhile."""
@@ -109,10 +152,14 @@ class BrokerSide:
 
     def _note(self, member: Member, row: Row) -> None:
         self.requests[member.name] = self.requests.get(member.name, 0) + 1
-        if row["api"] in ("JOIN_GROUP", "CONSUMER_GROUP_HEARTBEAT") and row["group"]:
+        if row["api"] in _OTHER_GROUPS and not row["error_code"]:
+            self.others.setdefault(member.name, {})[row["group"]] = _OTHER_GROUPS[row["api"]]
+        if row["api"] in (_JOIN, "CONSUMER_GROUP_HEARTBEAT") and row["group"]:
             self.groups.setdefault(member.name, set()).add(row["group"])
         if row["group"] != self.group:
             return
+        if row["api"] == _JOIN or row.get("rebalance_timeout_ms") is not None:
+            self._asked(member, row)
         held = self._held.setdefault(member.name, {})
         member_id, error = row["member_id"] or "", row["error_code"]
         if error == 0 and member_id:
@@ -131,6 +178,18 @@ class BrokerSide:
             if row["assigned"] is not None or member_id not in held:
                 self._hold(member, member_id, _OF_KIP_848, row["assigned"] or ())
             member.generation = row["member_epoch"]
+
+    def _asked(self, member: Member, row: Row) -> None:
+        """It asked to join, and said how long it may be waited for."""
+        session_ms = row.get("session_timeout_ms")
+        # The oldest calls have one time for both.
+        rebalance_ms = row["rebalance_timeout_ms"] or session_ms or 0
+        self.announced[member.name] = Announced(session_ms, rebalance_ms)
+        if row["error_code"] in _LET_ON:
+            member.asked_at = member.asked_at or row["arrived_at"]
+            self.refused.pop(member.name, None)
+        elif row["api"] == _JOIN:
+            self.refused[member.name] = row["error_code"]
 
     def _hold(
         self, member: Member, member_id: str, generation: int, assigned: Iterable[Mapping[str, Any]]

@@ -194,12 +194,13 @@ class Fleet:
         Raises VoidRun for one that ended before it was ever in the group, or that ends again and
         again before the group is steady.
         """
+        assert self._brokers is not None
         now_s = time.monotonic()
         for member in list(self.members.values()):
             if member.running or member.expected_end:
                 continue
             if not any(each.started for each in self.members.values()):
-                raise VoidRun(why.ended_early(member, self.last_words))
+                raise VoidRun(why.ended_early(member, self._brokers, self.last_words))
             exhausted = self.restarts.exhausted(settled=self.settled)
             if exhausted and not (self.settled or self._closing):
                 raise VoidRun(why.ends_again(member, len(self.members), self.last_words))
@@ -211,6 +212,18 @@ class Fleet:
                 )
         for instance_id, soon in self.restarts.due(now_s):
             self.restarts.started(self.start_member(self.next_name(), instance_id).name, soon)
+
+    def session_s(self, name: str) -> float | None:
+        """What the record has of a program's session; a null where it has none."""
+        return self._brokers.session_s(name) if self._brokers is not None else None
+
+    def held_up_s(self) -> float:
+        """How long a join of programs may take, by what these have announced; 0: nothing."""
+        return self._brokers.held_up_s() if self._brokers is not None else 0.0
+
+    def silent(self, name: str) -> bool:
+        """Whether a program has asked these brokers for nothing yet."""
+        return self._brokers is not None and not self._brokers.requests.get(name)
 
     def record(self) -> dict[str, Any]:
         """What a manifest says of the program beyond what is declared: its image as it is here."""
@@ -356,9 +369,9 @@ class Fleet:
         """Which programs have no part in the group, or else that none gets further, in words."""
         assert self._brokers is not None
         members = self.members.values()
-        return why.not_joined(
-            members, self._brokers, self._group, self._topic, self.last_words
-        ) or why.no_progress(members, self.last_words)
+        return why.not_joined(members, self._brokers, self.last_words) or why.no_progress(
+            members, self._experiment.load.partitions, self.last_words
+        )
 
 
 def _number(name: str) -> int:

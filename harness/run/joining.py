@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from harness.base.errors import VoidRun, WaitTimeout
+from harness.run import patience
 from harness.run.member import Member
 from harness.run.scene import Scene
 
@@ -61,9 +62,13 @@ def _first_members(scene: Scene) -> list[str]:
 def await_group(scene: Scene) -> None:
     """Wait until the group is steady and consumes. Raises VoidRun if a program never does."""
     try:
-        scene.wait("steady state", scene.well, 90)
+        scene.wait("steady state", scene.well, patience.steady_s(scene))
         before = scene.fleet.processed()
-        scene.wait("records from every partition", lambda: scene.consuming(before), 30)
+        scene.wait(
+            "records from every partition",
+            lambda: scene.consuming(before),
+            patience.commits_s(scene),
+        )
         scene.fleet.settled = True
     except WaitTimeout as timeout:
         if why := scene.experiment.app and scene.fleet.why_not_joined():

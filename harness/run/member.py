@@ -43,6 +43,7 @@ class Member:
     journal: Path | None  # null: a program of somebody else's
     lane: str = "members"
     started_at: int = 0  # epoch microseconds, of a program of somebody else's
+    asked_at: int = 0  # likewise, when it asked to join the group first; 0: it never did
     instance_id: str | None = None  # of a static member: kept by the process that takes its place
     stop_signal: str = "SIGTERM"
     journal_read: int = 0

@@ -24,8 +24,9 @@ from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks
 from harness.run.faults import KINDS, Evidence, state_of
 from harness.run.faults.targets import Target, resolve
+from harness.run.patience import missed_s
 from harness.run.roles import changes
-from harness.run.scene import FaultState, Scene, Step
+from harness.run.scene import FaultState, Patience, Scene, Step
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,9 @@ class Nemesis:
     def play(self, scene: Scene) -> None:
         """Play the whole schedule. Raises VoidRun if a fault could not be injected or healed.
 
-        A fault that had to wait for what went before it lasts as long as it was to last.
+        A fault that had to wait for what went before it lasts as long as it was to last. Programs
+        that take long until they are in the group have all that follows come as much later: one
+        that is told to end as it comes has shown nothing.
         """
         order = count()  # of two at the same time the first that was planned
         actions = [(item.inject_s, next(order), self._inject, item) for item in self._planned]
@@ -96,13 +99,28 @@ class Nemesis:
         while actions:
             at_s, _, act, item = heapq.heappop(actions)
             scene.pass_time(scene.steady_at + at_s)
+            begun_at = time.monotonic()
             if act == self._inject and item.fault.lasts_s:
                 heal_s = time.monotonic() - scene.steady_at + item.fault.lasts_s
                 item = replace(item, heal_s=heal_s)  # what is shown of it says so too
                 heapq.heappush(actions, (heal_s, next(order), self._heal, item))
             act(scene, item)
+            if act == self._inject and self._waits_for_programs(scene, item):
+                took_s = time.monotonic() - begun_at
+                scene.late_s += took_s
+                actions = [
+                    (due_s + took_s if due == self._inject else due_s, number, due, each)
+                    for due_s, number, due, each in actions
+                ]
+                heapq.heapify(actions)
 
-    def play_one_by_one(self, scene: Scene, patience_s: float) -> None:
+    @staticmethod
+    def _waits_for_programs(scene: Scene, item: Planned) -> bool:
+        kind = KINDS[item.fault.kind]
+        starts = kind.effects_of(item.fault).starts_process and not kind.heals
+        return starts and scene.experiment.app is not None
+
+    def play_one_by_one(self, scene: Scene, patience_s: Patience) -> None:
         """Play each fault once all is well after the one before, and heal it before the next.
 
         Raises WaitTimeout where all is not well again in time: what comes after would show no more.
@@ -115,7 +133,7 @@ class Nemesis:
             scene.pass_time(scene.steady_at + item.inject_s)
             self._play_alone(scene, item)
 
-    def play_at_random(self, scene: Scene, patience_s: float) -> None:
+    def play_at_random(self, scene: Scene, patience_s: Patience) -> None:
         """Play faults as they are drawn, each once all is well after the one before.
 
         It ends when the declared time is over, or once the scene is to be left. Raises WaitTimeout
@@ -219,6 +237,10 @@ class Nemesis:
         )
         scene.faults[item.name] = _state(item, "injected", target)
         scene.disturbed_at = time.monotonic()
+        effects = kind.effects_of(item.fault)
+        if effects.killed and effects.ends_member:
+            missed_until = scene.disturbed_at + missed_s(scene, target.name)
+            scene.missed_until = max(scene.missed_until, missed_until)
         effect = "" if evidence.took_effect else "WITHOUT EFFECT: "
         scene.say(f"  {item.fault.kind} of {target.name}: {effect}{evidence.text}")
         return evidence

@@ -31,7 +31,7 @@ from harness.history.collect import collect
 from harness.history.programs import observed
 from harness.history.shown import WRITTEN
 from harness.provision.tools import Tools
-from harness.run import guarding, joining, observing, probing
+from harness.run import guarding, joining, observing, patience, probing
 from harness.run.build import build, needs_building
 from harness.run.estimate import drains_within_s
 from harness.run.fleet import Fleet
@@ -43,7 +43,7 @@ from harness.run.output import read_output, read_written
 from harness.run.planning import planned, properties_told
 from harness.run.pressure import Pressure
 from harness.run.record import first_record, keep_sources, told_by
-from harness.run.scene import Scene, View
+from harness.run.scene import Patience, Scene, View
 from harness.run.turns import Turn
 from harness.run.why import cannot_run
 
@@ -318,11 +318,11 @@ class Run:
                 if self._experiment.at_random:
                     self._drawing = scene
                     self._as_far_as_it_goes(
-                        scene, lambda: nemesis.play_at_random(scene, self._patience_s)
+                        scene, lambda: nemesis.play_at_random(scene, patience.recover_s(scene))
                     )
                 elif self._experiment.one_by_one:
                     self._as_far_as_it_goes(
-                        scene, lambda: nemesis.play_one_by_one(scene, self._patience_s)
+                        scene, lambda: nemesis.play_one_by_one(scene, patience.recover_s(scene))
                     )
                 else:
                     nemesis.play(scene)
@@ -334,7 +334,7 @@ class Run:
                 raise VoidRun(f"not everything could be healed: {'; '.join(problems)}")
             scene.well_since = None  # while a fault is active nothing is well, whatever it seems
             if not scene.leaving:
-                scene.pass_time(scene.steady_at + self._experiment.duration_s)
+                scene.pass_time(scene.over_at)
         with self._phase("recover"):
             self._as_far_as_it_goes(scene, lambda: self._recover(scene))
 
@@ -352,14 +352,14 @@ class Run:
             self._manifest["phases"][-1]["missed"] = str(timeout)
 
     def _recover(self, scene: Scene) -> None:
-        _reach(scene, "steady state after the faults", scene.well, self._patience_s)
+        _reach(scene, "steady state after the faults", scene.well, patience.recover_s(scene))
         before = scene.fleet.processed()
         _reach(scene, "records from every partition", lambda: scene.consuming(before), 30)
         _reach(
             scene,
             f"{AFTER_S:g} s of steady state",
             lambda: scene.well_for(AFTER_S),
-            self._patience_s,
+            patience.recover_s(scene),
         )
 
     def _drain(self, scene: Scene) -> None:
@@ -378,11 +378,6 @@ class Run:
             "end offset of every partition", lambda: len(scene.view.end_offsets) == partitions, 60
         )
         _reach(scene, "members at the end offsets", at_the_end, drains_within_s(self._experiment))
-
-    @property
-    def _patience_s(self) -> float:
-        """How long the group may take to be well again after a fault."""
-        return 60 + self._experiment.group.max_poll_interval_ms / 1_000
 
     @property
     def _logs(self) -> Path:
@@ -435,7 +430,7 @@ class Run:
         manifest.write(self.run_dir, self._manifest)
 
 
-def _reach(scene: Scene, what: str, condition: Callable[[], bool], timeout_s: float) -> None:
+def _reach(scene: Scene, what: str, condition: Callable[[], bool], timeout_s: Patience) -> None:
     """Wait for what members have to do. Raises WaitTimeout, at once where no member is left."""
     scene.wait(what, lambda: condition() or scene.deserted, timeout_s)
     if not condition():

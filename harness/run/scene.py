@@ -20,6 +20,8 @@ from harness.run.fleet import Fleet
 from harness.run.member import Member
 from harness.run.sink import Sink
 
+Patience = float | Callable[[], float]  # seconds, or what says how many as things are now
+
 
 @dataclass
 class View:
@@ -95,6 +97,8 @@ class Scene:
     mark: Callable[[Step], None] = lambda _step: None
     steps: list[Step] = field(default_factory=list)
     steady_at: float = 0.0  # monotonic seconds
+    late_s: float = 0.0  # by how much the schedule is late, for programs that take long to start
+    missed_until: float = 0.0  # monotonic seconds: a program that was killed may be waited for
     disturbed_at: float = 0.0  # likewise: when a fault was injected or healed last
     well_since: float | None = None  # likewise: the group is steady and the cluster whole since
     faults: dict[str, FaultState] = field(default_factory=dict)
@@ -148,8 +152,8 @@ class Scene:
         """Whether all has been well for so long."""
         return self.well_since is not None and time.monotonic() >= self.well_since + least_s
 
-    def wait(self, what: str, condition: Callable[[], bool], timeout_s: float) -> None:
-        """Wait for a condition while everything is followed.
+    def wait(self, what: str, condition: Callable[[], bool], timeout_s: Patience) -> None:
+        """Wait for a condition while everything is followed; `timeout_s` as of `wait_until`.
 
         Raises WaitTimeout with the state of the group, VoidRun as `follow` does.
         """
@@ -165,6 +169,15 @@ class Scene:
         while (left_s := until - time.monotonic()) > 0 and not unless():
             self.follow()
             time.sleep(min(0.05, left_s))
+
+    @property
+    def over_at(self) -> float:
+        """When the time of the faults is over, in monotonic seconds.
+
+        Who was killed is missed until its session ends, and a run that ended before would show
+        nothing of that.
+        """
+        return max(self.steady_at + self.experiment.duration_s + self.late_s, self.missed_until)
 
     @property
     def sink(self) -> Sink | None:

@@ -3,16 +3,20 @@
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
+from harness.base.words import plural
 from harness.experiment.app import App
 from harness.history.whose import SHARED
 from harness.run.broker_side import BrokerSide
 from harness.run.member import Member
 
 _PORT_TAKEN: Final = re.compile(r"address already in use|EADDRINUSE|port .*in use", re.IGNORECASE)
+SAY_START: Final = "say how long by start_s in app.toml, or --start-s"
+_SAY_STEADY: Final = "say how long by steady_s in app.toml, or --steady-s"
 Words = Callable[[Member], str]  # the last words of a program
 
 
@@ -46,7 +50,7 @@ def cannot_run(app: App) -> str:
     return ""
 
 
-def ended_early(member: Member, words: Words) -> str:
+def ended_early(member: Member, brokers: BrokerSide, words: Words) -> str:
     """A program's main process ended before it was in the group; others that it started may run."""
     code, left = member.exit_code, member.instance.left
     if left:
@@ -56,7 +60,9 @@ def ended_early(member: Member, words: Words) -> str:
             "takes that for its end, so let it stay in the foreground; its last words: "
             f"{words(member)}"
         )
-    hint = " (its standard input is empty: does it wait for input?)" if code == 0 else ""
+    hint = f", {_seen(member, brokers)}" if brokers.requests.get(member.name) else ""
+    if code == 0 and not hint:
+        hint = " (its standard input is empty: does it wait for input?)"
     if _PORT_TAKEN.search(words(member)):
         hint = " (all processes are on this machine's network: let each take any free port)"
     return (
@@ -74,13 +80,11 @@ def ends_again(member: Member, started: int, words: Words) -> str:
     )
 
 
-def not_joined(
-    members: Iterable[Member], brokers: BrokerSide, group: str, topic: str, words: Words
-) -> str:
+def not_joined(members: Iterable[Member], brokers: BrokerSide, words: Words) -> str:
     """What is known of each living program that has no part in the group, in words."""
     found: dict[str, list[Member]] = {}
     for member in members:
-        if member.running and (what := _of_one(member, brokers, group, topic)):
+        if member.running and (what := _of_one(member, brokers)):
             found.setdefault(what, []).append(member)
     return "; ".join(
         f"{_each_of(alike)} {what}; last words of {alike[0].name}: {words(alike[0])}"
@@ -88,43 +92,112 @@ def not_joined(
     )
 
 
-def no_progress(members: Iterable[Member], words: Words) -> str:
+def no_progress(members: Iterable[Member], partitions: int, words: Words) -> str:
     """All are in the group, and it does not get further in every partition; empty if none runs."""
-    running = [member for member in members if member.running]
+    every = list(members)
+    running = [member for member in every if member.running]
     if not running:
         return ""
+    committed = sorted({number for member in every for number in member.position})
+    missing = sorted(set(range(partitions)) - set(committed))
+    if not committed:
+        what = (
+            "committed nothing to Kafka: let the program commit to Kafka, and say by [records] or "
+            "--value what it can read"
+        )
+    else:
+        what = _committed(committed, missing, {n for each in running for n in each.assigned})
     return (
-        f"{_each_of(running)} joined the group, but not every partition has a commit: let the "
-        "program commit to Kafka, and say by [records] or --value what it can read; last words of "
-        f"{running[0].name}: {words(running[0])}"
+        f"{_each_of(running)} joined the group, and {what}; last words of {running[0].name}: "
+        f"{words(running[0])}"
     )
 
 
-def _of_one(member: Member, brokers: BrokerSide, group: str, topic: str) -> str:
-    groups = brokers.groups.get(member.name, set())
-    topics = brokers.topics.get(member.name, set())
-    if topics and topic not in topics:
-        return f"reads {_names(topics)}, not {topic}: let it take the topic from KAFKA_TOPIC"
+def _committed(committed: list[int], missing: list[int], held: set[int]) -> str:
+    """Where programs that commit to Kafka have done so, as what they have done."""
+    slow = f"if it only takes long, {_SAY_STEADY}"
+    if not missing:
+        return f"committed in every partition, but not again in each of them in time: {slow}"
+    unheld = [number for number in missing if number not in held]
+    nobodys = f" (nobody holds {_partitions(unheld)})" if unheld else ""
+    return (
+        f"committed in {_partitions(committed)}, and not in {_partitions(missing)}{nobodys}: see "
+        f"what keeps it there; {slow}"
+    )
+
+
+def _of_one(member: Member, brokers: BrokerSide) -> str:
+    name, group, topic = member.name, brokers.group, brokers.topic
+    groups = brokers.groups.get(name, set())
+    if brokers.astray(name):
+        return (
+            f"reads {_names(brokers.topics[name])}, not {topic}: let it take the topic from "
+            "KAFKA_TOPIC"
+        )
     if member.started:
         return ""
-    if not brokers.requests.get(member.name):
-        if member.lane == SHARED and brokers.nameless:
-            return (
-                f"cannot be recognized, because requests came with client.id "
-                f"{_names(brokers.nameless)}: let it take client.id from KAFKA_CLIENT_ID"
-            )
-        if (secured := brokers.plan.secured) is not None:
-            return (
-                "was not let in by these brokers, or never came: let it use "
-                "KAFKA_BOOTSTRAP_SERVERS and what it is given for KAFKA_SECURITY_PROTOCOL of "
-                f"{secured.protocol}"
-            )
-        return "has asked these brokers for nothing: let it use KAFKA_BOOTSTRAP_SERVERS"
+    if not brokers.requests.get(name):
+        return _silent(member, brokers)
     if groups - {group}:
         return f"joined {_names(groups)}, not {group}: let it take the group from KAFKA_GROUP_ID"
-    if not topics:
-        return "has spoken to the brokers, but asked for no topic: let it subscribe to KAFKA_TOPIC"
-    return "has asked for the topic, but joined no group: let it subscribe, with KAFKA_GROUP_ID"
+    if others := brokers.others.get(name):
+        told = " and ".join(f"the {sort} group {each!r}" for each, sort in sorted(others.items()))
+        remedy = "let it use a consumer"
+        if "Streams" in others.values():
+            remedy = "let it use group.protocol=classic"
+        return f"is in {told}, and only consumer groups can be followed here: {remedy}"
+    if name in brokers.refused:
+        return f"{_seen(member, brokers)}: see the group's settings of the program"
+    if member.asked_at:
+        return (
+            f"{_seen(member, brokers)}, and is not in it yet: if it only takes long, {_SAY_STEADY}"
+        )
+    if not brokers.topics.get(name):
+        return f"{_seen(member, brokers)}: let it subscribe to KAFKA_TOPIC, with KAFKA_GROUP_ID"
+    return f"{_seen(member, brokers)}: let it subscribe, with KAFKA_GROUP_ID"
+
+
+def _silent(member: Member, brokers: BrokerSide) -> str:
+    """Of one that has asked for nothing: it may just be slow."""
+    if member.lane == SHARED and brokers.nameless:
+        return (
+            f"cannot be recognized, because requests came with client.id "
+            f"{_names(brokers.nameless)}: let it take client.id from KAFKA_CLIENT_ID"
+        )
+    slow = f"if it takes longer to start, {SAY_START}"
+    if (secured := brokers.plan.secured) is not None:
+        return (
+            "was not let in by these brokers, or never came: let it use "
+            "KAFKA_BOOTSTRAP_SERVERS and what it is given for KAFKA_SECURITY_PROTOCOL of "
+            f"{secured.protocol}; {slow}"
+        )
+    return (
+        f"has asked these brokers for nothing in the {_lived_s(member):.0f} s since its start: let "
+        f"it use KAFKA_BOOTSTRAP_SERVERS; {slow}"
+    )
+
+
+def _seen(member: Member, brokers: BrokerSide) -> str:
+    """What a program that is not in the group asked brokers for, as what it has done."""
+    name = member.name
+    if (error := brokers.refused.get(name)) is not None:
+        return f"asked to join {brokers.group}, and was refused with error {error}"
+    if member.asked_at:
+        after_s = (member.asked_at - member.started_at) / 1e6
+        return f"asked to join {brokers.group} {after_s:.1f} s after its start"
+    count = plural(brokers.requests.get(name, 0), "request")
+    topics = brokers.topics.get(name)
+    asked = f"asked for the topic {_names(topics)}" if topics else "asked for no topic by its name"
+    return f"sent these brokers {count}, {asked}, and has not asked to join a group"
+
+
+def _lived_s(member: Member) -> float:
+    return max(0.0, time.time() - member.started_at / 1e6)
+
+
+def _partitions(numbers: list[int]) -> str:
+    *others, last = map(str, numbers)
+    return f"partitions {', '.join(others)} and {last}" if others else f"partition {last}"
 
 
 def _each_of(members: list[Member]) -> str:

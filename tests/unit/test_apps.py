@@ -26,6 +26,8 @@ command = ["node", "consumer.js", "--client={member}"]
 build = ["npm", "ci"]
 instances = 2
 static = true
+start_s = 150
+steady_s = 400
 [env]
 KAFKA_BROKERS = "{bootstrap}"
 TOKEN = "secret"
@@ -52,6 +54,8 @@ WHOLE = App(
     build=("npm", "ci"),
     instances=2,
     static=True,
+    start_s=150.0,
+    steady_s=400.0,
     environment={"KAFKA_BROKERS": "{bootstrap}", "TOKEN": "secret"},
     dependencies={"DATABASE_URL": "127.0.0.1:5432"},
     records=Records(value='{"n": {n}}'),
@@ -171,6 +175,9 @@ COMMAND = 'command = ["x"]\n'
         ('comand = ["x"]', "there is no setting 'comand': did you mean 'command'?"),
         ('command = "node x"', "command takes a list such as"),
         ('command = ["x", 1]', "command takes a list such as"),
+        (COMMAND + "start_s = 0", "start_s is 0: use more than 0 seconds, or leave it out"),
+        (COMMAND + "steady_s = inf", "steady_s is inf: use more than 0 seconds"),
+        (COMMAND + 'start_s = "60"', "start_s takes a number, not '60'"),
         (COMMAND + "name = 3", "name takes a text, not 3"),
         (COMMAND + 'name = "a/b"', "name 'a/b' cannot name files"),
         (COMMAND + "instances = 2.5", "instances takes a whole number, not 2.5"),
@@ -268,7 +275,7 @@ def test_every_line_of_a_file_has_an_equal_on_the_command_line(
         *("--dependency", "DATABASE_URL=127.0.0.1:5432"),
         *("--value", '{"n": {n}}', "--stdout", r"done id=(?P<n>\d+)", "--signal", "SIGINT"),
         *("--grace-s", "12", "--standstill-s", "10", "--repeats", "500", "--lost", "0"),
-        *("--drained-s", "30.5"),
+        *("--drained-s", "30.5", "--start-s", "150", "--steady-s", "400"),
     )
 
     found = of_line(*options, command=WHOLE.command)

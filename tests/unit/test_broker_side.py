@@ -37,7 +37,9 @@ class Brokers:
         self._logs = logs
         self.members: list[Member] = []
         nodes = [SimpleNamespace(id=number) for number in (1, 2, 3)]
-        self.side = BrokerSide(logs, cast("Any", SimpleNamespace(brokers=nodes)), "orders", "t")
+        self.side = BrokerSide(
+            logs, cast("Any", SimpleNamespace(brokers=nodes, settings={})), "orders", "t"
+        )
 
     def member(self, name: str, lane: str = "", *, started_ms: float = 0) -> Member:
         process: Any = SimpleNamespace(code=None, pid=1)
@@ -424,3 +426,63 @@ def test_another_group_is_noted_and_not_followed(brokers: Brokers) -> None:
 
     assert {"member-1": {"theirs"}} == brokers.side.groups
     assert (False, set()) == (member.started, member.assigned)
+
+
+def joins(brokers: Brokers, lane: str, error: int = 0, **asked: Any) -> None:
+    timers = {"sessionTimeoutMs": 30_000, "rebalanceTimeoutMs": 60_000, "memberId": ""}
+    brokers.says(lane, "JOIN_GROUP", timers | asked, {"memberId": "m", "errorCode": error})
+
+
+def test_who_asked_to_join_has_said_how_long_it_may_be_missed(brokers: Brokers) -> None:
+    """A first JoinGroup is sent on with an id, and is on record long before anybody is let in."""
+    member = brokers.member("member-1")
+    assert (None, 0.0) == (brokers.side.session_s("member-1"), brokers.side.held_up_s())
+
+    joins(brokers, "member-1", 79)
+
+    assert (us(9), False) == (member.asked_at, member.started)
+    assert (30.0, 60.0) == (brokers.side.session_s("member-1"), brokers.side.held_up_s())
+    joins(brokers, "member-1", sessionTimeoutMs=90_000, rebalanceTimeoutMs=None)
+    assert us(9) == member.asked_at
+    assert (90.0, 90.0) == (brokers.side.session_s("member-1"), brokers.side.held_up_s())
+
+
+def test_a_join_that_is_refused_is_none(brokers: Brokers) -> None:
+    member = brokers.member("member-1")
+
+    joins(brokers, "member-1", 23)
+    assert (0, {"member-1": 23}) == (member.asked_at, brokers.side.refused)
+    joins(brokers, "member-1")
+
+    assert ({}, True) == (brokers.side.refused, member.asked_at > 0)
+
+
+def test_in_kip_848_the_brokers_have_the_session(brokers: Brokers) -> None:
+    member = brokers.member("member-1")
+    asked = {"memberId": "m", "memberEpoch": 0, "rebalanceTimeoutMs": 300_000}
+    brokers.says("member-1", "CONSUMER_GROUP_HEARTBEAT", asked, {"memberEpoch": 1})
+
+    assert (45.0, 300.0) == (brokers.side.session_s("member-1"), brokers.side.held_up_s())
+    assert member.asked_at
+    brokers.side.plan.settings["group.consumer.session.timeout.ms"] = "7000"
+    assert 7.0 == brokers.side.session_s("member-1")
+
+
+def test_nobody_waits_longer_for_who_reads_another_topic(brokers: Brokers) -> None:
+    brokers.member("member-1")
+    joins(brokers, "member-1")
+
+    brokers.says("member-1", "METADATA", {"topics": [{"name": "theirs"}]}, {})
+    assert (True, 0.0) == (brokers.side.astray("member-1"), brokers.side.held_up_s())
+    brokers.says("member-1", "METADATA", {"topics": [{"name": "t"}]}, {})
+    assert (False, 60.0) == (brokers.side.astray("member-1"), brokers.side.held_up_s())
+
+
+def test_groups_of_other_types_are_noted_with_what_they_are(brokers: Brokers) -> None:
+    member = brokers.member("member-1")
+
+    brokers.says("member-1", "SHARE_GROUP_HEARTBEAT", {"groupId": "orders"}, {})
+    brokers.says("member-1", "STREAMS_GROUP_HEARTBEAT", {"groupId": "s"}, {"errorCode": 35})
+
+    assert {"member-1": {"orders": "share"}} == brokers.side.others
+    assert not member.started

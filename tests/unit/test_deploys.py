@@ -37,6 +37,9 @@ class Process:
     running: bool = True
     started: bool = True
     foreign: bool = False
+    closed: bool = False
+    started_at: int = 0
+    asked_at: int = 0
     ending: Ending | None = None
 
     @property
@@ -79,6 +82,8 @@ class Fleet:
 def played(fault: Fault, folder: Path, fleet: Fleet) -> list[dict[str, Any]]:
     """The marks of the fault and its steps, after the plan."""
     experiment = Experiment(claim="x.", faults=(fault,), group=Group(static=fleet._static))
+    if isinstance(fleet, Programs):
+        experiment = with_app(experiment, App(name="orders", command=("orders",), folder="."))
     view = SimpleNamespace(group={"state": "Stable"})
 
     def follow() -> None:
@@ -91,6 +96,7 @@ def played(fault: Fault, folder: Path, fleet: Fleet) -> list[dict[str, Any]]:
 
     scene = SimpleNamespace(
         experiment=experiment, fleet=fleet, view=view, partitions=6, steady_at=0.0, faults={},
+        late_s=0.0, missed_until=0.0,
         steps=[], follow=follow, wait=wait, pass_time=lambda _until: None, say=lambda _text: None,
         random=random.Random(1), describe=lambda: "the state",
     )  # fmt: skip
@@ -213,6 +219,41 @@ def test_scaling_starts_so_many_and_ends_those_that_came_last(tmp_path: Path) ->
     assert ["start member-4", "start member-5"] == up.done
     assert ["end member-2, member-3"] == down.done
     assert "member-2, member-3 ended; the coordinator counts 1 member" == marks[-1]["evidence"]
+
+
+class Programs(Fleet):
+    """Processes of a program, of which one asks to join and is not let in."""
+
+    def start_member(self, name: str, instance_id: str | None = None) -> Process:
+        member = super().start_member(name, instance_id)
+        member.foreign, member.asked_at = True, 2_000_000
+        member.started = name not in self._broken
+        return member
+
+    def silent(self, _name: str) -> bool:
+        return False
+
+    def held_up_s(self) -> float:
+        return 60.0
+
+
+def test_a_program_that_asked_to_join_was_started_though_the_rollout_stops_there(
+    tmp_path: Path,
+) -> None:
+    fleet = Programs(broken=("member-5",))
+
+    marks = played(deploy("rolling"), tmp_path, fleet)
+
+    assert ["start member-4", "end member-1", "start member-5"] == fleet.done
+    assert marks[-1]["took_effect"]
+    assert (
+        "member-1 ended; member-4 got into the group; member-5 asked to join, and did not get into "
+        "the group"
+    ) == marks[-1]["evidence"]
+    came = [mark for mark in marks if mark["fault"] == "1.3-start-consumer"][-1]
+    assert (True, "member-5 asked to join 2.0 s after its start, and is not in the group") == (
+        came["took_effect"], came["evidence"]
+    )  # fmt: skip
 
 
 def experiment(*faults: Fault, **group: Any) -> Experiment:

@@ -169,3 +169,13 @@ def test_lines_stay_above_the_view(terminal: Console, scene: Scene) -> None:
         watch.look(scene)
         screen.say("kill-broker of broker-2: [refused]")
     assert "s  kill-broker of broker-2: [refused]" in shown(terminal)
+
+
+def test_the_time_of_the_faults_is_over_once_nobody_is_missed_any_more(scene: Scene) -> None:
+    scene.steady_at = 100.0
+    assert 100 + scene.experiment.duration_s == scene.over_at
+
+    scene.late_s, scene.missed_until = 10.0, 125.0
+    assert 110 + scene.experiment.duration_s == scene.over_at
+    scene.missed_until = 135.0
+    assert 135.0 == scene.over_at

@@ -173,6 +173,101 @@ def test_a_fault_that_had_to_wait_lasts_as_long_as_it_was_to_last(
     assert [16.0, 16.0] == [state.heal_s for state in stage.faults.values()]
 
 
+@pytest.mark.parametrize(("app", "due_s"), [(True, 25.0), (False, 15.0)])
+def test_what_follows_programs_that_start_slowly_comes_as_much_later(
+    app: bool, due_s: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Else a process that takes 10 s is told to end 2 s after it came."""
+    clock = Clock()
+    played: list[tuple[str, float]] = []
+
+    def kind(name: str, took_s: float, **effects: bool) -> Kind:
+        def prove(*_: Any) -> Evidence:
+            clock.now_s += took_s
+            return Evidence(True, "seen")
+
+        return Kind(
+            name,
+            ("broker",),
+            name == "pause-broker",
+            lambda *_: played.append((name, clock.now_s)),
+            prove,
+            lambda *_: played.append((f"heal {name}", clock.now_s)),
+            effects=Effects(breaks=Breaks.MEMBER, **effects),
+        )
+
+    kinds = {
+        "pause-broker": kind("pause-broker", 0),
+        "scale": kind("scale", 10, starts_process=True),
+        "kill-broker": kind("kill-broker", 0),
+    }
+    monkeypatch.setattr(nemesis, "KINDS", kinds)
+    monkeypatch.setattr(
+        nemesis, "time", SimpleNamespace(monotonic=lambda: clock.now_s, time_ns=int)
+    )
+    faults = (
+        Fault(kind="pause-broker", target="broker 2", at_s=1, lasts_s=13, jitter_s=0),
+        Fault(kind="scale", target="broker 1", at_s=3, jitter_s=0),
+        Fault(kind="kill-broker", target="broker 3", at_s=15, jitter_s=0),
+    )
+    experiment = Experiment(claim="x.", faults=faults)
+    stage = scene(brokers={1, 2, 3}, members=set())
+    stage.experiment = SimpleNamespace(app="a program" if app else None)
+    stage.steady_at, stage.faults, stage.steps = 0.0, {}, []
+    stage.pass_time, stage.say, stage.follow = clock.pass_time, lambda _text: None, lambda: None
+    stage.late_s = 0.0
+
+    planned = nemesis.plan_faults(experiment, random.Random(1))
+    journal = Journal(tmp_path / "faults.journal", member="nemesis")
+    nemesis.Nemesis(journal, planned).play(cast("Scene", stage))
+
+    assert [
+        ("pause-broker", 1.0),
+        ("scale", 3.0),
+        ("heal pause-broker", 14.0),  # it lasts as long as it was to last
+        ("kill-broker", due_s),
+    ] == played
+    assert (10.0 if app else 0.0) == stage.late_s
+
+
+@pytest.mark.parametrize(
+    ("effects", "session_s", "missed_until"),
+    [
+        ({"killed": True, "ends_member": True}, 30.0, 35.0),
+        ({"killed": True, "ends_member": True}, None, 0.0),
+        ({"ends_member": True}, 30.0, 0.0),
+        ({"killed": True}, 30.0, 0.0),
+    ],
+)
+def test_who_is_killed_for_good_is_missed_for_its_session(
+    effects: dict[str, bool],
+    session_s: float | None,
+    missed_until: float,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    kill = Kind(
+        "kill-consumer",
+        ("member",),
+        False,
+        lambda *_: None,
+        lambda *_: Evidence(True, "gone"),
+        effects=Effects(breaks=Breaks.MEMBER, **effects),
+    )
+    monkeypatch.setattr(nemesis, "KINDS", {"kill-consumer": kill})
+    monkeypatch.setattr(nemesis, "time", SimpleNamespace(monotonic=lambda: 0.0, time_ns=int))
+    stage = scene(brokers={1}, members={1})
+    stage.fleet.session_s = lambda _name: session_s
+    stage.faults, stage.steps, stage.say, stage.missed_until = {}, [], lambda _text: None, 0.0
+    fault = Fault(kind="kill-consumer", target="member 1", jitter_s=0)
+    item = nemesis.plan_faults(Experiment(claim="x.", faults=(fault,)), random.Random(1))[0]
+    played = nemesis.Nemesis(Journal(tmp_path / "faults.journal", member="nemesis"), [])
+
+    played.inject(cast("Scene", stage), item, Target("member", "member-1"))
+
+    assert missed_until == stage.missed_until
+
+
 class OneByOne:
     """A stage on which two faults wait for each other; the group is well so long after a fault."""
 

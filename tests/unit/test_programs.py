@@ -620,12 +620,57 @@ def test_why_a_program_has_not_joined_is_said_of_each(
     brokers.groups |= {"member-3": {"theirs"}}
     fleet.members["member-4"].started = True
 
+    said = fleet.why_not_joined()
+
+    silent = said.split("; member-2")[0]
+    slow = "if it takes longer to start, say how long by start_s"
+    assert silent.startswith("member-1 has asked these brokers for nothing in the ")
+    assert f" s since its start: let it use KAFKA_BOOTSTRAP_SERVERS; {slow}" in silent
     assert (
-        "member-1 has asked these brokers for nothing: let it use KAFKA_BOOTSTRAP_SERVERS; last "
-        "words of member-1: ready; member-2 has spoken to the brokers, but asked for no topic: "
-        "let it subscribe to KAFKA_TOPIC; last words of member-2: ready; member-3 joined "
-        "'theirs', not orders: let it take the group from KAFKA_GROUP_ID; last words of member-3: "
-        "ready"
+        "member-2 sent these brokers 4 requests, asked for no topic by its name, and has not asked "
+        "to join a group: let it subscribe to KAFKA_TOPIC, with KAFKA_GROUP_ID; last words of "
+        "member-2: ready; member-3 joined 'theirs', not orders: let it take the group from "
+        "KAFKA_GROUP_ID; last words of member-3: ready"
+    ) == said[said.index("member-2 ") :]
+
+
+def test_who_is_in_a_group_of_another_type_is_told_that_it_cannot_be_followed(
+    fleet_of: Callable[[App], Fleet], run_dir: Path
+) -> None:
+    """It works, and asks for topics in calls of its own."""
+    fleet = fleet_of(app(READY))
+    brokers: Any = fleet._brokers
+    for number, others in enumerate(({"orders": "share"}, {"orders": "Streams"}), start=1):
+        fleet.start_member(f"member-{number}")
+        ready(run_dir, f"member-{number}")
+        brokers.requests[f"member-{number}"] = 9
+        brokers.others[f"member-{number}"] = others
+
+    assert (
+        "member-1 is in the share group 'orders', and only consumer groups can be followed here: "
+        "let it use a consumer; last words of member-1: ready; member-2 is in the Streams group "
+        "'orders', and only consumer groups can be followed here: let it use group.protocol=classic"
+        "; last words of member-2: ready"
+    ) == fleet.why_not_joined()
+
+
+def test_who_asked_to_join_is_told_what_became_of_it(
+    fleet_of: Callable[[App], Fleet], run_dir: Path
+) -> None:
+    fleet = fleet_of(app(READY))
+    brokers: Any = fleet._brokers
+    for number in (1, 2):
+        member = fleet.start_member(f"member-{number}")
+        ready(run_dir, f"member-{number}")
+        brokers.requests[f"member-{number}"] = 9
+    fleet.members["member-1"].asked_at = fleet.members["member-1"].started_at + 3_200_000
+    brokers.refused[member.name] = 26
+
+    assert (
+        "member-1 asked to join orders 3.2 s after its start, and is not in it yet: if it only "
+        "takes long, say how long by steady_s in app.toml, or --steady-s; last words of member-1: "
+        "ready; member-2 asked to join orders, and was refused with error 26: see the group's "
+        "settings of the program; last words of member-2: ready"
     ) == fleet.why_not_joined()
 
 
@@ -671,12 +716,23 @@ def test_who_joins_and_gets_no_further_is_told_what_may_be_missing(
         fleet.start_member(f"member-{number}").started = True
         ready(run_dir, f"member-{number}")
 
-    said = fleet.why_not_joined()
+    def said() -> str:
+        return fleet.why_not_joined()
 
-    assert said.startswith("each of member-1 and member-2 joined the group, but not every")
-    assert said.endswith("last words of member-1: ready")
+    both = "each of member-1 and member-2 joined the group, and committed"
+    assert said().startswith(f"{both} nothing to Kafka: let the program commit to Kafka, and say")
+    assert said().endswith("last words of member-1: ready")
+    one, two = fleet.members["member-1"], fleet.members["member-2"]
+    one.position, two.position, one.assigned = {0: 4, 2: 7}, {4: 1}, {0, 1, 2}
+    assert said().startswith(
+        f"{both} in partitions 0, 2 and 4, and not in partitions 1, 3 and 5 (nobody holds "
+        "partitions 3 and 5): see what keeps it there; if it only takes long, say how long by "
+        "steady_s"
+    )
+    one.position = dict.fromkeys((0, 1, 2, 3, 5), 1)
+    assert said().startswith(f"{both} in every partition, but not again in each of them in time")
     fleet.kill_all()
-    assert "" == fleet.why_not_joined()
+    assert "" == said()
 
 
 def test_what_goes_into_the_background_is_told_to_stay(
@@ -697,6 +753,23 @@ def test_what_waits_for_input_is_told_that_there_is_none(
     fleet.start_member("member-1")
 
     with pytest.raises(VoidRun, match=r"its standard input is empty.*last words: no more"):
+        follow_until(fleet, "refusal", lambda: False)
+
+
+def test_what_has_spoken_to_the_brokers_does_not_wait_for_input(
+    fleet_of: Callable[[App], Fleet],
+) -> None:
+    fleet = fleet_of(app("pass"))
+    fleet.start_member("member-1")
+    brokers: Any = fleet._brokers
+    brokers.requests["member-1"] = 3
+    brokers.topics["member-1"] = {"t"}
+
+    with pytest.raises(
+        VoidRun,
+        match=r"with exit code 0 before it joined the group, sent these brokers 3 requests, asked "
+        r"for the topic 't', and has not asked to join a group; its last words",
+    ):
         follow_until(fleet, "refusal", lambda: False)
 
 

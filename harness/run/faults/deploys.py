@@ -13,12 +13,13 @@ from harness.base.errors import BadInput, WaitTimeout
 from harness.base.words import plural
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks, Effects
+from harness.run import patience
 from harness.run.faults.kind import Change, Evidence, Kind
-from harness.run.faults.members import is_in_group, terminated
+from harness.run.faults.members import how_it_came, is_in_group, is_lost, terminated
 from harness.run.faults.targets import Target
 from harness.run.joining import await_room
 from harness.run.member import Member
-from harness.run.scene import Scene, Step
+from harness.run.scene import Patience, Scene, Step
 
 # A member that did not leave holds the others' rebalance up until its session ends: 45 s by
 # default.
@@ -63,17 +64,24 @@ def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
                 text = f"{name} was in the group {time.monotonic() - since:.2f} s after its start"
                 scene.mark(Step(_START, name, "injected", True, text, at_us))
                 del waiting[name]
-        return not waiting or any(not member.running for member, _, _ in waiting.values())
+        return not waiting or any(is_lost(scene, who, since) for who, since, _ in waiting.values())
 
     why = "it ended before"
     try:
-        scene.wait(f"{', '.join(waiting)} in the group", note_those_in, _JOIN_S)
+        scene.wait(f"{', '.join(waiting)} in the group", note_those_in, _patience(scene))
     except WaitTimeout as timeout:
         why = str(timeout)
-    for name, (_, _, at_us) in waiting.items():
-        text = f"{name} did not get into the group: {why}"
-        scene.mark(Step(_START, name, "injected", False, text, at_us))
+    for name, (member, _, at_us) in waiting.items():
+        found = Evidence(False, f"{name} did not get into the group: {why}")
+        if member.foreign:
+            found = how_it_came(scene, member)
+        scene.mark(Step(_START, name, "injected", found.took_effect, found.text, at_us))
     return not waiting
+
+
+def _patience(scene: Scene) -> Patience:
+    """How long processes have until they are in the group."""
+    return _JOIN_S if scene.experiment.app is None else lambda: patience.join_s(scene)
 
 
 def _rolling(scene: Scene, old: Sequence[Member]) -> None:
@@ -165,10 +173,16 @@ def _prove(scene: Scene, _fault: Fault, _target: Target) -> Evidence:
     if failed:
         return Evidence(False, "; ".join(failed))
     said = []
-    for kind, what in ((_END, "ended"), (_START, "got into the group")):
-        names = [step.process for step in done if step.kind == kind]
-        said += [f"{_listed(names)} {what}"] if names else []
     live = scene.fleet.live()
+    out = {member.name for member in live if member.foreign and not member.started}
+    for kind, what, asked in (
+        (_END, "ended", False),
+        (_START, "got into the group", False),
+        (_START, "asked to join, and did not get into the group", True),
+    ):
+        found = [step.process for step in done if step.kind == kind]
+        names = [name for name in found if (name in out) == asked]
+        said += [f"{_listed(names)} {what}"] if names else []
     if any(member.foreign for member in live):
         return Evidence(True, "; ".join(said))
     try:

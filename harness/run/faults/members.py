@@ -1,16 +1,19 @@
 """Faults of group members: kill, freeze, close, start one more, stall its processing."""
 
 import time
+from contextlib import suppress
 from typing import Final
 
 from harness.base.errors import BadInput, ClusterError, WaitTimeout
 from harness.base.wait import wait_until
 from harness.experiment import Experiment, Fault, Need
 from harness.history.effects import Breaks, Effects, Proof
+from harness.run import patience
 from harness.run.faults.kind import Evidence, Kind, Needed, outlasts_session
 from harness.run.faults.targets import Target
 from harness.run.member import Member
 from harness.run.scene import Scene
+from harness.run.why import SAY_START
 
 _SOON_S: Final = 5.0
 JOIN_S: Final = 30.0
@@ -125,24 +128,64 @@ def is_in_group(scene: Scene, member: Member) -> bool:
     return counted > scene.partitions and counted == len(scene.fleet.live())
 
 
+def is_lost(scene: Scene, member: Member, started_at: float) -> bool:
+    """Whether a process will not come any more: it ended, or is a program that asks for nothing.
+
+    `started_at` is in monotonic seconds.
+    """
+    if not member.running:
+        return True
+    late = member.foreign and time.monotonic() >= started_at + patience.start_s(scene)
+    return late and scene.fleet.silent(member.name)
+
+
+def how_it_came(scene: Scene, member: Member) -> Evidence:
+    """What there is of a program that was started: a JoinGroup on record is proof enough.
+
+    Whether its coordinator lets it in depends on all others, and how soon is for the judge.
+    """
+    if is_in_group(scene, member):
+        return Evidence(True, f"a coordinator let {member.name} into the group")
+    if member.asked_at or member.started:
+        after_s = (member.asked_at - member.started_at) / 1e6
+        asked = f" {after_s:.1f} s after its start" if member.asked_at else ""
+        return Evidence(True, f"{member.name} asked to join{asked}, and is not in the group")
+    if not member.running:
+        code = member.exit_code
+        return Evidence(False, f"{member.name} ended with exit code {code} before it asked to join")
+    if scene.fleet.silent(member.name):
+        waited = f"{patience.start_s(scene):g} s"
+        return Evidence(
+            False,
+            f"{member.name} has asked these brokers for nothing within {waited} of its start: if "
+            f"it takes longer, {SAY_START}",
+        )
+    return Evidence(False, f"{member.name} has spoken to the brokers, and has not asked to join")
+
+
 def _prove_started(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     """The observer counts one member more in the group, asked of its coordinator.
 
     A program of somebody else's may be several members: it is in the group once it was let in.
     """
-    member, before = scene.fleet.members[target.name], len(scene.fleet.live()) - 1
-
-    def there() -> bool:
-        if member.foreign:
-            return is_in_group(scene, member)
-        return bool(scene.view.group.get("members") == before + 1)
-
+    member, started_at = scene.fleet.members[target.name], time.monotonic()
+    if member.foreign:
+        with suppress(WaitTimeout):
+            scene.wait(
+                f"{member.name} in the group",
+                lambda: is_in_group(scene, member) or is_lost(scene, member, started_at),
+                lambda: patience.join_s(scene),
+            )
+        return how_it_came(scene, member)
+    before = len(scene.fleet.live()) - 1
     try:
-        scene.wait(f"group with {before + 1} members", there, JOIN_S)
+        scene.wait(
+            f"group with {before + 1} members",
+            lambda: bool(scene.view.group.get("members") == before + 1),
+            JOIN_S,
+        )
     except WaitTimeout as timeout:
         return Evidence(False, str(timeout))
-    if member.foreign:
-        return Evidence(True, f"a coordinator let {member.name} into the group")
     return Evidence(True, f"the coordinator counts {before + 1} members, {before} before")
 
 

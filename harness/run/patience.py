@@ -1,0 +1,64 @@
+"""How long a program of somebody else's may take: what its owner says, else what is on record.
+
+Nobody knows how long a program takes to start. But once it has asked to join, the coordinator keeps
+it waiting for others no longer than these have announced, and who was killed is missed for as long
+as it announced. What our own members declare is known without.
+"""
+
+from typing import Final
+
+from harness.experiment.app import App
+from harness.run.scene import Patience, Scene
+
+START_S: Final = 90.0  # of a Java Virtual Machine with a framework in it, beside other work
+_STEADY_S: Final = 90.0
+_COMMITS_S: Final = 30.0
+_SLACK_S: Final = 60.0  # to be well again, once the last that was missed is given up
+_LEAST_S: Final = 60.0
+# From the end of a session to what it leads to: the rebalance, and a heartbeat that is told.
+_EVICTED_S: Final = 5.0
+
+
+def start_s(scene: Scene) -> float:
+    """From the start of a process until it asks to join."""
+    said = _app(scene).start_s
+    return START_S if said is None else said
+
+
+def join_s(scene: Scene) -> float:
+    """From the start of a process until it is in the group."""
+    return start_s(scene) + scene.fleet.held_up_s()
+
+
+def steady_s(scene: Scene) -> Patience:
+    """From the start of the first processes until the group is steady."""
+    if scene.experiment.app is None:
+        return _STEADY_S
+    said = scene.experiment.app.steady_s
+    return (lambda: join_s(scene)) if said is None else said
+
+
+def commits_s(scene: Scene) -> float:
+    """From then on until each partition has been processed, which a program shows by commits."""
+    app = scene.experiment.app
+    return max(_COMMITS_S, (app.steady_s or 0.0) if app is not None else 0.0)
+
+
+def recover_s(scene: Scene) -> Patience:
+    """From the end of a fault until the group is well again."""
+    experiment = scene.experiment
+    if experiment.app is None:
+        return _SLACK_S + experiment.group.max_poll_interval_ms / 1_000
+    said = experiment.app.steady_s or 0.0
+    return lambda: max(said, _SLACK_S + max(_LEAST_S, scene.fleet.held_up_s()))
+
+
+def missed_s(scene: Scene, name: str) -> float:
+    """How long the group misses a process of a program that was killed; 0: it is not on record."""
+    session_s = scene.fleet.session_s(name)
+    return 0.0 if session_s is None else session_s + _EVICTED_S
+
+
+def _app(scene: Scene) -> App:
+    assert scene.experiment.app is not None
+    return scene.experiment.app
