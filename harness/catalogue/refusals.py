@@ -97,8 +97,8 @@ def _check_images(experiment: Experiment) -> None:
     if cluster.backend != "embedded" and cluster.kafka_version.startswith("3."):
         raise BadInput(
             f"Kafka {cluster.kafka_version} in containers cannot be judged, since its image logs "
-            "through reload4j and has no log that the harness reads: choose KAFKA=4.0 or newer, or "
-            "BACKEND=embedded"
+            "through reload4j and has no log that the harness reads: choose KAFKA=4.0.0 or newer"
+            f"{', or BACKEND=embedded' if 'embedded' in experiment.backends else ''}"
         )
 
 
@@ -179,7 +179,7 @@ def _check_client_versions(experiment: Experiment) -> None:
         if member.client == "java" and numbers < (4,):
             raise BadInput(
                 f"the Java client of Kafka {version} has a preview of protocol consumer only, "
-                "which brokers of today do not speak: choose 4.0 or newer, or a classic protocol"
+                "which brokers of today do not speak: choose 4.0.0 or newer, or a classic protocol"
             )
         if member.client == "librdkafka" and numbers < (2, 4):
             raise BadInput(
@@ -263,7 +263,8 @@ def _check_offered(experiment: Experiment, member: Group) -> None:
     if member.protocol == "consumer" and kafka.startswith("3."):
         raise BadInput(
             f"Kafka {kafka} has a preview of protocol consumer only, which librdkafka does not "
-            "speak and which could not be judged: choose KAFKA=4.0 or newer, or a classic protocol"
+            "speak and which could not be judged: choose KAFKA=4.0.0 or newer, or a classic "
+            "protocol"
         )
     setting = "group.coordinator.rebalance.protocols"
     offered = experiment.cluster.settings.get(setting)

@@ -76,10 +76,17 @@ def _compose() -> Backend:
     )
 
 
-def check_engines(experiments: Iterable[Experiment]) -> None:
+def _in_processes(experiment: Experiment) -> bool:
+    return "embedded" in experiment.backends
+
+
+def check_engines(
+    experiments: Iterable[Experiment], elsewhere: Callable[[Experiment], bool] = _in_processes
+) -> None:
     """See, before runs begin, that their containers can be had; missing images are pulled.
 
-    Raises SetupError, which otherwise every run would meet on its own.
+    `elsewhere` tells whether an experiment could be played without them. Raises SetupError, which
+    otherwise every run would meet on its own.
     """
     experiments = list(experiments)
     check_images(experiments)
@@ -89,7 +96,9 @@ def check_engines(experiments: Iterable[Experiment]) -> None:
         return
     from harness.cluster import containers
 
-    with closing(containers.connect()) as engine:
+    needed = any(each.cluster.backend != "embedded" and not elsewhere(each) for each in experiments)
+    otherwise = containers.NOT_HERE if needed else containers.EMBEDDED
+    with closing(containers.connect(otherwise)) as engine:
         for version in sorted(version for backend, version in wanted if backend == "docker"):
             containers.fetch(engine, containers.kafka_image(version), "KAFKA_IMAGE")
             containers.fetch(engine, containers.toxiproxy_image(), "TOXIPROXY_IMAGE")

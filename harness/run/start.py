@@ -3,15 +3,18 @@
 import hashlib
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from harness.base import processes
-from harness.cluster.backends import check_images
+from harness.base.errors import BadInput
+from harness.cluster.backends import check_engines
 from harness.cluster.dependencies import check_reachable
 from harness.experiment import Experiment
 from harness.provision import kafka, steps, wheels
 from harness.provision.tools import Tools, resolve_tools
 from harness.run.disk import growth_bytes
+from harness.run.faults import KINDS
 from harness.run.folder import reserve
 from harness.run.interrupts import Progress
 from harness.run.leftovers import sweep
@@ -38,6 +41,19 @@ def bring_versions(experiments: Iterable[Experiment]) -> None:
             steps.ensure_client(version)
         if client == "librdkafka" and not wheels.is_set_up(version):
             steps.ensure_wheel(version)
+
+
+def _plays_embedded(experiment: Experiment) -> bool:
+    """Whether it could be played with brokers that are processes."""
+    if "embedded" not in experiment.backends:
+        return False
+    other = replace(experiment, cluster=replace(experiment.cluster, backend="embedded"))
+    try:
+        for fault in other.faults:
+            KINDS[fault.kind].check(fault, other)
+    except BadInput:
+        return False
+    return True
 
 
 def _clients(experiment: Experiment) -> set[tuple[str, str]]:
@@ -83,7 +99,7 @@ def play_run(
     check_reachable([experiment])
     bring_versions([experiment])
     tools = _checked_tools(experiment)
-    check_images([experiment])
+    check_engines([experiment], _plays_embedded)
     sweep(screen.say)
     run_dir = reserve(results, name, growth_bytes=growth_bytes(experiment))
     reserved(run_dir)

@@ -444,9 +444,12 @@ def test_kafka_that_logs_otherwise_is_refused_in_containers(backend: str) -> Non
         knobs = {"cluster.kafka_version": version, "cluster.backend": backend}
         return registry.checked(registry.with_knobs(registry.load("baseline"), knobs))
 
-    with pytest.raises(BadInput, match=r"choose KAFKA=4\.0 or newer, or BACKEND=embedded$"):
+    with pytest.raises(BadInput, match=r"choose KAFKA=4\.0\.0 or newer, or BACKEND=embedded$"):
         with_kafka("3.9.2", backend)
     assert backend == with_kafka("4.2.1", backend).cluster.backend
+    only = replace(registry.load("split-brain-attempt"), cluster=Cluster(backend="docker"))
+    with pytest.raises(BadInput, match=r"choose KAFKA=4\.0\.0 or newer$"):
+        registry.checked(registry.with_knobs(only, {"cluster.kafka_version": "3.9.2"}))
     assert "3.9.2" == with_kafka("3.9.2", "embedded").cluster.kafka_version
 
 

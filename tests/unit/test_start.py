@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from harness.base.errors import BadInput
+from harness.base.errors import BadInput, SetupError
 from harness.catalogue import registry
-from harness.experiment import Cluster, Experiment, Group
+from harness.experiment import BACKENDS, Cluster, Experiment, Group
 from harness.provision import kafka, steps, wheels
-from harness.run.start import bring_versions
+from harness.run.screen import Screen
+from harness.run.start import bring_versions, play_run
 
 BASELINE = registry.load("baseline")
 
@@ -91,3 +93,23 @@ def test_what_brokers_brought_does_for_clients_too(
 def test_a_version_that_is_none_reaches_whoever_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadInput, match=r"Kafka 3\.6\.2 is too old"):
         bring_versions([with_versions("3.6.2", "")])
+
+
+@pytest.mark.parametrize(
+    ("name", "knobs", "advice"),
+    [
+        ("baseline", {"backend": "docker"}, "or say BACKEND=embedded, which runs the brokers as"),
+        ("split-brain-attempt", {}, "or choose another experiment, since this one needs brokers"),
+    ],
+)
+def test_without_an_engine_only_what_works_is_advised(
+    name: str, knobs: dict[str, str], advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+    experiment = registry.with_knobs(registry.load(name), knobs)
+    own = replace(experiment, backends=BACKENDS)  # which does not say that it needs containers
+
+    for each in (experiment, own):
+        with pytest.raises(SetupError, match=f"no Docker engine answers .* start one, {advice}"):
+            play_run(name, each, tmp_path / "results", seed=1, screen=Screen())
+    assert not (tmp_path / "results").exists()

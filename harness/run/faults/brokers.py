@@ -193,9 +193,11 @@ def _check_networks(fault: Fault, experiment: Experiment) -> None:
     if experiment.cluster.brokers < 2:
         raise BadInput("isolate-broker needs another broker that it is cut off from: use 2 or more")
     if experiment.cluster.backend == "embedded":
+        old = experiment.cluster.kafka_version.startswith("3.")
         raise BadInput(
             f"isolate-broker of {fault.target} needs brokers with networks of their own, and on "
             "backend embedded all share loopback: use BACKEND=docker"
+            f"{' and KAFKA=4.0.0 or newer' if old else ''}"
         )
 
 
