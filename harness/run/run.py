@@ -334,6 +334,8 @@ class Run:
                 raise VoidRun(f"not everything could be healed: {'; '.join(problems)}")
             scene.well_since = None  # while a fault is active nothing is well, whatever it seems
             if not scene.leaving:
+                if (left_s := scene.missed_until - time.monotonic()) > 0:
+                    self._say(f"  who was killed is missed for {left_s:.0f} s more at most")
                 scene.pass_time(scene.over_at)
         with self._phase("recover"):
             self._as_far_as_it_goes(scene, lambda: self._recover(scene))

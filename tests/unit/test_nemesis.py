@@ -181,7 +181,7 @@ def test_what_follows_programs_that_start_slowly_comes_as_much_later(
     clock = Clock()
     played: list[tuple[str, float]] = []
 
-    def kind(name: str, took_s: float, **effects: bool) -> Kind:
+    def kind(name: str, took_s: float, **effects: Any) -> Kind:
         def prove(*_: Any) -> Evidence:
             clock.now_s += took_s
             return Evidence(True, "seen")
@@ -240,7 +240,7 @@ def test_what_follows_programs_that_start_slowly_comes_as_much_later(
     ],
 )
 def test_who_is_killed_for_good_is_missed_for_its_session(
-    effects: dict[str, bool],
+    effects: dict[str, Any],
     session_s: float | None,
     missed_until: float,
     monkeypatch: pytest.MonkeyPatch,

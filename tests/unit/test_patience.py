@@ -18,7 +18,7 @@ from harness.run.scene import Patience, Scene
 
 
 def scene(
-    *, held_up_s: float = 0.0, session_s: float | None = None, silent: bool = False, **said: float
+    *, held_up_s: float = 0.0, session_s: float | None = None, silent: bool = False, **said: Any
 ) -> Any:
     app = App(name="orders", command=("orders",), folder=".", **said)
     fleet = SimpleNamespace(
