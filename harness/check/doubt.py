@@ -199,9 +199,10 @@ def pressure(waits: Sequence[Row], lasted_ms: float, shares: Mapping[str, float]
         for wait in waits:
             ms[wait["process"]] += _waited_ms(wait)
         most = max(ms, key=lambda process: (ms[process], process))
+        other = "" if most == longest["process"] else f"{most} "
         said.append(
             f"{longest['process']} waited for a processor for {_waited_ms(longest):,.0f} of "
-            f"{_looked_ms(longest):,.0f} ms, and {most} for {ms[most] / max(lasted_ms, 1):.0%} of "
+            f"{_looked_ms(longest):,.0f} ms, and {other}for {ms[most] / max(lasted_ms, 1):.0%} of "
             "the run"
         )
     if "some" in shares:
