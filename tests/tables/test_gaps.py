@@ -32,6 +32,83 @@ def test_a_gap_is_from_the_end_of_the_work_to_the_next_poll(rows: Rows) -> None:
     assert (at(150), at(400), "member-1", "member-2", 250) == tuple(gap[name] for name in names)
 
 
+def sent(history: History, first: int, last: int, ms: float, partition: int = 0) -> History:
+    """A range whose first record is sent then, and whose last is acknowledged much later."""
+    return history.acknowledged(
+        partition, first, last, first_sent_at=at(ms), last_answered_at=at(ms + 30_000)
+    )
+
+
+@pytest.mark.parametrize(
+    ("sent_ms", "from_ms"), [(0, 150), (400, 150), (400.001, 400.001), (9_999, 9_999)]
+)
+def test_a_gap_begins_no_earlier_than_the_next_record_was_sent(
+    rows: Rows, sent_ms: float, from_ms: float
+) -> None:
+    """What was there 250 ms after the end of the work had been there all the time."""
+    history = History().delivered("member-1", 0, 0, 9, 100, 150)
+    history.delivered("member-2", 0, 10, 19, 10_000, 10_001)
+    sent(history, 0, 9, 0)
+    sent(history, 10, 19, sent_ms)
+    sent(history, 20, 29, 20_000)
+    (gap,) = rows(history, "gaps")
+    assert (at(from_ms), round(10_000 - from_ms, 3)) == (gap["from_at"], gap["ms"])
+
+
+@pytest.mark.parametrize(
+    ("reached", "from_ms"),
+    [
+        (8, 150),  # 9 waits
+        (9, 5_000),
+    ],
+)
+def test_a_range_with_a_record_that_nobody_has_read_waits(
+    rows: Rows, reached: int, from_ms: float
+) -> None:
+    history = History().delivered("member-1", 0, 0, reached, 100, 150)
+    history.delivered("member-2", 0, reached + 1, 19, 10_000, 10_001)
+    (gap,) = rows(sent(sent(history, 0, 9, 0), 10, 19, 5_000), "gaps")
+    assert at(from_ms) == gap["from_at"]
+
+
+def test_where_the_next_record_came_after_the_poll_nobody_waited(rows: Rows) -> None:
+    """The new owner is given what was read before."""
+    history = History().delivered("member-1", 0, 0, 9, 100, 150)
+    history.delivered("member-2", 0, 5, 9, 10_000, 10_001)
+    assert [] == rows(sent(sent(history, 0, 9, 0), 10, 19, 20_000), "gaps")
+
+
+@pytest.mark.parametrize("other", [{"partition": 1}, {"outcome": "failed"}])
+def test_only_what_its_own_partition_has_waits(rows: Rows, other: dict[str, object]) -> None:
+    history = History().delivered("member-1", 0, 0, 9, 100, 150)
+    history.delivered("member-2", 0, 10, 19, 10_000, 10_001)
+    sent(sent(history, 10, 19, 0), 10, 19, 5_000)
+    history.rows["sends"][0].update(other)
+    (gap,) = rows(history, "gaps")
+    assert at(5_000) == gap["from_at"]
+
+
+@pytest.mark.parametrize(("sent_ms", "stops"), [(300, [9_650]), (9_000, [])])
+def test_a_rebalance_while_the_producer_pauses_stops_nothing(
+    rows: Rows, sent_ms: float, stops: list[float]
+) -> None:
+    """The next record comes when the rebalance is long over."""
+    history = History().delivered("member-1", 0, 0, 9, 100, 350).rebalance(500, 1, 1)
+    history.told("member-2", "assigned", 600, [0]).delivered("member-2", 0, 10, 19, 10_000)
+    sent(sent(history, 0, 9, 0), 10, 19, sent_ms)
+    assert stops == [row["ms"] for row in rows(history, "stops")]
+
+
+@pytest.mark.parametrize(("sent_ms", "from_ms"), [(0, 150), (400, 150), (401, 401)])
+def test_what_was_never_read_waits_from_when_it_was_sent(
+    rows: Rows, sent_ms: float, from_ms: float
+) -> None:
+    history = History().delivered("member-1", 0, 0, 9, 100, 150).end_offset(0, 20)
+    sent(sent(sent(history, 0, 9, 0), 10, 14, sent_ms), 15, 19, 5_000)
+    (row,) = rows(history, "never_again")
+    assert (10, at(from_ms)) == (row["position"], row["from_at"])
+
+
 def test_a_stop_is_the_gap_that_an_episode_touches(rows: Rows) -> None:
     """The usual gap is the longest of those that nothing touches."""
     history = read(History(), ("member-1", 500), ("member-2", 1_900), ("member-2", 2_000))
