@@ -3,11 +3,14 @@
 import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final, NoReturn, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, NoReturn, get_type_hints
 
 from harness.base.errors import BadInput
-from harness.experiment import APP, Experiment
+from harness.experiment import APP, PROTOCOLS, Experiment
 from harness.experiment.limits import LIMITS, Limits
+
+if TYPE_CHECKING:
+    from harness.rules.rule import Rule
 
 _WHOLE: Final = frozenset(
     name for name, kind in get_type_hints(Limits).items() if kind == int | None
@@ -74,7 +77,7 @@ def promised_in(experiment: Experiment) -> tuple[str, ...]:
 def check_asked(
     rules: Iterable[str], declared: Mapping[str, Any], limits: Collection[str] | None
 ) -> None:
-    """Refuse to judge a stored run by what nothing was promised of.
+    """Refuse to judge a stored run by what does not speak of it, or nothing was promised of.
 
     `declared` is what its manifest says, `limits` are those that are given instead. Raises
     BadInput.
@@ -86,10 +89,35 @@ def check_asked(
     given = [name for name, value in kept if value is not None] if limits is None else limits
     if app is None and "out_of_order" in given:
         _refuse_order()
-    for rule in rules:
-        limit = RULES[rule].limit
-        if app is None and limit and limit not in given:
+    for name in rules:
+        rule = RULES[name]
+        if app is not None:
+            _check_asked_of_program(rule)
+        elif rule.clients == (APP,):
             raise BadInput(
-                f"{rule} judges what is promised of our own members, and this run has no such "
-                f"promise: add --limit {limit}=10"
+                f"{name} is about programs of somebody else's, and this run is of our own members: "
+                "judge a run of `try` by it"
             )
+        elif rule.limit and rule.limit not in given:
+            raise BadInput(
+                f"{name} judges what is promised of our own members, and this run has no such "
+                f"promise: add --limit {rule.limit}=10"
+            )
+
+
+def _check_asked_of_program(rule: "Rule") -> None:
+    from harness.rules.lineage import behind
+    from harness.tables.settings import DECLARED_OF_CLIENTS
+
+    _, settings = behind(rule.examine, APP)
+    if lacking := sorted(settings & DECLARED_OF_CLIENTS):
+        why = f"is made from what is declared of our own members ({', '.join(lacking)})"
+    elif not any(rule.speaks_of(APP, protocol) for protocol in PROTOCOLS):
+        about = "our own members" if rule.limit else f"members of {' and '.join(rule.clients)}"
+        why = f"is about {about} alone"
+    else:
+        return
+    raise BadInput(
+        f"{rule.id} {why}, and this run is of a program: leave it out; without --rule a run is "
+        "judged by all that speaks of it"
+    )

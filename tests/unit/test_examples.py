@@ -43,7 +43,8 @@ def test_every_library_that_the_readme_names_is_here() -> None:
     assert [folder.name for folder in FOLDERS] == rows
     assert {
         *("aiokafka", "confluent-kafka-javascript", "confluent-kafka-python", "franz-go", "java"),
-        *("kafka-go", "kafka-python", "kafkajs", "rust-rdkafka", "sarama", "spring-kafka"),
+        *("kafka-go", "kafka-python", "kafka-streams", "kafkajs", "rust-rdkafka", "sarama"),
+        "spring-kafka",
     } == set(rows)
 
 
