@@ -29,9 +29,10 @@ def test_the_pages_are_as_the_code_writes_them(tmp_path: Path) -> None:
 
 
 def test_every_example_is_in_it(matrix: Matrix) -> None:
+    """But for Kafka Streams, which is no client library: a kept run shows what it does."""
     examples = {app.name for app in map(apps.named, map(str, apps.examples()))}
 
-    assert examples <= {client.name for client in matrix.clients}
+    assert examples - {"kafka-streams"} <= {client.name for client in matrix.clients}
 
 
 def test_there_are_several_runs_behind_every_cell(matrix: Matrix) -> None:
