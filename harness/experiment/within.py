@@ -29,7 +29,7 @@ class Within:
     up_to: float | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.by) or self.at_most is not None or self.up_to is not None
+        return self != Within()
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -67,15 +67,7 @@ class Within:
         """Whether such a violation begins like this; `hit` is whom faults hit, by their kinds."""
         if not self.by:
             return True
-        parts = [
-            ".*"
-            if part == "*"
-            else _any_of(hit.get(part[1:-1], ()))
-            if part[0] == "{"
-            else re.escape(part)
-            for part in re.split(r"(\*|\{[^{}]*\})", self.by)
-            if part
-        ]
+        parts = [_pattern(part, hit) for part in re.split(r"(\*|\{[^{}]*\})", self.by)]
         return re.match(rf"{''.join(parts)}(?!\w)", sentence, re.DOTALL) is not None
 
     def in_words(self, unit: str, hit: Mapping[str, Iterable[str]] | None = None) -> str:
@@ -87,11 +79,15 @@ class Within:
         if self.at_most is not None:
             parts.append("once" if self.at_most == 1 else f"at most {self.at_most:,} times")
         if self.up_to is not None:
-            parts.append(
-                f"at most {' '.join([f'{self.up_to:,g}', unit]).strip()} outside the bounds"
-            )
+            far = f"{self.up_to:,g} {unit}".strip()
+            parts.append(f"at most {far} outside the bounds")
         return ", ".join(parts)
 
 
-def _any_of(names: Iterable[str]) -> str:
-    return f"(?:{'|'.join(re.escape(name) for name in names) or '(?!)'})"
+def _pattern(part: str, hit: Mapping[str, Iterable[str]]) -> str:
+    if part == "*":
+        return ".*"
+    if not part.startswith("{"):
+        return re.escape(part)
+    names = "|".join(re.escape(name) for name in hit.get(part[1:-1], ()))
+    return f"(?:{names or '(?!)'})"  # nobody is in no sentence

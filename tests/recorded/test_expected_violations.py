@@ -98,3 +98,16 @@ def judged(run: Path, rules: list[str], engine: Engine) -> tuple[dict[str, list[
         return {rule: outcome.rows.get(rule, []) for rule in rules}, whom_faults_hit(tables)
     finally:
         tables.close()
+
+
+def test_a_partition_that_another_member_held_on_to_is_beyond_them(duckdb_engine: Engine) -> None:
+    run = RUNS / "consumer-freeze.librdkafka.eager.4.3.1"  # member-2 is frozen
+    [expected] = [each for each in violated_by(run) if each.rule == "R21-delivery"]
+    rows, hit = judged(run, ["R21-delivery"], duckdb_engine)
+    first, second = (row for row in rows["R21-delivery"] if row["ok"] is False)
+    other = {
+        **second,
+        "why": second["why"].replace("member-2 still held it", "member-1 still held it"),
+    }
+
+    assert [other] == beyond(expected.within, [first, other], hit)
