@@ -188,7 +188,7 @@ def _seen(member: Member, brokers: BrokerSide) -> str:
     count = plural(brokers.requests.get(name, 0), "request")
     topics = brokers.topics.get(name)
     asked = f"asked for the topic {_names(topics)}" if topics else "asked for no topic by its name"
-    return f"sent these brokers {count}, {asked}, and has not asked to join a group"
+    return f"sent these brokers {count}, {asked}, and no JoinGroup of it was answered"
 
 
 def _lived_s(member: Member) -> float:

@@ -10,10 +10,12 @@ import pytest
 from harness.base.errors import WaitTimeout
 from harness.base.wait import wait_until
 from harness.catalogue.apps import with_app
-from harness.experiment import Experiment, Group
+from harness.experiment import Experiment, Fault, Group
 from harness.experiment.app import App
 from harness.run import patience
+from harness.run.faults import KINDS, members
 from harness.run.faults.members import how_it_came, is_lost
+from harness.run.faults.targets import Target
 from harness.run.scene import Patience, Scene
 
 
@@ -101,7 +103,12 @@ def process(**more: Any) -> Any:
     [
         (process(asked_at=9_200_000), scene(), True, "asked to join 8.2 s after its start, and is"),
         (process(started=True), scene(), True, "member-4 asked to join, and is not in the group"),
-        (process(), scene(), False, "has spoken to the brokers, and has not asked to join"),
+        (
+            process(),
+            scene(),
+            False,
+            "has spoken to the brokers, and no JoinGroup of it was answered",
+        ),
         (
             process(),
             scene(silent=True, start_s=40),
@@ -142,3 +149,26 @@ def test_only_who_has_asked_for_nothing_in_its_time_is_given_up() -> None:
     assert not is_lost(scene(silent=False), process(), long_ago)
     assert is_lost(scene(silent=True), process(), long_ago)
     assert not is_lost(scene(silent=True), process(foreign=False), long_ago)
+
+
+@pytest.mark.parametrize(("asked_at", "waited_s"), [(9_000_000, 30.0), (0, 210.0)])
+def test_who_has_asked_to_join_is_not_waited_for_until_others_let_it_in(
+    asked_at: int, waited_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is to be healed meanwhile would be late by as long as one member is stuck."""
+    clock = SimpleNamespace(now_s=0.0)
+    stage, member = scene(held_up_s=120), process(asked_at=asked_at)
+
+    def wait(what: str, condition: Any, timeout_s: Any) -> None:
+        while not condition():
+            clock.now_s += 1
+            if clock.now_s >= timeout_s():
+                raise WaitTimeout(f"no {what}")
+
+    stage.wait, stage.fleet.members = wait, {"member-4": member}
+    monkeypatch.setattr(members, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
+
+    fault = Fault(kind="start-consumer", target="new member")
+    found = KINDS["start-consumer"].prove(stage, fault, Target("member", "member-4"))
+
+    assert (waited_s, bool(asked_at)) == (clock.now_s, found.took_effect)

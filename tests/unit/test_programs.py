@@ -627,8 +627,8 @@ def test_why_a_program_has_not_joined_is_said_of_each(
     assert silent.startswith("member-1 has asked these brokers for nothing in the ")
     assert f" s since its start: let it use KAFKA_BOOTSTRAP_SERVERS; {slow}" in silent
     assert (
-        "member-2 sent these brokers 4 requests, asked for no topic by its name, and has not asked "
-        "to join a group: let it subscribe to KAFKA_TOPIC, with KAFKA_GROUP_ID; last words of "
+        "member-2 sent these brokers 4 requests, asked for no topic by its name, and no JoinGroup "
+        "of it was answered: let it subscribe to KAFKA_TOPIC, with KAFKA_GROUP_ID; last words of "
         "member-2: ready; member-3 joined 'theirs', not orders: let it take the group from "
         "KAFKA_GROUP_ID; last words of member-3: ready"
     ) == said[said.index("member-2 ") :]
@@ -768,7 +768,7 @@ def test_what_has_spoken_to_the_brokers_does_not_wait_for_input(
     with pytest.raises(
         VoidRun,
         match=r"with exit code 0 before it joined the group, sent these brokers 3 requests, asked "
-        r"for the topic 't', and has not asked to join a group; its last words",
+        r"for the topic 't', and no JoinGroup of it was answered; its last words",
     ):
         follow_until(fleet, "refusal", lambda: False)
 
