@@ -362,7 +362,12 @@ def test_times_count_back_from_the_answer(tmp_path: Path) -> None:
 
 def test_what_is_logged_for_messages_is_no_history(tmp_path: Path) -> None:
     log = tmp_path / "broker-1.requests.log"
-    log.write_text(call("METADATA", {"topics": [{"name": "t"}]}, {"errorCode": 0}))
+    heartbeat = call("SHARE_GROUP_HEARTBEAT", {"groupId": "g", "memberId": "m"}, {"errorCode": 0})
+    log.write_text(
+        call("METADATA", {"topics": [{"name": "t"}]}, {"errorCode": 0})
+        + f"\n{heartbeat}\n"
+        + heartbeat.replace("SHARE", "STREAMS")
+    )
 
     assert [] == list(request_log.read_requests(log, 1))
     assert [] == list(request_log.read_fetches(log, 1))

@@ -1076,6 +1076,18 @@ def test_an_epoch_is_told_with_what_it_was_begun_for(tmp_path: Path) -> None:
     assert "new: epoch 4, metadata hash 78" == third
 
 
+def test_a_member_of_a_streams_group_is_named_once(tmp_path: Path) -> None:
+    log = tmp_path / "broker-1.server.log"
+    log.write_text(
+        log_line(1, "[GroupId apps][MemberId i3_pig] Member joins the streams group.")
+        + log_line(1, "[GroupId apps] Bumped group epoch to 2 with metadata hash 77.")
+    )
+
+    assert ["apps: epoch 2, Member i3_pig joins the streams group"] == [
+        *map(str, Rebalances([log]).follow())
+    ]
+
+
 def shown(now: Seen, last: Any, broken: Any, gone: dict[str, str] | None = None) -> str:
     console = Console(width=120, force_terminal=False)
     with console.capture() as captured:

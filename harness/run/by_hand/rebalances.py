@@ -105,7 +105,7 @@ class Rebalances:
                 return Rebalance(group, at, _short(why), row["generation"], epoch=True)
             case _ if row.get("reason"):
                 who, reason = row.get("member_id") or "", row["reason"]
-                told = reason if who in reason else f"Member {who} {reason}"
+                told = reason if who in reason else f"Member {who} {reason.removeprefix('Member ')}"
                 self._causes[group] = (at, told)
         return None
 
