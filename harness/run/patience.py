@@ -35,7 +35,9 @@ def steady_s(scene: Scene) -> Patience:
     if scene.experiment.app is None:
         return _STEADY_S
     said = scene.experiment.app.steady_s
-    return (lambda: join_s(scene)) if said is None else said
+    if said is None:
+        return lambda: join_s(scene)
+    return max(said, scene.experiment.app.start_s or 0.0)
 
 
 def commits_s(scene: Scene) -> float:

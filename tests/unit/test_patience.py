@@ -56,6 +56,7 @@ def test_what_its_owner_says_counts() -> None:
     assert (400, 400) == (seconds(patience.steady_s(said)), seconds(patience.recover_s(said)))
     assert 400 == patience.commits_s(said)
     assert 80 == seconds(patience.steady_s(scene(held_up_s=60, start_s=20)))
+    assert 150 == seconds(patience.steady_s(scene(start_s=150, steady_s=30)))
 
 
 def test_of_our_own_members_everything_is_declared() -> None:
