@@ -147,8 +147,10 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("evicted_at", AT),
             ("last_seen_at", AT),  # last accepted request that re-arms the session timer
             ("last_seen_api", TEXT),
-            ("timer_started_at", AT),  # the later of that and the load of a new coordinator
-            ("silence_ms", REAL),  # timer start to eviction
+            # The later of that and the load of a new coordinator, and the earliest that it can be.
+            ("timer_started_at", AT),
+            ("silence_ms", REAL),  # from then to the eviction: the most that it can have been
+            ("silence_least_ms", REAL),  # the least: no line tells when a request had its effect
             ("session_timeout_ms", INT),
             ("evidence", TEXT),
         ]

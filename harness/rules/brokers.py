@@ -1,5 +1,7 @@
 """What the loss of a broker means for a group."""
 
+from typing import Final
+
 from harness.rules.rule import Groups, Rule
 
 # From the intent on: a broker that is told to end hands over before it is gone.
@@ -10,13 +12,48 @@ BROKER_FAULTS = """
         FROM {broker_faults} WHERE took_effect
     )
 """
-# How often the group rebalanced within each of the `spans`, and the first of those rebalances.
+# How long a group may need to find out that a member is silent, or there again, beside a session.
+FOUND_OUT_MS: Final = 1_000
+# How often the group rebalanced within each of the `spans`, and the first of those rebalances, but
+# for what members caused by themselves. `own` are the times in which one was broken by a fault of
+# its own, and a session after, or ended in order; `elsewhere` those of the rebalances for such a
+# member, by the coordinator's reason, or for a process that joined for the first time.
 REBALANCES = """
-    , rebalanced AS (
+    , own AS (
+        SELECT resolved AS member, injecting_at AS from_at,
+               after(:session_ms + :FOUND_OUT_MS, coalesce(healed_at, :ended_at)) AS to_at
+        FROM {fault_windows} WHERE took_effect AND resolved LIKE 'member-%'
+        UNION ALL
+        SELECT member, at, :ended_at FROM {halts} WHERE what = 'close'
+    ), named AS (
+        SELECT e.at, e.evidence, e.reason, coalesce(b.named, nullif(regexp_extract(e.reason,
+                   '([-_.\\\\w]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})', 1), ''))
+                   AS member_id
+        FROM {coordinator_events} e LEFT JOIN {epoch_bumps} b ON same(b, e, at, evidence)
+        WHERE e.`group` = :group AND e.event IN ('rebalance_started', 'epoch_bumped')
+    ), firsts AS (
+        SELECT member, min(struct(joined_at AS at, member_id)) AS joined
+        FROM {memberships} WHERE joined_at IS NOT NULL GROUP BY member
+    ), starts AS (
+        SELECT n.at, n.evidence, n.reason, count(o.from_at) + count(f.member) > 0 AS elsewhere
+        FROM named n LEFT JOIN {identities} i ON i.member_id = n.member_id
+        LEFT JOIN own o ON o.member = i.member AND o.from_at <= n.at AND o.to_at >= n.at
+        LEFT JOIN firsts f
+          ON f.joined.member_id = n.member_id AND f.joined.at >= after(-:FOUND_OUT_MS, n.at)
+         AND f.joined.at <= after(:slack_ms, n.at)
+        GROUP BY n.at, n.evidence, n.reason
+    ), elsewhere AS (
+        SELECT s.at AS from_at, coalesce(max(e.last_at), after(:session_ms, s.at)) AS to_at
+        FROM starts s LEFT JOIN {episodes} e ON e.started_at = s.at
+        WHERE s.elsewhere GROUP BY s.at
+    ), others AS (
+        -- Who gave something up joins again: that belongs to the rebalance before.
+        SELECT s.* FROM starts s LEFT ANTI JOIN elsewhere x
+          ON s.elsewhere OR s.reason RLIKE '(?i)re-?joining|updating metadata'
+         AND x.from_at <= s.at AND x.to_at >= s.at
+    ), rebalanced AS (
         SELECT s.span, count(e.at) AS rebalances, min(struct(e.at, e.evidence, e.reason)) AS first
-        FROM spans s LEFT JOIN {coordinator_events} e
-          ON e.event IN ('rebalance_started', 'epoch_bumped') AND e.`group` = :group
-         AND e.at >= s.from_at AND e.at <= s.to_at
+        FROM spans s LEFT JOIN others e ON e.at >= s.from_at AND e.at <= s.to_at
         GROUP BY s.span
     )
 """
@@ -36,6 +73,7 @@ REBALANCES = """
     contradicted=(Groups(),),
 )
 def crash_rebalances() -> str:
+    """Law: a rebalance is the broker's doing unless the coordinator names a cause of its own."""
     return """
         {BROKER_FAULTS}{REBALANCES}
         SELECT subject, from_at AS at, rebalances AS measured, 1 AS bound_low,
@@ -45,13 +83,22 @@ def crash_rebalances() -> str:
 
 
 def _no_rebalance(spans: str) -> str:
-    """Per span of time: rebalances, and callbacks that took partitions away."""
+    """Per span of time: rebalances, and callbacks that took partitions away.
+
+    Law: neither is the broker's doing where the coordinator's reason, or the callback, is of a
+    member that was broken or ended by itself, or of a process that joined for the first time.
+    """
     return f"""
         {spans}{REBALANCES}, callbacks AS (
             SELECT s.span, min(struct(c.event_at, c.member)).member AS member
-            FROM spans s LEFT JOIN {{client_events}} c
-              ON c.event IN ('revoked', 'lost') AND c.event_at >= s.from_at
-             AND c.event_at <= s.to_at
+            FROM spans s LEFT JOIN (
+                SELECT c.member, c.event_at FROM {{client_events}} c
+                LEFT ANTI JOIN elsewhere x ON x.from_at <= after(:slack_ms, c.event_at)
+                 AND x.to_at >= after(-:slack_ms, c.event_at)
+                LEFT ANTI JOIN own o ON o.member = c.member AND o.from_at <= c.event_at
+                 AND o.to_at >= c.event_at
+                WHERE c.event IN ('revoked', 'lost')
+            ) c ON c.event_at >= s.from_at AND c.event_at <= s.to_at
             GROUP BY s.span
         )
         SELECT subject, from_at AS at, rebalances AS measured, 0 AS bound_high,
@@ -168,7 +215,12 @@ def failover_keeps_members() -> str:
              AND (k.next_at IS NULL OR r.processed_at < k.next_at)
             GROUP BY k.span, k.member_id
         )
-        {REBALANCES}
+        {REBALANCES}, of_others AS (
+            SELECT DISTINCT c.span, c.member_id
+            FROM callbacks c JOIN elsewhere x
+              ON x.from_at <= after(:slack_ms, c.first.event_at)
+             AND x.to_at >= after(-:slack_ms, c.first.event_at)
+        )
         SELECT concat(k.member, ' at broker-', k.broker) AS subject, k.loaded_at AS at,
                ms_between(k.from_at, k.loaded_at) AS measured,
                CASE WHEN u.first IS NOT NULL
@@ -182,6 +234,7 @@ def failover_keeps_members() -> str:
                                 ' ms after the group was loaded, with a session of ',
                                 k.session_ms, ' ms')
                     WHEN c.first.event IS NOT NULL AND o.at IS NULL AND w.span IS NULL
+                         AND x.span IS NULL
                     THEN clause('had its assignment ', c.first.event)
                     WHEN r.rebalances > 0 AND p.at IS NULL AND w.span IS NULL
                     THEN clause('had to rebalance',
@@ -195,6 +248,7 @@ def failover_keeps_members() -> str:
                     WHEN w.span IS NOT NULL THEN 'a rebalance was under way' END AS note
         FROM kept k JOIN callbacks c USING (span, member_id) JOIN rebalanced r USING (span)
         LEFT JOIN unknown u USING (span, member_id)
+        LEFT JOIN of_others x USING (span, member_id)
         LEFT JOIN stored l USING (span, member_id)
         LEFT JOIN timed_out o USING (span, member_id)
         LEFT JOIN under_way w USING (span)

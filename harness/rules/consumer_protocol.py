@@ -3,6 +3,7 @@
 from harness.experiment import CLASSIC
 from harness.rules.failure_detection import (
     FOLLOWED_MS,  # noqa: F401 (a query names it)
+    WEIGHED,  # noqa: F401 (a query names it)
     evicted_on_time,
 )
 from harness.rules.rebalance import FIRST_MS, START_MS  # noqa: F401 (queries name them)

@@ -10,36 +10,74 @@ from harness.rules.rule import A_MEMBER, Need, Rule
 # R20b and R20e, which withhold it where the broker had to wait for the machine.
 FOLLOWED_MS: Final = 1_000
 
+# Evictions, and whether the silence before one `may_be_short` of its session, or `may_be_long`,
+# though it need not be; `span` is a clause about that. A commit is answered when it is replicated,
+# and has its effect before: it counts from its arrival, unless its broker waited for a processor.
+WEIGHED: Final = """
+    weighed AS (
+        SELECT e.*,
+               silence_least_ms < session_timeout_ms - :slack_ms
+                   AND silence_ms >= session_timeout_ms - :slack_ms
+                   AND (last_seen_api = 'HEARTBEAT' OR coalesce(h.ms > :slack_ms, false))
+                   AS may_be_short,
+               silence_least_ms <= session_timeout_ms + :slack_ms
+                   AND silence_ms > session_timeout_ms + :slack_ms AS may_be_long,
+               clause('was silent for ', CAST(round(silence_least_ms) AS INT), ' to ',
+                      CAST(round(silence_ms) AS INT), ' ms: its last ', last_seen_api,
+                      ' took effect within ',
+                      CAST(round(silence_ms - silence_least_ms) AS INT),
+                      ' ms, and nothing tells when') AS span
+        FROM {evictions} e LEFT JOIN (
+            SELECT e.member_id, e.evicted_at, sum(w.waited_ms) AS ms
+            FROM {evictions} e JOIN {waits} w
+              ON w.process = concat('broker-', e.broker) AND w.at >= e.timer_started_at
+             AND w.from_at <= after(-e.silence_least_ms, e.evicted_at)
+            GROUP BY e.member_id, e.evicted_at
+        ) h ON same(h, e, member_id, evicted_at)
+    )
+"""
+
 
 def evicted_on_time() -> str:
     """Evictions, and members that should have been evicted while their coordinator worked.
 
     A member may also be removed while a rebalance is under way already; then no second one starts.
     A coordinator that is stopped sees no timer end, and works off what has waited when it goes on.
+
+    Law: an eviction is too early if the most that the silence can have been is less than a session,
+    too late if the least is more, on time if both are within the bound, and else cannot be judged.
     """
     return """
-        WITH evicted AS (
+        WITH {WEIGHED}, evicted AS (
             SELECT e.*, s.rebalancing OR coalesce(
                        ms_between(s.at, s.next_start_at)
                            <= :FOLLOWED_MS + IF(:protocol = 'consumer', :FIRST_MS, 0), false)
                        AS followed,
                    b.broker IS NOT NULL AS was_stopped
-            FROM {evictions} e JOIN {group_steps} s
+            FROM weighed e JOIN {group_steps} s
               ON s.event = 'evicted' AND s.member_id = e.member_id AND s.at = e.evicted_at
             LEFT JOIN {stopped_brokers} b
               ON b.broker = e.broker AND e.evicted_at BETWEEN b.from_at AND b.to_at
         )
         SELECT concat(coalesce(member, member_id), ' (eviction)') AS subject, evicted_at AS at,
-               silence_ms AS measured, session_timeout_ms - :slack_ms AS bound_low,
+               IF(silence_least_ms > session_timeout_ms + :slack_ms, silence_least_ms, silence_ms)
+                   AS measured,
+               session_timeout_ms - :slack_ms AS bound_low,
                session_timeout_ms + :slack_ms AS bound_high,
                CASE WHEN timer_started_at IS NULL
-                    THEN 'no sign of life before the eviction is on record' END AS unknown,
+                    THEN 'no sign of life before the eviction is on record'
+                    WHEN may_be_short OR may_be_long AND NOT was_stopped THEN span
+                    END AS unknown,
                CASE WHEN NOT followed AND NOT was_stopped
                     THEN 'no rebalance started after the eviction' END AS wrong,
                CASE WHEN was_stopped AND silence_ms > session_timeout_ms
                     THEN 'its coordinator had been stopped' END AS excused,
                'was evicted too early' AS too_low, 'was evicted too late' AS too_high,
-               concat('last heard by ', last_seen_api) AS note, evidence,
+               concat('last heard by ', last_seen_api,
+                      IF(round(silence_least_ms) < round(silence_ms),
+                         concat(', ', CAST(round(silence_least_ms) AS INT), ' to ',
+                                CAST(round(silence_ms) AS INT), ' ms before'), '')) AS note,
+               evidence,
                guard_from(after(session_timeout_ms, timer_started_at), evicted_at) AS guard_from,
                guard_to(evicted_at) AS guard_to
         FROM evicted
@@ -91,9 +129,12 @@ def session_is_rearmed() -> str:
 
     The longest silence of a member id that survived none ended in its eviction. R01 judges whether
     that was late, so it has no bound here.
+
+    Law: no silence that surely was longer than a session is survived, and none that surely was
+    shorter ends in an eviction.
     """
     return """
-        WITH longest AS (
+        WITH {WEIGHED}, longest AS (
             SELECT member_id, min(member) AS member, max(session_timeout_ms) AS session_ms,
                    max(ms) FILTER (WHERE ended_by <> 'evicted') AS survived_ms,
                    count_if(ended_by = 'evicted' AND ms < session_timeout_ms - :slack_ms) AS early,
@@ -105,10 +146,14 @@ def session_is_rearmed() -> str:
                CASE WHEN survived_ms IS NOT NULL THEN session_ms + :slack_ms END AS bound_high,
                CASE WHEN early > 0
                     THEN 'was evicted although its session had not run out' END AS wrong,
+               IF(early = 0 AND coalesce(survived_ms <= session_ms + :slack_ms, true), u.span,
+                  NULL) AS unknown,
                concat('longest of ', silences, ' silences') AS note,
                guard_from(after(session_ms, silence.from_at), silence.to_at) AS guard_from,
                silence.to_at AS guard_to
-        FROM longest
+        FROM longest LEFT JOIN (
+            SELECT member_id, min(span) AS span FROM weighed WHERE may_be_short
+            GROUP BY member_id) u USING (member_id)
     """
 
 
@@ -127,20 +172,24 @@ def session_is_rearmed() -> str:
     protocols=CLASSIC,
 )
 def three_timers() -> str:
-    """Each removal needs the timer that it is made by, but for one of a member that closes."""
+    """Each removal needs the timer that it is made by, but for one of a member that closes.
+
+    Law: who is removed was silent for a session, or unpolled for a max.poll.interval.ms, or closes.
+    """
     return """
-        WITH removed AS (
+        WITH {WEIGHED}, removed AS (
             SELECT r.member, r.member_id, r.removed_at AS at, r.removed_by = 'evicted' AS evicted,
                    r.evidence, m.session_timeout_ms - :slack_ms AS session_ms,
                    m.max_poll_interval_ms - :poll_ms - :slack_ms AS limit_ms
             FROM {memberships} r JOIN {members} m USING (member)
             WHERE r.removed_by IN ('evicted', 'left')
         ), reasons AS (
-            SELECT r.*, e.silence_ms, count_if(c.event = 'closing') > 0 AS closing,
+            SELECT r.*, e.silence_ms, IF(e.may_be_short, e.span, NULL) AS span,
+                   count_if(c.event = 'closing') > 0 AS closing,
                    max(ms_between(c.event_at, r.at)) FILTER (
                        WHERE c.event IN ('stall_started', 'callback_stall_started')
                        AND after(c.duration_ms, c.event_at) >= r.at) AS unpolled_ms
-            FROM removed r LEFT JOIN {evictions} e USING (member_id)
+            FROM removed r LEFT JOIN weighed e USING (member_id)
             LEFT JOIN {client_events} c
               ON c.member = r.member
              AND c.event IN ('closing', 'stall_started', 'callback_stall_started')
@@ -151,7 +200,8 @@ def three_timers() -> str:
                IF(evicted, silence_ms, unpolled_ms) AS measured,
                CASE WHEN evicted THEN session_ms WHEN NOT closing THEN limit_ms END AS bound_low,
                CASE WHEN evicted AND silence_ms IS NULL
-                    THEN 'no sign of life before the eviction is on record' END AS unknown,
+                    THEN 'no sign of life before the eviction is on record'
+                    WHEN evicted THEN span END AS unknown,
                CASE WHEN NOT evicted AND NOT closing AND unpolled_ms IS NULL
                     THEN 'left the group, although it neither closed nor stalled' END AS wrong,
                CASE WHEN NOT evicted AND closing THEN 'it was closing' END AS note, evidence

@@ -135,7 +135,11 @@ def whole_where_nothing_is_broken() -> str:
     """What the observer saw of brokers and partitions, outside faults of brokers.
 
     A broker that is back is in sync again within a session. What passed within a second may be a
-    question that this machine held up.
+    question that this machine held up. One that refuses a connection is dead; one that is silent
+    need not be: it is not while it answers anybody or writes a line, and of one that had to wait
+    for a processor nothing is said, unless it was silent for longer.
+
+    Law: a broker is dead where it refuses the observer, or answers nobody at all.
     """
     return """
         WITH changed AS (
@@ -145,10 +149,32 @@ def whole_where_nothing_is_broken() -> str:
             WINDOW w AS (PARTITION BY what, broker, topic, partition ORDER BY at)
         ), broken AS (
             SELECT min(injecting_at) AS first_at FROM {broker_faults}
+        ), at_work AS (
+            SELECT broker, answered_at AS at FROM {requests}
+            UNION ALL
+            SELECT broker, answered_at FROM {fetches}
+            UNION ALL
+            SELECT broker, at FROM {coordinator_events}
+        ), silences AS (
+            SELECT c.broker, c.at, coalesce(c.next_at, :stopped_at) AS to_at, count(a.at) AS answers
+            FROM changed c LEFT JOIN at_work a
+              ON a.broker = c.broker AND a.at >= c.at AND a.at <= coalesce(c.next_at, :stopped_at)
+            WHERE c.what = 'broker' AND c.detail = 'silent'
+            GROUP BY c.broker, c.at, c.next_at
+        ), silent AS (
+            SELECT s.broker, s.at, s.answers > 0 AS answered,
+                   ms_between(s.at, s.to_at) - sum(w.waited_ms) < :GLIMPSE_MS AS held_up
+            FROM silences s LEFT JOIN {waits} w
+              ON w.process = concat('broker-', s.broker) AND w.from_at <= s.to_at
+             -- The question that was not answered in time.
+             AND w.at >= after(-:GLIMPSE_MS, s.at)
+            GROUP BY s.broker, s.at, s.to_at, s.answers
         ), seen AS (
             SELECT t.at, IF(t.what = 'broker', concat('broker-', t.broker), t.topic) AS thing,
                    CASE WHEN t.at < :steady_at OR t.at > :stopped_at
                              OR ms_between(t.at, t.next_at) < :GLIMPSE_MS THEN NULL
+                        WHEN s.answered OR s.held_up THEN NULL
+                        WHEN s.at IS NOT NULL THEN 'was silent, and answered nobody'
                         WHEN t.what = 'broker' AND NOT t.alive THEN 'was dead'
                         WHEN t.what = 'partition' AND t.leader < 1
                         THEN concat(t.topic, '-', t.partition, ' had no leader')
@@ -164,8 +190,11 @@ def whole_where_nothing_is_broken() -> str:
                              AND coalesce(b.first_at > t.at, true)
                         THEN concat(t.topic, '-', t.partition, ' was in sync on ', size(t.isr),
                                     ' brokers, and on ', t.in_sync_before, ' before')
-                   END AS odd
+                   END AS odd,
+                   coalesce(s.held_up AND NOT s.answered, false)
+                       AND t.at BETWEEN :steady_at AND :stopped_at AS held_up
             FROM changed t CROSS JOIN broken b
+            LEFT JOIN silent s ON t.what = 'broker' AND s.broker = t.broker AND s.at = t.at
             LEFT ANTI JOIN {unsettled} u ON u.from_at <= t.at AND u.to_at >= t.at
         )
         SELECT concat(thing, ' (seen)') AS subject,
@@ -174,6 +203,8 @@ def whole_where_nothing_is_broken() -> str:
                IF(count(odd) > 0,
                   clause(min(struct(at, odd)) FILTER (WHERE odd IS NOT NULL).odd), NULL)
                    AS wrong,
+               IF(count(odd) = 0 AND bool_or(held_up),
+                  'was silent while it waited for a processor', NULL) AS unknown,
                concat('seen ', count(*), ' times') AS note,
                -- The observer takes for dead what does not answer it in time.
                after(-3 * :GLIMPSE_MS, min(IF(odd IS NULL, NULL, at))) AS guard_from,

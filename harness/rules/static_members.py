@@ -3,6 +3,7 @@
 from typing import Final
 
 from harness.experiment import CLASSIC, JAVA_TIMER_MS  # noqa: F401 (a query names it)
+from harness.rules.failure_detection import WEIGHED
 from harness.rules.rebalance import START_MS  # noqa: F401 (a query names it)
 from harness.rules.rule import A_BROKER, A_MEMBER, Groups, Rule
 
@@ -41,15 +42,20 @@ CLOSINGS: Final = """
 # When the sessions of `closed` members ended. Their absence is found out then, unless another
 # process took their place before. `broken` is a clause about what happened in the meantime,
 # `unclear` about why nothing can be said of it.
-SESSIONS_OF_CLOSED: Final = """
-    SELECT concat(c.member, ' (close)') AS subject, c.at, e.silence_ms AS measured,
+SESSIONS_OF_CLOSED: Final = (
+    f""", {WEIGHED}"""
+     """
+    SELECT concat(c.member, ' (close)') AS subject, c.at,
+           IF(e.silence_least_ms > c.session_timeout_ms + :slack_ms, e.silence_least_ms,
+              e.silence_ms) AS measured,
            c.session_timeout_ms - :slack_ms AS bound_low,
            c.session_timeout_ms + :slack_ms AS bound_high,
            CASE WHEN broken IS NOT NULL THEN NULL
                 WHEN unclear IS NOT NULL THEN unclear
                 WHEN removed_by IS NULL
                  AND :stopped_at <= after(c.session_timeout_ms + :slack_ms, c.at)
-                THEN 'the run ended before its session did' END AS unknown,
+                THEN 'the run ended before its session did'
+                WHEN e.may_be_short OR e.may_be_long THEN e.span END AS unknown,
            CASE WHEN broken IS NOT NULL THEN broken
                 WHEN removed_by IS NULL THEN 'was still a member when the run ended'
                 WHEN removed_by NOT IN ('evicted', 'replaced')
@@ -60,9 +66,10 @@ SESSIONS_OF_CLOSED: Final = """
                 THEN guard_from(after(c.session_timeout_ms, e.timer_started_at), removed_at)
                 END AS guard_from,
            guard_to(removed_at) AS guard_to
-    FROM closed c LEFT JOIN {evictions} e
+    FROM closed c LEFT JOIN weighed e
       ON e.member_id = c.member_id AND e.evicted_at = c.removed_at AND c.removed_by = 'evicted'
 """
+)
 
 
 @Rule(
@@ -189,7 +196,10 @@ def return_starts_one() -> str:
     protocols=CLASSIC,
 )
 def close_is_silent() -> str:
-    """Static members that closed while the run went on."""
+    """Static members that closed while the run went on.
+
+    Law: a rebalance whose reason names another member does not follow from the close.
+    """
     return """
         WITH {CLOSINGS},
         leaving AS (
@@ -202,6 +212,9 @@ def close_is_silent() -> str:
             FROM leaving l LEFT JOIN {coordinator_events} e
               ON e.`group` = :group AND e.event = 'rebalance_started' AND e.at >= l.at
              AND e.at < coalesce(l.removed_at, :stopped_at)
+             AND coalesce(nullif(regexp_extract(e.reason,
+                     '([-_.\\\\w]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})', 1), '')
+                     = l.member_id, true)
             GROUP BY ALL
         ), closed AS (
             SELECT *, CASE WHEN leaves > 0 THEN 'sent a LeaveGroup request'

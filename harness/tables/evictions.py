@@ -6,15 +6,19 @@ def evictions() -> str:
 
     A coordinator that loaded the group after that sign gave the member a full session again, so
     the timer starts at the later of both. A sign armed it between `armed_from_at` and
-    `armed_by_at`: of these moments the one counts that fits the eviction best.
+    `armed_by_at`, and no line tells when: the silence is a span, from `silence_least_ms`, counted
+    from the latest of these moments, to `silence_ms`, counted from the earliest.
+
+    Law: a silence is as long as the record leaves it possible, from its least to its most.
     """
     return """
         WITH evicted AS (
             SELECT broker, at, member_id, evidence FROM {coordinator_events}
             WHERE `group` = :group AND event = 'evicted'
         ), seen AS (
-            SELECT e.member_id, e.at AS evicted_at, max(s.armed_at) AS at,
-                   max(struct(s.armed_at, s.armed_by_at, s.armed_from_at, s.api)) AS sign,
+            -- The coordinator takes up what arrived later no sooner.
+            SELECT e.member_id, e.at AS evicted_at,
+                   max(struct(s.armed_from_at, s.armed_by_at, s.armed_at, s.api)) AS sign,
                    max(s.generation) AS generation
             FROM evicted e JOIN {signs_of_life} s
               ON s.member_id = e.member_id AND s.armed_at <= e.at
@@ -26,13 +30,14 @@ def evictions() -> str:
             WHERE l.event = 'loaded' AND l.`group` = :group
             GROUP BY e.member_id, e.at
         ), joined AS (
-            SELECT e.*, s.at AS last_seen_at, s.sign.api AS last_seen_api, s.generation,
+            SELECT e.*, s.sign.armed_at AS last_seen_at, s.sign.api AS last_seen_api, s.generation,
                    coalesce(m.session_timeout_ms, :session_ms) AS session_timeout_ms, m.member,
-                   -- `least` passes over a null, and no sign of life is no deadline.
-                   CASE WHEN s.at IS NOT NULL THEN
-                       greatest(least(s.sign.armed_by_at, greatest(s.sign.armed_from_at,
-                           after(-coalesce(m.session_timeout_ms, :session_ms), e.at))), l.at)
-                   END AS timer_started_at
+                   -- `greatest` passes over a null, and no sign of life is no deadline.
+                   CASE WHEN s.sign IS NOT NULL THEN greatest(s.sign.armed_from_at, l.at)
+                   END AS timer_started_at,
+                   -- An answer may be stamped later than what came of it.
+                   CASE WHEN s.sign IS NOT NULL
+                        THEN greatest(least(s.sign.armed_by_at, e.at), l.at) END AS started_by_at
             FROM evicted e
             LEFT JOIN seen s ON s.member_id = e.member_id AND s.evicted_at = e.at
             LEFT JOIN loaded l ON l.member_id = e.member_id AND l.evicted_at = e.at
@@ -41,6 +46,7 @@ def evictions() -> str:
         SELECT :group AS `group`, member, member_id, broker, generation, at AS evicted_at,
                last_seen_at, last_seen_api, timer_started_at,
                ms_between(timer_started_at, at) AS silence_ms,
+               ms_between(started_by_at, at) AS silence_least_ms,
                session_timeout_ms, evidence
         FROM joined
         ORDER BY evicted_at, member_id

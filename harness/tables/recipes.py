@@ -21,7 +21,7 @@ from harness.tables.progress import forgotten, progress
 from harness.tables.rebalances import epochs, generations, rebalances, standstills
 from harness.tables.record import record_of_group, record_of_journals, record_of_logs
 from harness.tables.redeliveries import redeliveries
-from harness.tables.silences import signs_of_life, silences
+from harness.tables.silences import join_waits, signs_of_life, silences
 from harness.tables.stop_moments import stop_moments, stop_subjects
 from harness.tables.stops import stops
 from harness.tables.vocabulary import Query
@@ -38,6 +38,7 @@ WRITTEN: Final[dict[str, Query]] = {
 }
 # Named by other queries only; kept in memory while a run is judged.
 SHARED: Final[dict[str, Query]] = {
+    "join_waits": join_waits,
     "signs_of_life": signs_of_life,
     "memberships": memberships,
     "identities": identities,

@@ -1,6 +1,42 @@
 """Signs of life that re-arm a member's session timer, and the silences between them."""
 
 
+def join_waits() -> str:
+    """Join phases that a member got through, one row each: its JoinGroup waited for their end.
+
+    A client may give that up: it closes the connection, and a request that is never answered has no
+    line. The coordinator shows it. When a phase ends it removes the dynamic members that have not
+    joined; so where the generation has as many members as the group, each of them had joined,
+    answered or not. Nothing tells since when. A phase that its coordinator did not live to end, or
+    that the record does not see end, has no `generation`, and removed nobody.
+
+    Law: who has joined is alive until the join phase ends, and has a full session from then on.
+    """
+    return """
+        WITH phases AS (
+            SELECT broker, generation, members, started_at AS from_at, joined_at AS to_at, evidence
+            FROM {generations} WHERE event = 'stabilized' AND started_at IS NOT NULL
+            UNION ALL
+            SELECT s.broker, NULL, NULL, s.at, t.to_at, s.evidence
+            FROM {coordinator_events} s JOIN {tenures} t
+              ON t.broker = s.broker AND s.at >= t.from_at
+             AND (t.next_at IS NULL OR s.at < t.next_at)
+            LEFT ANTI JOIN {coordinator_events} d
+              ON d.`group` = :group AND d.broker = s.broker AND d.at >= s.at
+             AND (t.next_at IS NULL OR d.at < t.next_at)
+             AND d.event IN ('stabilized', 'emptied')
+            WHERE s.`group` = :group AND s.event = 'rebalance_started'
+        ), present AS (
+            SELECT p.*, m.member_id, m.member, m.instance_id,
+                   count(*) OVER (PARTITION BY p.broker, p.from_at, p.to_at) AS present
+            FROM phases p JOIN {memberships} m
+              ON m.joined_at <= p.to_at AND (m.removed_at IS NULL OR m.removed_at > p.to_at)
+        )
+        SELECT member_id, member, broker, generation, from_at, to_at, evidence
+        FROM present WHERE instance_id IS NULL AND coalesce(present = members, true)
+    """
+
+
 def signs_of_life() -> str:
     """Accepted requests that re-arm a member's session timer, one row each.
 
@@ -17,6 +53,9 @@ def signs_of_life() -> str:
 
     Of a member of KIP-848 only its heartbeats count, and those by their arrival too: an answer
     waits until whatever the coordinator has written before it is replicated.
+
+    A JoinGroup that was never answered has no line, but where its member is one of the generation
+    (`join_waits`) it is a sign of life as that forms.
     """
     return """
         WITH modern AS (
@@ -39,6 +78,13 @@ def signs_of_life() -> str:
                OR api = 'CONSUMER_GROUP_HEARTBEAT' AND error_code = 0 AND generation >= 0
                OR api = 'OFFSET_COMMIT' AND error_code = 0 AND generation >= 0
                   AND m.member_id IS NULL)
+        UNION ALL
+        SELECT w.member_id, w.member, w.broker, 'JOIN_GROUP', 0, w.generation, w.to_at, w.to_at,
+               w.to_at, w.to_at, NULL, w.evidence
+        FROM {join_waits} w LEFT ANTI JOIN {joins} j ON same(j, w, member_id, broker, generation)
+        -- Of whom no request is on record, nothing is known.
+        LEFT SEMI JOIN {own_requests} r ON r.member_id = w.member_id
+        WHERE w.generation IS NOT NULL
     """
 
 
@@ -48,19 +94,25 @@ def silences() -> str:
     From the moment its session timer was armed to the next sign of life (`ended_by` "sign"), to
     its removal ("evicted", "left", "fenced", "stragglers_removed", "replaced"), or to the last
     sign that the coordinator was at work ("end"). One that outlasted its session while the
-    coordinator was stopped is none: its timers stood still as well. Where an eviction shows that
-    the timer was armed before the last heartbeat's answer was ready, it counts from then.
+    coordinator was stopped is none: its timers stood still as well. Nor is one of which no more
+    than a session was before or after a join phase that the member got through, for a JoinGroup
+    may have waited meanwhile. It counts from the latest moment at which its timer can have been
+    armed, so that it was surely as long; one that ended in an eviction from the earliest, so that
+    it was surely no longer.
+
+    Law: a silence is held against nobody for longer than the record shows that it was.
     """
     return """
         WITH armed AS (
-            SELECT s.member_id, s.broker, s.heard_at, s.armed_at, s.armed_from_at, t.tenure,
-                   t.to_at
+            SELECT s.member_id, s.broker, s.heard_at, s.armed_at, s.armed_from_at,
+                   s.armed_by_at, t.tenure, t.to_at
             FROM {signs_of_life} s JOIN {tenures} t
               ON t.broker = s.broker AND (t.tenure = 1 OR s.armed_at >= t.from_at)
              AND (t.next_at IS NULL OR s.armed_at < t.next_at)
             UNION ALL
             -- A coordinator that loads the group gives every member a full session.
-            SELECT m.member_id, t.broker, t.from_at, t.from_at, t.from_at, t.tenure, t.to_at
+            SELECT m.member_id, t.broker, t.from_at, t.from_at, t.from_at, t.from_at, t.tenure,
+                   t.to_at
             FROM {tenures} t JOIN {memberships} m
               ON m.joined_at < t.from_at AND (m.removed_at IS NULL OR m.removed_at >= t.from_at)
             WHERE t.loaded
@@ -81,17 +133,19 @@ def silences() -> str:
                         ELSE 'end' END AS ended_by
             FROM followed
         ), timed AS (
-            SELECT *, CASE WHEN ended_by = 'evicted'
-                           THEN least(armed_at, greatest(armed_from_at,
-                                after(-session_timeout_ms, to)))
-                           ELSE armed_at END AS from_at
-            FROM ended
+            SELECT *, IF(ended_by = 'evicted', armed_from_at, armed_by_at) AS from_at FROM ended
         )
         SELECT member_id, member, t.broker, tenure, t.from_at, to AS to_at, ended_by,
                session_timeout_ms,
                greatest(0, ms_between(t.from_at, to)) AS ms
         FROM timed t LEFT ANTI JOIN {stopped_brokers} b
           ON b.broker = t.broker AND b.from_at <= t.to AND b.to_at >= t.from_at
+         AND t.ended_by IN ('sign', 'end')
+         AND t.to > after(t.session_timeout_ms, t.from_at)
+        LEFT ANTI JOIN {join_waits} w
+          ON same(w, t, member_id, broker) AND w.from_at < t.to AND w.to_at > t.from_at
+         AND w.from_at <= after(t.session_timeout_ms + :slack_ms, t.from_at)
+         AND w.to_at >= after(-t.session_timeout_ms - :slack_ms, t.to)
          AND t.ended_by IN ('sign', 'end')
          AND t.to > after(t.session_timeout_ms, t.from_at)
     """

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.histories import History, at
+from tests.histories import History, at, member_id
 
 Judge = Callable[[History, str], dict[str, Any]]
 OTHER: dict[str, Any] = {"group": "payments"}
@@ -38,6 +38,85 @@ def test_a_rebalance_before_or_after_is_another_matter(judge: Judge) -> None:
 
 def test_a_callback_alone_violates_that_nothing_changes(judge: Judge) -> None:
     assert "VIOLATED" == judge(killed().told("member-1", "lost", 15_000, [0]), "R20d")["verdict"]
+
+
+def group_of(*members: str) -> History:
+    """Members that joined at the start; broker-3 is gone from 10 s to 25 s."""
+    history = killed()
+    for member in members:
+        history.member(member).says("member_added", 0, member).join(member, 5)
+    return history
+
+
+def taken(history: History, ms: float, reason: str) -> History:
+    """A rebalance for this reason, in which member-1 gives up what it has."""
+    return history.rebalance(ms, 2, 1, reason).told("member-1", "revoked", ms + 5, [0])
+
+
+EVICTED = f"removing member {member_id('member-2')} on heartbeat expiration"
+LEFT = f"explicit `LeaveGroup` request for ({member_id('member-2')}) members."
+ADDED = f"Adding new member {member_id('member-3')} with group instance id null"
+
+
+@pytest.mark.parametrize(
+    ("kind", "who", "healed_ms", "ms", "broker_did_it"),
+    [
+        ("freeze-consumer", "member-2", 16_000, 14_000, False),
+        ("freeze-consumer", "member-2", 9_000, 16_000, False),  # a session after, and a second
+        ("freeze-consumer", "member-2", 9_000, 16_001, True),
+        ("kill-consumer", "member-2", None, 24_000, False),
+        ("freeze-consumer", "member-1", 16_000, 14_000, True),  # another one was frozen
+        ("latency", "broker-1", 16_000, 14_000, True),
+    ],
+)
+def test_the_eviction_of_a_member_with_a_fault_of_its_own_is_not_the_brokers_doing(
+    judge: Judge, kind: str, who: str, healed_ms: float | None, ms: float, broker_did_it: bool
+) -> None:
+    history = group_of("member-1", "member-2").fault(kind, who, 8_000, healed_ms)
+    taken(history.says("evicted", ms - 1, "member-2"), ms, EVICTED)
+    told(judge, history, broker_did_it)
+
+
+def told(judge: Judge, history: History, broker_did_it: bool) -> None:
+    assert ("HOLDS" if broker_did_it else "VIOLATED") == judge(history, "R11")["verdict"]
+    assert ("VIOLATED" if broker_did_it else "HOLDS") == judge(history, "R20d")["verdict"]
+
+
+@pytest.mark.parametrize(("closing_ms", "broker_did_it"), [(14_000, False), (14_001, True)])
+def test_a_member_that_ends_in_order_leaves_by_itself(
+    judge: Judge, closing_ms: float, broker_did_it: bool
+) -> None:
+    history = group_of("member-1", "member-2").told("member-2", "closing", closing_ms)
+    told(judge, taken(history.says("left", 13_999, "member-2"), 14_000, LEFT), broker_did_it)
+
+
+@pytest.mark.parametrize(("added_ms", "broker_did_it"), [(13_999, False), (0, True)])
+def test_a_process_joins_for_the_first_time_by_itself(
+    judge: Judge, added_ms: float, broker_did_it: bool
+) -> None:
+    """One that had joined before comes back for a reason, which may be the broker."""
+    history = group_of("member-1").says("member_added", added_ms, "member-3")
+    history.join("member-3", 14_010, 2)
+    told(judge, taken(history, 14_000, ADDED), broker_did_it)
+
+
+def test_what_follows_from_a_members_own_fault_is_not_the_brokers_doing(judge: Judge) -> None:
+    """In a cooperative group who gave something up joins again; another's eviction is no part."""
+    history = group_of("member-1", "member-2").fault("freeze-consumer", "member-2", 8_000, 16_000)
+    history.says("evicted", 13_999, "member-2")
+    history.says("rebalance_started", 14_000, generation=1, reason=EVICTED)
+    again = f"Leader {member_id('member-1')} re-joining group during Stable"
+    history.says("rebalance_started", 14_010, generation=2, reason=again)
+    told(judge, history, broker_did_it=False)
+    history.says("rebalance_started", 14_020, reason=EVICTED.replace("member-2", "member-1"))
+    told(judge, history, broker_did_it=True)
+
+
+@pytest.mark.parametrize(("event", "named"), [("evicted", "member-2"), ("left", "member-1")])
+def test_an_epoch_has_the_cause_of_the_line_before_it(judge: Judge, event: str, named: str) -> None:
+    history = group_of("member-1", "member-2").fault("freeze-consumer", "member-2", 8_000, 16_000)
+    history.says(event, 13_999, named).says("epoch_bumped", 14_000, generation=2, reason="x")
+    told(judge, history, broker_did_it=named == "member-1")
 
 
 @pytest.mark.parametrize("rule", ["R11", "R20d"])
@@ -129,6 +208,22 @@ def failover() -> History:
 def test_members_that_notice_nothing_of_a_failover_hold(judge: Judge) -> None:
     verdict = judge(failover().heartbeats("member-1", 20_000, 22_000, broker=2), "X12")
     assert ("HOLDS", 9_000) == (verdict["verdict"], verdict["measured_max"])
+
+
+@pytest.mark.parametrize(("frozen", "verdict"), [("member-2", "HOLDS"), ("member-3", "VIOLATED")])
+def test_a_member_put_out_for_its_own_fault_is_not_the_failovers_doing(
+    judge: Judge, frozen: str, verdict: str
+) -> None:
+    history = failover().says("member_added", 0, "member-2").join("member-2", 5)
+    history.rows["coordinator_events"] = [
+        {**row, "members": 2} if row["event"] == "loaded" else row
+        for row in history.rows["coordinator_events"]
+    ]
+    history.heartbeats("member-1", 20_000, 22_000, broker=2)
+    history.fault("freeze-consumer", frozen, 9_000, 30_000)
+    history.rebalance(20_500, 2, 1, EVICTED, broker=2).told("member-1", "revoked", 20_505, [0])
+    (row,) = [row for row in judge(history, "X12")["rows"] if "member-1" in row["subject"]]
+    assert (verdict == "HOLDS") == row["ok"]
 
 
 def test_a_member_that_loses_its_assignment_in_a_failover_violates(judge: Judge) -> None:

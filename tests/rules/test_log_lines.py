@@ -236,6 +236,59 @@ def test_a_broker_does_not_die_by_itself(judge: Judge, back_ms: float, verdict: 
     assert verdict == judge(history, "X77")["verdict"]
 
 
+def not_heard(how: str) -> History:
+    """broker-2 does not answer the observer from 20 s to 21.65 s."""
+    history = seen().broker_seen(20_000, 2, alive=False).broker_seen(21_650, 2, alive=True)
+    history.rows["topology"][-2]["detail"] = how
+    return history
+
+
+@pytest.mark.parametrize(
+    ("how", "broker", "ms", "verdict"),
+    [
+        ("silent", 2, 20_000, "HOLDS"),
+        ("silent", 2, 21_650, "HOLDS"),
+        ("silent", 2, 19_999, "VIOLATED"),
+        ("silent", 2, 21_651, "VIOLATED"),
+        ("silent", 1, 20_500, "VIOLATED"),
+        # Who refuses a connection is gone, and was there again before the observer saw it.
+        ("refused", 2, 20_500, "VIOLATED"),
+    ],
+)
+def test_a_silent_broker_that_answers_anybody_is_alive(
+    judge: Judge, how: str, broker: int, ms: float, verdict: str
+) -> None:
+    asked = not_heard(how).heartbeats("member-1", ms, broker=broker)
+    assert verdict == judge(asked, "X77")["verdict"]
+    written = not_heard(how).says("member_added", ms, "member-1", broker=broker)
+    assert verdict == judge(written, "X77")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("how", "process", "from_ms", "to_ms", "waited_ms", "verdict"),
+    [
+        ("silent", "broker-2", 18_500, 19_000, 651, "UNKNOWN"),
+        ("silent", "broker-2", 18_500, 18_999, 651, "VIOLATED"),
+        ("silent", "broker-2", 21_650, 22_000, 651, "UNKNOWN"),
+        ("silent", "broker-2", 21_651, 22_000, 651, "VIOLATED"),
+        ("silent", "broker-2", 20_000, 21_000, 650, "VIOLATED"),
+        ("silent", "broker-1", 20_000, 21_000, 651, "VIOLATED"),
+        ("refused", "broker-2", 20_000, 21_000, 651, "VIOLATED"),
+    ],
+)
+def test_a_broker_that_waits_for_a_processor_is_silent(
+    judge: Judge,
+    how: str,
+    process: str,
+    from_ms: float,
+    to_ms: float,
+    waited_ms: float,
+    verdict: str,
+) -> None:
+    history = not_heard(how).waited(process, from_ms, to_ms, waited_ms)
+    assert verdict == judge(history, "X77")["verdict"]
+
+
 @pytest.mark.parametrize(
     ("leader", "isr", "verdict"),
     [

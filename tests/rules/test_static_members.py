@@ -297,6 +297,15 @@ def test_a_rebalance_of_the_group_while_its_session_runs_violates_x03(
     assert verdict == judge(history.says("loaded", 12_000, broker=2), "X03")["verdict"]
 
 
+@pytest.mark.parametrize(("named", "verdict"), [(NAME, "VIOLATED"), ("member-9", "HOLDS")])
+def test_a_rebalance_for_another_member_does_not_follow_from_the_close(
+    judge: Judge, named: str, verdict: str
+) -> None:
+    reason = f"removing member {member_id(named)} on heartbeat expiration"
+    history = closed(15_001).says("rebalance_started", 12_000, generation=1, reason=reason)
+    assert verdict == judge(history, "X03")["verdict"]
+
+
 def test_a_rebalance_before_the_end_of_a_run_violates_x03_too(judge: Judge) -> None:
     history = static_group().heartbeats(NAME, 55_000).told(NAME, "closing", 56_000)
     assert "VIOLATED" == judge(history.says("rebalance_started", 57_000), "X03")["verdict"]

@@ -193,6 +193,28 @@ def test_the_leaders_join_starts_a_rebalance_at_once(judge: Judge, ms: float, ve
     assert verdict == judge(rejoins("member-1", 2).rebalance(ms, 2, 2), "X16")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("ms", "again_ms", "named", "verdict"),
+    [
+        (12_056, None, "member-1", "HOLDS"),
+        (13_500, None, "member-1", "HOLDS"),
+        (12_056, None, "member-2", "VIOLATED"),
+        # Of two joins the later is meant, so the earlier started nothing.
+        (12_056, 12_055, "member-1", "VIOLATED"),
+        (12_056, 12_057, "member-1", "HOLDS"),
+    ],
+)
+def test_a_join_that_the_coordinator_names_started_the_rebalance(
+    judge: Judge, ms: float, again_ms: float | None, named: str, verdict: str
+) -> None:
+    history = rejoins("member-1", 2)
+    if again_ms:
+        history.join("member-1", again_ms, 2)
+    history.rebalance(ms, 2, 2, f"Updating metadata for member {member_id(named)} during Stable")
+    (row,) = [row for row in judge(history, "X16")["rows"] if row["at"] == at(12_000)]
+    assert (verdict == "HOLDS") == row["ok"]
+
+
 def test_the_generation_that_a_join_finds_is_the_last_one(judge: Judge) -> None:
     history = rejoins("member-1", 3)
     history.says("rebalance_started", 3_000, generation=1, reason="x")

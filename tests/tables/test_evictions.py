@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from tests.histories import History, at, in_another_group, member_id
 from tests.tables.rows import Row, Rows
 
@@ -33,17 +31,31 @@ def test_a_sign_of_the_moment_of_the_eviction_came_before_it(rows: Rows) -> None
     assert (at(8_000), 0) == (row["last_seen_at"], row["silence_ms"])
 
 
-@pytest.mark.parametrize(
-    ("evicted_ms", "started_ms"),
-    [(7_980, 1_990), (7_993, 1_993), (8_000, 2_000), (8_100, 2_000)],
-)
-def test_of_the_moments_that_a_sign_may_have_armed_the_timer_the_fitting_one_counts(
-    rows: Rows, evicted_ms: float, started_ms: float
+def test_a_silence_is_as_long_as_from_the_arrival_or_the_answer_of_its_last_sign(
+    rows: Rows,
 ) -> None:
     """A heartbeat that arrived at 1,990 and was worked on at 2,000."""
     history = History().request("HEARTBEAT", "member-1", 2_000, arrived_at=at(1_990))
-    row = eviction(history.says("evicted", evicted_ms, "member-1"), rows)
-    assert at(started_ms) == row["timer_started_at"]
+    row = eviction(history.says("evicted", 7_993, "member-1"), rows)
+    assert (at(1_990), at(2_000), 6_003, 5_993) == tuple(
+        row[name] for name in ("timer_started_at", "last_seen_at", "silence_ms", "silence_least_ms")
+    )
+
+
+def test_what_arrived_last_was_taken_up_last(rows: Rows) -> None:
+    """A commit is answered after what came later, and had its effect before."""
+    history = History().heartbeats("member-1", 2_000)
+    history.request("OFFSET_COMMIT", "member-1", 2_700, arrived_at=at(1_900))
+    row = eviction(history.says("evicted", 8_000, "member-1"), rows)
+    assert ("HEARTBEAT", 6_000, 6_000) == tuple(
+        row[name] for name in ("last_seen_api", "silence_ms", "silence_least_ms")
+    )
+
+
+def test_an_answer_after_the_eviction_is_not_before_nothing(rows: Rows) -> None:
+    history = History().request("OFFSET_COMMIT", "member-1", 9_000, arrived_at=at(2_000))
+    row = eviction(history.says("evicted", 8_000, "member-1"), rows)
+    assert (6_000, 0) == (row["silence_ms"], row["silence_least_ms"])
 
 
 def test_a_coordinator_that_loads_a_group_gives_a_full_session(rows: Rows) -> None:
@@ -52,9 +64,9 @@ def test_a_coordinator_that_loads_a_group_gives_a_full_session(rows: Rows) -> No
     history.says("loaded", 4_000, broker=2).says("evicted", 9_000, "member-1")
     in_another_group(history, "loaded", 5_000)
     row = eviction(history.says("loaded", 9_001), rows)
-    assert (at(1_000), at(3_000), 6_000) == (
-        row["last_seen_at"], row["timer_started_at"], row["silence_ms"]
-    )  # fmt: skip
+    assert (at(1_000), at(3_000), 6_000, 6_000) == tuple(
+        row[name] for name in ("last_seen_at", "timer_started_at", "silence_ms", "silence_least_ms")
+    )
 
 
 def test_a_load_of_the_moment_of_the_eviction_came_before_it(rows: Rows) -> None:

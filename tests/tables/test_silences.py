@@ -139,13 +139,15 @@ def test_a_load_arms_the_timers_of_who_is_in_the_group(
     assert [] == silences(history, rows, "member-3")
 
 
-def test_an_eviction_counts_from_the_moment_that_fits_it(rows: Rows) -> None:
-    """A heartbeat of 1,990 that was worked on at 2,000, and an eviction 6,000 ms after 1,995."""
-    history = History().says("rebalance_started", 0)
-    history.request(HEARTBEAT, "member-1", 2_000, arrived_at=at(1_990))
-    history.says("evicted", 7_995, "member-1")
-    [row] = silences(history, rows)
-    assert (at(1_995), 6_000) == (row["from_at"], row["ms"])
+def test_a_silence_is_surely_as_long_and_before_an_eviction_surely_no_longer(rows: Rows) -> None:
+    """Heartbeats of 1,990 and 3,990 that were worked on at 2,000 and 4,000."""
+    history = History().says("rebalance_started", 0).says("stabilized", 1, members=1)
+    for ms in (2_000, 4_000):
+        history.request(HEARTBEAT, "member-1", ms, arrived_at=at(ms - 10))
+    history.says("evicted", 9_995, "member-1")
+    assert [(at(2_000), 1_990), (at(3_990), 6_005)] == [
+        (row["from_at"], row["ms"]) for row in silences(history, rows)
+    ]
 
 
 def test_two_stays_of_a_member_id_have_no_silence_between_them(rows: Rows) -> None:

@@ -94,13 +94,21 @@ def _marks(run: Run, axis: Axis) -> dict[str, list[tuple[datetime, str]]]:
     marks: dict[str, list[tuple[datetime, str]]] = defaultdict(list)
     for row in run.tables["evictions"]:
         if row["evicted_at"] is not None and axis.holds(row["evicted_at"]):
-            silence = "" if absent(row["silence_ms"]) else f" after {number(row['silence_ms'])} ms"
-            marks[row["member"]].append((row["evicted_at"], f"✕ evicted{silence}"))
+            marks[row["member"]].append((row["evicted_at"], f"✕ evicted{_silence(row)}"))
     for row in run.history["client_events"]:
         at = row["event_at"] or row["observed_at"]
         if row["event"] in _SEEN_BY_MEMBER and at is not None and axis.holds(at):
             marks[row["member"]].append((at, _SEEN_BY_MEMBER[row["event"]]))
     return dict(marks)
+
+
+def _silence(row: Row) -> str:
+    """How long a member had been silent; from the least to the most where no line tells."""
+    most, least = row["silence_ms"], row.get("silence_least_ms")
+    if absent(most):
+        return ""
+    texts = dict.fromkeys(number(each) for each in (least, most) if not absent(each))
+    return f" after {' to '.join(texts)} ms"
 
 
 def _median_gaps_ms(beats: Iterable[Row]) -> dict[str, float]:
