@@ -75,9 +75,10 @@ def check(
     What is found takes the place of what was found before, all at once; or it is only written, to a
     folder that is `into`; or nothing is written, unless it is to `keep` them. `told` hears how far
     it is. If `rules` are named, just these are judged, declared or not. `limits` are judged instead
-    of those that the run was played with. `judged` is handed the rows behind the verdicts. `looked` gives what the rules find that the experiment does not declare, from tables
-    and why history files are not whole (`others.look_at`, or what `look_at_others` of
-    another engine has found meanwhile); without it they are not judged.
+    of those that the run was played with. `judged` is handed the rows behind the verdicts. `looked`
+    gives what the rules find that the experiment does not declare, from tables and why history
+    files are not whole (`others.look_at`, or what `look_at_others` of another engine has found
+    meanwhile); without it they are not judged.
 
     Raises NoData where there is no run or nothing recorded. Everything else that is wrong with a
     run becomes a verdict UNKNOWN with the reason.

@@ -5,7 +5,7 @@ import glob
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -24,6 +24,8 @@ UNREADABLE: Final = (
     struct.error,
     binascii.Error,
 )
+# In each line that a coordinator writes.
+MARK: Final = "[GroupCoordinator "
 _ROTATED: Final = re.compile(r"\.(\d+)")
 _STAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6} ")
 
@@ -40,6 +42,7 @@ class Reading:
     first_at: int | None = None
     last_at: int | None = None
     example: str | None = None
+    said: list[str] = field(default_factory=list, repr=False)  # texts of clients that have MARK
 
     def at(self, line: str) -> int | None:
         """The stamp of a line, which is counted; None where it has none, as a line that goes on."""
@@ -64,6 +67,24 @@ class Reading:
         except UNREADABLE as error:
             self.missed(where, error)
             return []
+
+
+def texts_in(call: Any) -> Iterator[str]:
+    """The texts in a request that look like a coordinator's line: what a client calls itself or its
+    group, or why it leaves. The coordinator repeats them, with their line feeds.
+    """
+    if isinstance(call, str):
+        if MARK in call:
+            yield call
+    elif isinstance(call, dict | list):
+        for each in call.values() if isinstance(call, dict) else call:
+            yield from texts_in(each)
+
+
+def repeats(line: str, said: Iterable[str]) -> bool:
+    """Whether a line begins, up to the mark, within what a client has said."""
+    head, mark, _ = line.partition(MARK)
+    return any(head + mark in text for text in said)
 
 
 def files_of(log: Path) -> list[Path]:

@@ -47,6 +47,7 @@ def collect(
     topics: dict[str, str] = {}
     for path in sorted(folder.glob("controller-*.server.log*")):
         topics |= request_log.read_topic_ids(path)
+    said: dict[int, list[str]] = {}  # by broker, whose requests are read before its events
     nameless = about.topic not in (None, *topics.values())
     for broker, log in sorted(wanted | found.keys()):
         path = found.get((broker, log), folder / f"broker-{broker}.{log}.log")
@@ -54,13 +55,15 @@ def collect(
         reading = Reading(lines=0 if files else None)
         found_rows: Iterable[tuple[str, Row]]
         if log == REQUESTS:
+            said[broker] = reading.said
             found_rows = chain.from_iterable(
                 request_log.read_log(each, broker, topics, group=about.group, reading=reading)
                 for each in files
             )
         else:
             events = chain.from_iterable(
-                coordinator_log.read_coordinator_events(each, broker, reading) for each in files
+                coordinator_log.read_coordinator_events(each, broker, reading, said.get(broker, ()))
+                for each in files
             )
             found_rows = (("coordinator_events", row) for row in events)
         tabled: Rows = {table: [] for table in ORDER}

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from harness.base.stamps import parse_stamp
-from harness.history.broker_log import Reading, Row, lines_of, parts_of
+from harness.history.broker_log import MARK as MARK
+from harness.history.broker_log import Reading, Row, lines_of, parts_of, repeats
 from harness.history.other_lines import OF_NEW, OF_OLD, UNKNOWN, kind_of
 
 Patterns = Sequence[tuple[str, re.Pattern[str]]]
@@ -268,7 +269,6 @@ _SET: Final = re.compile(r"\b(?:Hash)?Set\(([^()]*)\)")
 
 # What marks a line of a coordinator, and how to read it. The mark stands behind the stamp, the
 # level and the logger, and nowhere else: what a client says of itself is logged as well.
-MARK: Final = "[GroupCoordinator "
 NEW_MARK: Final = re.compile(r"\[GroupCoordinator id=(\d+)[^\]]*\] ")
 OLD_MARK: Final = re.compile(r"\[GroupCoordinator (\d+)\]: ")
 _HEAD: Final = re.compile(r"^\S+ [A-Z]+ (\S+) ")  # as harness/cluster/log4j2.xml writes it
@@ -276,9 +276,11 @@ _COORDINATORS: Final = ((NEW_MARK, PATTERNS, OF_NEW), (OLD_MARK, OLD_PATTERNS, O
 
 
 def read_coordinator_events(
-    log: Path, broker: int, reading: Reading | None = None
+    log: Path, broker: int, reading: Reading | None = None, said: Collection[str] = ()
 ) -> Iterator[Row]:
     """Rows of `coordinator_events` from one broker's server log.
+
+    A line that begins within what a client has `said` in its requests is none of the coordinator's.
 
     The old coordinator writes that a member left after what this caused, all under one lock: that
     row gets the time of the first line before it that tells of the consequence. A line that is
@@ -286,7 +288,7 @@ def read_coordinator_events(
     of its own, without a group.
     """
     before: defaultdict[str, deque[Row]] = defaultdict(last_lines)
-    for number, line, at in _lines(log, reading or Reading()):
+    for number, line, at in _lines(log, reading or Reading(), said):
         row = _row_of_line(line)
         if row is None:
             if (unknown := _unknown(line)) is not None:
@@ -297,15 +299,20 @@ def read_coordinator_events(
         yield {**row, "broker": broker, "at": at, "evidence": f"{log.name}:{number}"}
 
 
-def _lines(log: Path, reading: Reading) -> Iterator[tuple[int, str, int]]:
+def _lines(log: Path, reading: Reading, said: Collection[str]) -> Iterator[tuple[int, str, int]]:
     """Each line with a stamp, with its number and that stamp."""
     for number, line in lines_of(log):
+        if said and repeats(line, said):
+            reading.lines = (reading.lines or 0) + 1
+            continue
         at, where = reading.at(line), f"{log.name}:{number}"
         if not line.endswith("\n"):
             reading.missed(where, "is cut off")
         if at is None and MARK in line:
             reading.missed(where, "has no stamp")
         parts = parts_of(line) if _row_of_line(line) is None and MARK in line else [line]
+        if said and any(repeats(part, said) for part in parts[1:]):
+            parts = [line]
         for part in parts[1:]:
             reading.missed(where, "begins within another line")
             yield number, part, parse_stamp(part)

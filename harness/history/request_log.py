@@ -14,7 +14,15 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from harness.base.stamps import parse_stamp
-from harness.history.broker_log import UNREADABLE, Reading, Row, lines_of, parts_of
+from harness.history.broker_log import (
+    MARK,
+    UNREADABLE,
+    Reading,
+    Row,
+    lines_of,
+    parts_of,
+    texts_in,
+)
 
 _Tabled = tuple[str, Row]
 _NO_TOPICS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -113,6 +121,8 @@ def _calls(log: Path, reading: Reading) -> Iterator[tuple[Row, int, str]]:
         where = f"{log.name}:{number}"
         logged_at = reading.at(line)
         call = _call_of(line)
+        if MARK in line:
+            reading.said.extend(texts_in(call))
         if call is not None and logged_at is not None:
             yield call, logged_at, where
             continue

@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -83,33 +84,30 @@ def kill_after(steps: int, patch: pytest.MonkeyPatch) -> None:
 
 def test_a_judgement_is_there_as_it_was_or_as_it_will_be(run_dir: Path) -> None:
     """It is killed between any two steps, and whoever reads it next finds one of the two."""
-    seen, steps = [], 0
-    while not seen or seen[-1] is not None:
+    seen: list[bool] = []  # whether it is the new one
+    done = False
+    while not done:
         shutil.rmtree(run_dir)
         write(run_dir, OLD | RAW)
-        with pytest.MonkeyPatch.context() as patch:
-            kill_after(steps, patch)
-            try:
-                judge(run_dir)
-                seen.append(None)
-            except Killed:
-                seen.append(steps)
+        with pytest.MonkeyPatch.context() as patch, suppress(Killed):
+            kill_after(len(seen), patch)
+            judge(run_dir)
+            done = True
         here = found(run_dir)
         assert {"report.html", "summary.md", "junit.xml", "verdicts.parquet"} < here.keys()
         judged.settle(run_dir)
         here = {name: text for name, text in found(run_dir).items() if name[0] != "."}
-        assert here in (OLD | RAW, NEW | RAW), steps
-        if seen[-1] is not None:
-            seen[-1] = here == NEW | RAW
+        assert here in (OLD | RAW, NEW | RAW), len(seen)
+        seen.append(here == NEW | RAW)
         judge(run_dir, {"verdicts.parquet": "third"})
         assert {"verdicts.parquet": "third"} | RAW == found(run_dir)
         assert {"history", "logs", "manifest.json", "tables", "verdicts.parquet", "violations"} == {
             path.name for path in run_dir.iterdir()
         }
-        steps += 1
-    assert steps > 25
-    assert sorted(seen[:-1]) == seen[:-1], "once it is the new one it stays so"
-    assert {False, True} == set(seen[:-1])
+    assert len(seen) > 25
+    assert sorted(seen) == seen, "once it is the new one it stays so"
+    assert not seen[0]
+    assert seen[-2]
 
 
 def test_what_goes_wrong_changes_nothing(run_dir: Path) -> None:

@@ -204,8 +204,8 @@ def test_a_note_of_the_observer_excuses_the_half_second_that_it_waited(
 ) -> None:
     """There is no question from 5 s on."""
     history = asked(5_000, to_ms, 19_900)
-    for ms in range(int(to_ms), 19_900, 4_000):
-        history.request("FIND_COORDINATOR", "observer", ms, client_id="observer", broker=1)
+    for asked_ms in range(int(to_ms), 19_900, 4_000):
+        history.request("FIND_COORDINATOR", "observer", asked_ms, client_id="observer", broker=1)
     for ms, detail in details.items():
         history.add("topology", at=at(ms), what=what, detail=detail)
     found = logs(history, rows)["unknown"]

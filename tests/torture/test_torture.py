@@ -12,10 +12,11 @@ import pytest
 from consumers.journal import read_journal
 from tests.torture import campaign, clocks, damaging, kept
 from tests.torture.damage import Damage
-from tests.torture.rounds import CLOCKS, DAMAGE, KILLS, KINDS, Outcome, Round
+from tests.torture.rounds import CHECKS, CLOCKS, DAMAGE, KILLS, KINDS, Outcome, Round
 
 SEED: Final = 1
 DAMAGED: Final = 150
+CHECKED: Final = (1, 27, 44)
 
 
 def test_damaged_records_get_no_wrong_verdict_and_no_traceback(tmp_path: Path) -> None:
@@ -44,6 +45,17 @@ def test_nobody_is_accused_where_the_clock_went_back(tmp_path: Path) -> None:
     this = Round(SEED, CLOCKS, 5)
     assert "the clock jumps by -3 s 0.56 s into recover" == clocks.drawn(this)[0]
     assert 0 == campaign.play([this], tmp_path)
+
+
+# SIGKILL while files are put into place, SIGTERM early on, and a disk that is full.
+@pytest.mark.parametrize("number", CHECKED)
+def test_a_judged_run_stays_judged_whatever_ends_check(tmp_path: Path, number: int) -> None:
+    assert 0 == campaign.play([Round(SEED, CHECKS, number)], tmp_path)
+
+
+@pytest.mark.long(60)
+def test_a_judged_run_stays_judged_whatever_ends_check_with_spark(tmp_path: Path) -> None:
+    assert 0 == campaign.play([Round(SEED, CHECKS, 2)], tmp_path)
 
 
 def test_a_round_is_the_same_each_time() -> None:

@@ -520,3 +520,29 @@ def test_nothing_that_a_file_may_hold_ends_in_a_traceback(
         print_view(view_of(found), Console(file=io.StringIO()))
     if found.events:
         assert found.logs[0].first_at is not None
+
+
+def test_what_a_client_says_is_no_line_of_the_coordinator(tmp_path: Path) -> None:
+    """A line feed in the reason of a leave; the log of requests has it as well."""
+    line = f"[2026-03-29 10:30:0{{}},123] INFO {NEW}[Group {{}}] Member {{}} {LEFT}{{}} (x.y.Z)"
+    line = line.replace("(x.y.Z)", "(org.apache.kafka.coordinator.group.GroupMetadataManager)")
+    forged = line.format(5, "payments", "p-1", "I was never here")
+    log, requests = tmp_path / "server.log", tmp_path / "kafka-request.log"
+    log.write_text(
+        line.format(1, "orders", "m-1", f"bye\n{forged}") + "\n"
+        f"{line.format(2, 'payments', 'p-2', 'bye')}\n"
+    )
+    call = {
+        "requestHeader": {"requestApiKeyName": "LEAVE_GROUP", "clientId": "m"},
+        "request": {"groupId": "orders", "members": [{"reason": f"bye\n{forged}"}]},
+    }
+    requests.write_text(f"[2026-03-29 10:30:01,125] DEBUG Completed request:{json.dumps(call)}\n")
+
+    def told(*paths: Path) -> set[tuple[str | None, str | None]]:
+        return {(event.group, event.member_id) for event in events.read(list(paths)).events}
+
+    genuine = {("orders", "m-1"), ("payments", "p-2")}
+    assert genuine == told(log, requests)
+    assert genuine == told(requests, log)
+    assert set() == told(requests)
+    assert genuine | {("payments", "p-1")} == told(log)  # nothing tells it from a line

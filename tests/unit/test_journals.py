@@ -448,3 +448,41 @@ def test_topics_that_only_a_missing_controller_names_are_told(tmp_path: Path) ->
         "x Replayed TopicRecord for topic t with topic ID abcdefghijklmnopqrst-_.\n"
     )
     assert 0 == collected(tmp_path, 1)["logs"][0]["unread"]
+
+
+LEFT: Final = (
+    "2026-11-21T10:00:0{}.100000 INFO GroupMetadataManager [GroupCoordinator id=1 topic=x] "
+    "[Group {}] Member {} has left group through explicit `LeaveGroup` request; client reason: {}\n"
+)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_line_that_a_client_has_said_is_none_of_the_coordinator(
+    tmp_path: Path, asked: bool
+) -> None:
+    """A line feed in the reason of a leave; the request has it as well."""
+    reason = f"bye\n{LEFT.format(5, 'payments', 'p-1', 'I was never here')}and so on"
+    (tmp_path / "broker-1.server.log").write_text(
+        LEFT.format(1, "orders", "m-1", reason) + LEFT.format(2, "payments", "p-2", "bye")
+    )
+    request = {"groupId": "orders", "members": [{"memberId": "m-1", "reason": reason}]}
+    line = line_of("LEAVE_GROUP", request, 1) if asked else beat(1)
+    (tmp_path / "broker-1.requests.log").write_text(line)
+    found = collected(tmp_path, 1)
+
+    told = [(row["group"], row["member_id"]) for row in found["coordinator_events"]]
+    forged = [] if asked else [("payments", "p-1")]  # nothing tells it from a line
+    assert [("orders", "m-1"), *forged, ("payments", "p-2")] == told
+    assert (4, 0) == (found["logs"][1]["lines"], found["logs"][1]["unread"])
+
+
+def test_a_line_within_the_name_of_a_group_is_none_of_the_coordinator(tmp_path: Path) -> None:
+    """Brokers of a run escape line feeds; a stamp within a line begins another where it is cut."""
+    name = "a group\\n" + LEFT.format(5, "payments", "p-1", "bye").strip()
+    (tmp_path / "broker-1.server.log").write_text(LEFT.format(1, name, "m-1", "bye"))
+    request = {"groupId": name, "members": [{"memberId": "m-1"}]}
+    (tmp_path / "broker-1.requests.log").write_text(line_of("LEAVE_GROUP", request, 1))
+    found = collected(tmp_path, 1)
+
+    assert [] == [row for row in found["coordinator_events"] if row["event"] != "unknown"]
+    assert 0 == found["logs"][1]["unread"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections import Counter, defaultdict, deque
@@ -16,7 +17,7 @@ from typing import Final
 
 from harness.base.errors import BadInput, NoData
 from harness.base.paths import here
-from harness.history.broker_log import UNREADABLE, Row
+from harness.history.broker_log import UNREADABLE, Row, texts_in
 from harness.history.coordinator_log import departed_at, last_lines
 from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, Client, client_of
 from harness.history.foreign.files import blocks_of
@@ -24,6 +25,8 @@ from harness.history.foreign.lines import Clock, peeled, stamps_in
 from harness.history.foreign.wordings import MARK, row_of
 
 _MARK: Final = MARK.encode()
+_COMPLETED: Final = "Completed request:"
+_CALL: Final = _COMPLETED.encode()
 _VERSION: Final = re.compile(rb"Kafka version: (\d[\w.-]*)")
 # What a broker's log has and no other; a controller's has the second alone.
 _BROKER: Final = (
@@ -126,10 +129,11 @@ def read(paths: Sequence[Path], zone: tzinfo | None = None) -> Read:
     found: dict[int, list[tuple[Event, int]]] = {}
     logs: list[Log] = []
     clients: dict[str, Client] = {}
+    said: list[str] = []
     for path in paths:
         log = Log(path, clock=Clock(zone))
         logs.append(log)
-        reader = _Reader(log, len(logs) - 1, clients)
+        reader = _Reader(log, len(logs) - 1, clients, said)
         try:
             for block, ended in blocks_of(path, log.damage.append):
                 reader.take(block, ended=ended)
@@ -140,6 +144,8 @@ def read(paths: Sequence[Path], zone: tzinfo | None = None) -> Read:
         found[len(logs) - 1] = reader.found
     events = _each_once(logs, found)
     events.sort(key=lambda event: event.at)
+    for text in said:
+        _forget(events, text, logs)
     return Read(logs, events, clients)
 
 
@@ -163,6 +169,26 @@ def _sort(log: Log) -> str:
     if log.broker or log.marked:
         return "no info"
     return "kafka" if log.kafka else "other"
+
+
+def _forget(events: list[Event], said: str, logs: list[Log]) -> None:
+    """Leave out what a client has said: its lines look like a coordinator's, which repeats them.
+
+    Of equal ones the last is the client's: it has read the other one.
+    """
+    for text in said.split("\n"):
+        line = peeled(text) if MARK in text else None
+        row = _row(line.message) if line is not None else None
+        if line is None or row is None:
+            continue
+        told = (row["event"], row.get("group"), row.get("member_id"), row.get("generation"))
+        for place in range(len(events) - 1, -1, -1):
+            event, log = events[place], logs[events[place].log]
+            found = (event.event, event.group, event.member_id, event.generation)
+            if told == found and event.at == log.clock.at(line):
+                del events[place]
+                log.told -= 1
+                break
 
 
 def _each_once(logs: list[Log], found: dict[int, list[tuple[Event, int]]]) -> list[Event]:
@@ -190,8 +216,9 @@ def _each_once(logs: list[Log], found: dict[int, list[tuple[Event, int]]]) -> li
 class _Reader:
     """Reads one file."""
 
-    def __init__(self, log: Log, number: int, clients: dict[str, Client]) -> None:
+    def __init__(self, log: Log, number: int, clients: dict[str, Client], said: list[str]) -> None:
         self._log = log
+        self._said = said  # what clients say that looks like a coordinator's line
         self._number = number
         self._clients = clients
         self._before: defaultdict[str, deque[Row]] = defaultdict(last_lines)
@@ -210,7 +237,9 @@ class _Reader:
         if calls or _MARK in block:
             lines = block.split(b"\n")
             for number, line in enumerate(lines, start=first + 1):
-                if _MARK in line:
+                if _MARK in line and calls and _is_call(line):
+                    self._hear(line)
+                elif _MARK in line:
                     log.marked += 1
                     self._read(line, number, cut=not ended and number == first + len(lines))
                 elif calls and CLIENT_CALLS.search(line):
@@ -284,6 +313,16 @@ class _Reader:
             client = self._clients.setdefault(event.member_id, Client())
             client.learn(client_id=row.get("client_id"), host=row.get("host"))
 
+    def _hear(self, raw: bytes) -> None:
+        """A request, which tells what a client says."""
+        _, _, body = raw.decode("utf-8", "replace").partition(_COMPLETED)
+        try:
+            self._said.extend(texts_in(json.loads(body)))
+        except (ValueError, RecursionError):
+            self._log.unread += 1
+        if CLIENT_CALLS.search(raw):
+            self._know(raw)
+
     def _know(self, raw: bytes) -> None:
         named = MEMBER_ID.search(raw)
         if named and named[1].decode("utf-8", "replace") in self._clients:
@@ -295,6 +334,11 @@ class _Reader:
         if member_id:
             self._log.clients += 1
             self._clients.setdefault(member_id, Client()).learn(**vars(client))
+
+
+def _is_call(line: bytes) -> bool:
+    """Whether it is a request's line: one of a coordinator has the mark first."""
+    return 0 <= line.find(_CALL) < line.find(_MARK)
 
 
 def _row(message: str) -> Row | None:
