@@ -1,0 +1,65 @@
+"""Consumers come to an empty group at the same moment, and heartbeats are due before any answer.
+
+All is of KIP-848. Two consumers die afterwards, so that others are given what they had.
+
+Why: a member looks its topic up only when it has been given partitions. Where that takes longer
+than the heartbeat interval, as on a busy machine or far away, its next heartbeat comes first.
+Watch: what that heartbeat says of the partitions, and who has them then; and what a member is
+handed of a partition that it has once given up.
+"""
+
+from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Load, Verdict, holds
+
+_OWNS_NOTHING_YET = (
+    "librdkafka says that it owns nothing as long as it does not know the topic that it was given, "
+    "and is taken at its word (open in 2.16.0)"
+)
+_FETCHED_SINCE = (
+    "librdkafka fetches a partition on that it gave up before its first offset was known, and "
+    "hands that out when it has it again (open in 2.16.0)"
+)
+_TOO_OFTEN = "the interval is shorter than what a heartbeat takes, and the rule reckons with it"
+_TOLD_BEFORE = "a member is told what to give up before its application has heard that it has it"
+
+
+def _at_times(because: str, *rules: str, clients: tuple[str, ...] = ()) -> tuple[Expect, ...]:
+    """These rules, violated in some runs."""
+    return tuple(
+        Expect(
+            rule=rule,
+            verdict=Verdict.VIOLATED,
+            because=because,
+            clients=clients,
+            if_seen=True,
+            sometimes=True,
+        )
+        for rule in rules
+    )
+
+
+experiment = Experiment(
+    claim="A member keeps what it was given in its join, however late it learns its topic's name.",
+    # Each join computes a new target, as in Kafka before 4.3, and takes from who came before.
+    cluster=Cluster(settings={"group.consumer.assignment.interval.ms": "0"}),
+    load=Load(partitions=12),
+    group=Group(protocol="consumer", members=4, heartbeat_interval_ms=20),
+    faults=(
+        Fault(kind="kill-consumer", target="any member", at_s=2, jitter_s=1),
+        Fault(kind="kill-consumer", target="any member", at_s=4, jitter_s=1),
+    ),
+    protocols=("consumer",),
+    duration_s=15,
+    rules=(
+        *holds("R21", "R21-delivery", "R15", "X20", "X96"),
+        *_at_times(
+            _OWNS_NOTHING_YET,
+            *("R21", "R21-delivery", "R15", "X20", "X96"),
+            clients=("librdkafka",),
+        ),
+        *holds("X18", "X58", "X32b", "X32c"),
+        *_at_times(_FETCHED_SINCE, *("X18", "X58", "X32b", "X32c"), clients=("librdkafka",)),
+        *_at_times(_TOO_OFTEN, "R14", "X69"),
+        *_at_times(_TOLD_BEFORE, "R20f"),
+        *holds("X19", "R02", "R20b", "X32a"),
+    ),
+)
