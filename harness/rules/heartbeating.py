@@ -186,7 +186,8 @@ def heartbeats_keep_their_interval() -> str:
         SELECT concat(member, ' in generation ', generation, ' (one gap)'), left_out.at,
                left_out.gap_ms, NULL, {TWICE},
                'no heartbeat came in between', after(-left_out.gap_ms, left_out.at), left_out.at,
-               'left a heartbeat out', NULL, brokers
+               -- Where the mean is too long as well it is the cadence, and not one wait.
+               'left a heartbeat out', IF(ms > high, gaps, NULL), brokers
         FROM waited WHERE left_out IS NOT NULL
         UNION ALL
         SELECT concat(member, ' in generation ', generation, ' (the first)'), at,

@@ -523,6 +523,22 @@ def test_who_waited_may_have_made_heartbeats_frequent_by_its_share_in_the_mean(
     assert verdict == judge(history, "R14")["verdict"]
 
 
+@pytest.mark.parametrize(
+    ("later", "verdict"),
+    [
+        (tuple(range(10_000, 30_001, 2_000)), "UNKNOWN"),  # the mean is right
+        ((14_000, 20_000), "VIOLATED"),  # each of them is as long
+    ],
+)
+def test_a_wait_excuses_a_gap_and_no_cadence(
+    judge: Judge, later: tuple[float, ...], verdict: str
+) -> None:
+    """A gap of 6,000 ms, which may be 3,920 ms; its broker waited for half of it."""
+    history = History().heartbeats("member-1", 2_000, 8_000, *later)
+    history.waited("broker-1", 3_000, 6_000, 2_500)
+    assert verdict == judge(history, "R14")["verdict"]
+
+
 @pytest.mark.parametrize("rule", ["R09"])
 def test_nothing_to_examine_is_unknown(judge: Judge, rule: str) -> None:
     history = History(group={"client": "java"}).member("member-1", client="java")
