@@ -66,8 +66,8 @@ def evicted_on_time() -> str:
                session_timeout_ms + :slack_ms AS bound_high,
                CASE WHEN timer_started_at IS NULL
                     THEN 'no sign of life before the eviction is on record'
-                    WHEN may_be_short OR may_be_long AND NOT was_stopped THEN span
-                    END AS unknown,
+                    WHEN (may_be_short OR may_be_long AND NOT was_stopped)
+                         AND (followed OR was_stopped) THEN span END AS unknown,
                CASE WHEN NOT followed AND NOT was_stopped
                     THEN 'no rebalance started after the eviction' END AS wrong,
                CASE WHEN was_stopped AND silence_ms > session_timeout_ms

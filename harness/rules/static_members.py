@@ -44,7 +44,7 @@ CLOSINGS: Final = """
 # `unclear` about why nothing can be said of it.
 SESSIONS_OF_CLOSED: Final = (
     f""", {WEIGHED}"""
-     """
+    """
     SELECT concat(c.member, ' (close)') AS subject, c.at,
            IF(e.silence_least_ms > c.session_timeout_ms + :slack_ms, e.silence_least_ms,
               e.silence_ms) AS measured,

@@ -115,6 +115,12 @@ def test_an_eviction_is_not_judged_by_the_moment_that_fits_it(
     )
 
 
+def test_an_eviction_that_cannot_be_timed_starts_a_rebalance_all_the_same(judge: Judge) -> None:
+    history = pair().request("HEARTBEAT", "member-2", 4_667, arrived_at=at(4_000))
+    verdict = judge(history.says("evicted", 10_133, "member-2"), "R01")
+    assert "no rebalance started" in verdict["reason"]
+
+
 @pytest.mark.parametrize(
     ("answered_ms", "evicted_ms", "expected"),
     [
