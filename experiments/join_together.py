@@ -8,34 +8,7 @@ Watch: what that heartbeat says of the partitions, and who has them then; and wh
 handed of a partition that it has once given up.
 """
 
-from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Load, Verdict, holds
-
-_OWNS_NOTHING_YET = (
-    "librdkafka says that it owns nothing as long as it does not know the topic that it was given, "
-    "and is taken at its word (open in 2.16.0)"
-)
-_FETCHED_SINCE = (
-    "librdkafka fetches a partition on that it gave up before its first offset was known, and "
-    "hands that out when it has it again (open in 2.16.0)"
-)
-_TOO_OFTEN = "the interval is shorter than what a heartbeat takes, and the rule reckons with it"
-_TOLD_BEFORE = "a member is told what to give up before its application has heard that it has it"
-
-
-def _at_times(because: str, *rules: str, clients: tuple[str, ...] = ()) -> tuple[Expect, ...]:
-    """These rules, violated in some runs."""
-    return tuple(
-        Expect(
-            rule=rule,
-            verdict=Verdict.VIOLATED,
-            because=because,
-            clients=clients,
-            if_seen=True,
-            sometimes=True,
-        )
-        for rule in rules
-    )
-
+from harness.experiment import Cluster, Experiment, Fault, Group, Load, at_times, holds
 
 experiment = Experiment(
     claim="A member keeps what it was given in its join, however late it learns its topic's name.",
@@ -51,15 +24,35 @@ experiment = Experiment(
     duration_s=15,
     rules=(
         *holds("R21", "R21-delivery", "R15", "X20", "X96"),
-        *_at_times(
-            _OWNS_NOTHING_YET,
-            *("R21", "R21-delivery", "R15", "X20", "X96"),
+        *at_times(
+            "librdkafka says that it owns nothing as long as it does not know the topic that it "
+            "was given, and is taken at its word (open in 2.16.0)",
+            "R21",
+            "R21-delivery",
+            "R15",
+            "X20",
+            "X96",
             clients=("librdkafka",),
         ),
         *holds("X18", "X58", "X32b", "X32c"),
-        *_at_times(_FETCHED_SINCE, *("X18", "X58", "X32b", "X32c"), clients=("librdkafka",)),
-        *_at_times(_TOO_OFTEN, "R14", "X69"),
-        *_at_times(_TOLD_BEFORE, "R20f"),
+        *at_times(
+            "librdkafka fetches a partition on that it gave up before its first offset was known, "
+            "and hands that out when it has it again (open in 2.16.0)",
+            "X18",
+            "X58",
+            "X32b",
+            "X32c",
+            clients=("librdkafka",),
+        ),
+        *at_times(
+            "the interval is shorter than what a heartbeat takes, and the rule reckons with it",
+            "R14",
+            "X69",
+        ),
+        *at_times(
+            "a member is told what to give up before its application has heard that it has it",
+            "R20f",
+        ),
         *holds("X19", "R02", "R20b", "X32a"),
     ),
 )

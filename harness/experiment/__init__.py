@@ -22,6 +22,7 @@ from harness.experiment.enums import PROTOCOLS as PROTOCOLS
 from harness.experiment.enums import Need as Need
 from harness.experiment.enums import Verdict as Verdict
 from harness.experiment.expect import Expect as Expect
+from harness.experiment.expect import at_times as at_times
 from harness.experiment.expect import (
     commit_waits_for_the_rebalance as commit_waits_for_the_rebalance,
 )

@@ -140,3 +140,18 @@ def commit_waits_for_the_rebalance(
         sometimes=sometimes,
         up_to=up_to,
     )
+
+
+def at_times(because: str, *rules: str, clients: tuple[str, ...] = ()) -> tuple[Expect, ...]:
+    """These rules, violated in some runs and holding in others, for one reason."""
+    return tuple(
+        Expect(
+            rule=rule,
+            verdict=Verdict.VIOLATED,
+            because=because,
+            clients=clients,
+            if_seen=True,
+            sometimes=True,
+        )
+        for rule in rules
+    )
