@@ -33,7 +33,7 @@ SHOWS: Final[dict[str, str]] = {
     "rolling-deploy.kafka-go.4.3.1": "each of three orderly ends loses a record",
     "rough-day.java.4.3.1": "a thawed process reads all that came meanwhile before it hears",
     "rough-day.kafka-python.4.3.1": "an error of a dead broker ends the iteration, and the program",
-    "store-down-while-scaling.spring-kafka-4.1.0.4.4.0": "records polled in a retry are thrown away",
+    "store-down-while-scaling.spring-kafka-4.1.0.4.4.0": "what a retry polls is thrown away",
 }
 # Rules that a run violates, or that cannot be judged by it: what its record shows.
 NOT_HELD: Final[dict[tuple[str, str], str]] = {
