@@ -106,11 +106,9 @@ def check_asked(
 
 
 def _check_asked_of_program(rule: "Rule") -> None:
-    from harness.rules.lineage import behind
-    from harness.tables.settings import DECLARED_OF_CLIENTS
+    from harness.rules.lineage import undeclared_of_an_app
 
-    _, settings = behind(rule.examine, APP)
-    if lacking := sorted(settings & DECLARED_OF_CLIENTS):
+    if lacking := undeclared_of_an_app(rule):
         why = f"is made from what is declared of our own members ({', '.join(lacking)})"
     elif not any(rule.speaks_of(APP, protocol) for protocol in PROTOCOLS):
         about = "our own members" if rule.limit else f"members of {' and '.join(rule.clients)}"

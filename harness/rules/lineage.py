@@ -11,6 +11,7 @@ from typing import Final
 from harness.experiment import APP, PROTOCOLS
 from harness.rules.catalogue import RULES
 from harness.rules.documents import STATEMENTS
+from harness.rules.rule import Rule
 from harness.tables.engines.base import settings_in, tables_in
 from harness.tables.recipes import recipes_of
 from harness.tables.settings import DECLARED_OF_CLIENTS
@@ -74,3 +75,9 @@ def left_out_of_an_app() -> dict[str, str]:
         ):
             found[rule.id] = f"needs {', '.join(sorted(missing))}"
     return found
+
+
+def undeclared_of_an_app(rule: Rule) -> list[str]:
+    """Settings that the rule's query names, and no run of such a program has."""
+    _, settings = behind(rule.examine, APP)
+    return sorted(settings & DECLARED_OF_CLIENTS)

@@ -38,7 +38,7 @@ SHOWS: Final[dict[str, str]] = {
 # Rules that a run violates, or that cannot be judged by it: what its record shows.
 NOT_HELD: Final[dict[tuple[str, str], str]] = {
     ("consumer-crash.kafka-streams.4.4.0", "P6"): (
-        "two processes ended 1.2 and 1.3 s after SIGTERM, and no coordinator has a LeaveGroup of"
+        "two processes ended 0.9 s after SIGTERM, and no coordinator has a LeaveGroup of"
         " theirs: Streams stays unless it is told to leave"
     ),
     ("rolling-deploy.kafka-go.4.3.1", "P10"): (
