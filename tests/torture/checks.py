@@ -19,7 +19,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -42,8 +42,9 @@ _OF_SPARK: Final = 0.25  # of the rounds
 _SIGNALS: Final = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 _BEFORE: Final = 1_577_836_800  # 2020: when the files of the earlier judgement were written
 _ALWAYS: Final = (VERDICTS_FILE, "report.html", "summary.md", "junit.xml")
-_MOST_FILES: Final = 60  # that a judgement writes, about
+_MOST_FILES: Final = 12  # that a judgement of the kept run writes, about
 _PAGE: Final = 4096
+_LONGEST_S: Final = 900.0  # Spark took 350 s beside thirty other processes
 # A disk of this size, with a copy of a folder on it, for a command; its content takes the place of
 # the folder's then.
 _MOUNT: Final = """
@@ -122,6 +123,15 @@ def _started(command: Sequence[str]) -> subprocess.Popen[str]:
     )
 
 
+def _heard(process: subprocess.Popen[str]) -> str:
+    """All that it says until its end. One that does not end is ended, with all it has started."""
+    try:
+        return process.communicate(timeout=_LONGEST_S)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
+
+
 @cache
 def _length_s(form: str) -> float:
     """How long it takes here, when nobody kills it."""
@@ -129,7 +139,7 @@ def _length_s(form: str) -> float:
         run_dir = Path(shutil.copytree(_judged(), Path(scratch) / "raw"))
         begun = time.monotonic()
         process = _started(_command(form, run_dir))
-        heard, _ = process.communicate(timeout=3 * played.LONGEST_S)
+        heard = _heard(process)
         if process.returncode:
             raise HarnessError(f"check ends with {process.returncode} by itself: {heard[-300:]}")
         return time.monotonic() - begun
@@ -140,10 +150,11 @@ def _killed(
 ) -> tuple[str, int, str]:
     """What was done, the exit code, and what was heard."""
     share, count = randomness.uniform(0, 1.1), randomness.randrange(_MOST_FILES)
-    length_s = _length_s(form)
 
     def written() -> int:
-        return sum(len(list(each.rglob("*.parquet"))) for each in run_dir.glob(judged.HALVES))
+        with suppress(FileNotFoundError):  # it is just being removed
+            return len(list(run_dir.glob(f"{judged.HALVES}/*/*.parquet")))
+        return 0
 
     instants: dict[str, Callable[[], bool]] = {
         f"after {share:.2f} of its time": lambda: time.monotonic() - begun > share * length_s,
@@ -151,13 +162,14 @@ def _killed(
         "while its files are put into place": lambda: (run_dir / judged.READY).exists(),
     }
     instant = randomness.choice(list(instants))
+    length_s = _length_s(form) if "time" in instant else 0.0
     begun = time.monotonic()
     process = _started(_command(form, run_dir))
     while process.poll() is None and not instants[instant]():
         if "place" not in instant:
             time.sleep(0.001)
     process.send_signal(number)
-    heard, _ = process.communicate(timeout=3 * played.LONGEST_S)
+    heard = _heard(process)
     return f"{number.name} of check ({form}) {instant}", process.returncode, heard[-300:]
 
 
@@ -171,7 +183,7 @@ def _on_a_full_disk(randomness: random.Random, results: Path, form: str) -> tupl
     command = _command(form, place / "crash" / "raw")
     mounting = [*shortages.unshare(), "sh", "-c", _MOUNT, "sh", str(size)]
     process = _started([*mounting, str(place), str(results), *command])
-    heard, _ = process.communicate(timeout=3 * played.LONGEST_S)
+    heard = _heard(process)
     place.rmdir()
     found = _ENDED.search(heard)
     code = int(found[1]) if found else -1
