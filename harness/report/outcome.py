@@ -11,6 +11,7 @@ from harness.base.errors import Exit
 from harness.base.paths import COMMAND
 from harness.base.words import plural
 from harness.experiment import Verdict
+from harness.history.derived import SPOILT
 from harness.report.load import Manifest, Row, Run, load_verdicts
 
 
@@ -22,6 +23,9 @@ class Standing(StrEnum):
     RESULT = "result"
     DIFFERS = "differs"
 
+
+# How the reason of the rule about this machine's clock ends (check.doubt.pressure).
+_BUSY: Final = re.compile(r"; ([\w.-]+ waited for a processor for .*)$")
 
 SIGNS: Final = {Standing.AS_EXPECTED: "✓", Standing.RESULT: "≠", Standing.DIFFERS: "✗"}
 
@@ -101,8 +105,25 @@ def outcome_of(manifest: Manifest, verdicts: Sequence[Row] | None) -> Outcome:
     if differing:
         verb = "differs" if differing == 1 else "differ"
         headline = f"{plural(differing, 'verdict')} {verb} from the expected"
-        return Outcome("differs", headline, _detail(verdicts))
+        return Outcome("differs", headline + _of_them(verdicts, differing), _detail(verdicts))
     return Outcome("as-expected", "Every verdict as expected", _detail(verdicts))
+
+
+def is_withheld(row: Row) -> bool:
+    """Whether a verdict is UNKNOWN because of this machine, by its reason (check.doubt)."""
+    return verdict_of(row) == Verdict.UNKNOWN and any(
+        words in (row["reason"] or "") for words in SPOILT
+    )
+
+
+def _of_them(verdicts: Sequence[Row], differing: int) -> str:
+    """How many of the verdicts that differ say more of this machine than of the group, and why."""
+    withheld = sum(standing(row) is Standing.DIFFERS and is_withheld(row) for row in verdicts)
+    if not withheld:
+        return ""
+    of_them = "" if withheld == differing else f"{withheld} of them "
+    found = [found[1] for row in verdicts if (found := _BUSY.search(row["reason"] or ""))]
+    return f", {of_them}withheld because of this machine" + "".join(f" ({each})" for each in found)
 
 
 def in_a_line(manifest: Manifest, verdicts: Sequence[Row]) -> str:
