@@ -34,6 +34,7 @@ SHOWS: Final[dict[str, str]] = {
     "rough-day.java.4.3.1": "a thawed process reads all that came meanwhile before it hears",
     "rough-day.kafka-python.4.3.1": "an error of a dead broker ends the iteration, and the program",
     "store-down-while-scaling.spring-kafka-4.1.0.4.4.0": "what a retry polls is thrown away",
+    "stuck-then-join.sarama-retry.4.4.0": "two JoinGroups are given up after 30 s, and not evicted",
 }
 # Rules that a run violates, or that cannot be judged by it: what its record shows.
 NOT_HELD: Final[dict[tuple[str, str], str]] = {
@@ -68,6 +69,9 @@ STRAYS: Final[dict[str, int]] = {
     # after member-4 had been told 475 (kafka-go #1308, open).
     "rolling-deploy.kafka-go.4.3.1": 8,
     "store-down-while-scaling.spring-kafka-4.1.0.4.4.0": 1,
+    ("stuck-then-join.sarama-retry.4.4.0", "E01"): (
+        "the process that was started had sent its JoinGroup, which waited for longer than the harness"
+    ),
 }
 
 KEPT: Final = sorted(path.name for path in PROGRAMS.iterdir()) if PROGRAMS.exists() else []
