@@ -459,7 +459,7 @@ def test_an_empty_file_is_no_silence(
 @pytest.mark.parametrize(
     ("damaged", "verdict", "reason"),
     [
-        (True, "UNKNOWN", "it is not known who waited for a processor: history/waits.parquet is"),
+        (True, "UNKNOWN", "history/waits.parquet is"),
         (False, "VIOLATED", "1 violates it"),
     ],
 )
