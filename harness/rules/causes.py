@@ -120,15 +120,39 @@ REJOINED: Final = """
          AND a.generation = s.generation AND a.at <= s.at
     )
 """
-# Callbacks that took partitions from a member, and what it had been told before: since it was
-# given what it had, an answer that is no plain "stay", or an end of its own.
+# Callbacks that took partitions from a member, and what it had been told before: since the answer
+# that gave it what it had, an answer that is no plain "stay", or an end of its own.
 GIVEN_UP: Final = """
-    , handed AS (
-        SELECT member, event, event_at AS at, size(partitions) AS partitions, generation,
-               max(IF(event = 'assigned', event_at, NULL)) OVER (
-                   PARTITION BY member ORDER BY event_at, IF(event = 'assigned', 1, 0)
+    , answers AS (
+        -- In KIP-848 one to who stays gives what the answer before it had not.
+        SELECT member, arrived_at AS at, assigned,
+               IF(api = 'SYNC_GROUP' OR generation <= 0, NULL, lag(assigned) OVER (
+                   PARTITION BY member_id ORDER BY arrived_at, evidence)) AS before
+        FROM {own_requests}
+        WHERE api IN ('SYNC_GROUP', 'CONSUMER_GROUP_HEARTBEAT') AND error_code = :NONE
+          AND assigned IS NOT NULL
+    ), gave AS (
+        -- The application hears of each by its next callback that names nothing else.
+        SELECT a.member, a.at, min(c.event_at) AS heard_at
+        FROM answers a JOIN {client_events} c
+          ON c.member = a.member AND c.event = 'assigned' AND c.event_at >= a.at
+         AND size(c.partitions) > 0
+         AND NOT exists(c.partitions, p -> NOT array_contains(a.assigned, p))
+         AND (a.before IS NULL OR exists(c.partitions, p -> NOT array_contains(a.before, p)))
+        GROUP BY a.member, a.at
+    ), heard AS (
+        SELECT c.member, c.event, c.event_at AS at, size(c.partitions) AS partitions,
+               coalesce(max(g.at), c.event_at) AS given_at
+        FROM {client_events} c LEFT JOIN gave g
+          ON g.member = c.member AND g.heard_at = c.event_at AND c.event = 'assigned'
+        WHERE c.event IN ('assigned', 'revoked', 'lost')
+        GROUP BY c.member, c.event, c.event_at, c.partitions
+    ), handed AS (
+        SELECT member, event, at, partitions,
+               max(IF(event = 'assigned', struct(at, given_at), NULL)) OVER (
+                   PARTITION BY member ORDER BY at, IF(event = 'assigned', 1, 0)
                    {BEFORE}) AS since
-        FROM {client_events} WHERE event IN ('assigned', 'revoked', 'lost')
+        FROM heard
     ), told AS (
         -- Counted from their arrival, which a line that is stamped late puts too late as well.
         SELECT member, arrived_at AS at, CAST(NULL AS TIMESTAMP) AS begun_at FROM {own_requests}
@@ -153,8 +177,10 @@ GIVEN_UP: Final = """
         SELECT h.member, h.event, h.at, h.partitions, count(t.at) AS told,
                count(o.from_at) AS topics
         FROM handed h LEFT JOIN told t
-          ON t.member = h.member AND t.at > h.since
-         AND coalesce(t.begun_at <= h.since, t.at <= after(:STAMP_LATE_MS, h.at))
+          ON t.member = h.member
+         AND IF(t.begun_at IS NULL,
+                t.at > h.since.given_at AND t.at <= after(:STAMP_LATE_MS, h.at),
+                t.at > h.since.at AND t.begun_at <= h.since.at)
         LEFT JOIN topics o ON o.from_at <= h.at AND o.to_at >= h.at
         WHERE h.event <> 'assigned' AND h.partitions > 0
         GROUP BY h.member, h.event, h.at, h.partitions
@@ -180,6 +206,9 @@ def nothing_else_rebalances() -> str:
     names: a member that joined, left or was evicted. Who joined or left must have asked for it. A
     member that was there already and joins again needs a reason of its own. What a member gives up
     must follow from something that it had been told since it was given its partitions.
+
+    Law: a member gives up a partition only after an answer that tells it to, later than the answer
+    that gave it its last part though maybe before its application heard of that, or by its own end.
     """
     return """
         {STARTS}{NOTICED}{REJOINED}{GIVEN_UP}
