@@ -30,8 +30,6 @@ experiment = Experiment(
             "R21",
             "R21-delivery",
             "R15",
-            "X20",
-            "X96",
             clients=("librdkafka",),
         ),
         *holds("X18", "X58", "X32b", "X32c"),
@@ -49,10 +47,6 @@ experiment = Experiment(
             "R14",
             "X69",
         ),
-        *at_times(
-            "a member is told what to give up before its application has heard that it has it",
-            "R20f",
-        ),
-        *holds("X19", "R02", "R20b", "X32a"),
+        *holds("X19", "R02", "R20b", "R20f", "X32a"),
     ),
 )

@@ -12,8 +12,10 @@ TELLS_WITHIN_MS: Final = 1_000
 _KIP_848 = ("consumer",)
 
 # What the coordinator gave and took, by the answers to heartbeats, one row per partition. An answer
-# without an assignment changes nothing. `acked_at` is the first heartbeat after the answer whose
-# owned partitions leave the taken one out: until then the partition is still the member's.
+# without an assignment changes nothing. `acked_at` is the first heartbeat, from the answered one
+# on, whose owned partitions leave the taken one out: until then the partition is still the
+# member's. One that names no owned partitions says nothing (CurrentAssignmentBuilder,
+# ownsRevokedPartitions).
 GIVEN_AND_TAKEN = """
     WITH stays AS (
         SELECT b.*, m.stay, m.removed_at, m.removed_by,
@@ -37,7 +39,7 @@ GIVEN_AND_TAKEN = """
         SELECT t.stay, t.part, t.member, t.arrived_at, t.processed_at, t.removed_at, t.removed_by,
                t.limit_ms, t.evidence, min(s.arrived_at) AS acked_at
         FROM taken t LEFT JOIN stays s
-          ON s.stay = t.stay AND s.arrived_at > t.arrived_at AND s.owned IS NOT NULL
+          ON s.stay = t.stay AND s.arrived_at >= t.arrived_at AND s.owned IS NOT NULL
          AND NOT array_contains(s.owned, t.part)
         GROUP BY ALL
     )
@@ -60,8 +62,11 @@ GIVEN_AND_TAKEN = """
 def given_when_released() -> str:
     """Each partition that another member had before.
 
-    It lets go by a heartbeat that owns it no more after the partition was taken from it, or by
-    leaving the group in whatever way.
+    It lets go by a heartbeat that owns it no more, from the one on by whose answer the partition
+    was taken from it, or by leaving the group in whatever way.
+
+    Law: a coordinator gives a partition that it has taken from a member to another one only after
+    a heartbeat that names what that member owns without it, be it the one that is answered.
     """
     return """
         {GIVEN_AND_TAKEN}, held AS (
@@ -272,6 +277,9 @@ def raised_when_released() -> str:
     that could not be written is undone, and no member is told of it. An answer that never came was
     an answer, so what a member was told last counts beside what it names. A group that changes its
     protocol is not examined.
+
+    Law: an answer that takes partitions from a member raises its epoch to the newest target exactly
+    if its request names what it owns, and none of these; else a later one that does so raises it.
     """
     return """
         {GIVEN_AND_TAKEN}, changed AS (

@@ -64,11 +64,18 @@ def test_an_assignment_counts_if_this_group_gave_it_without_an_error(judge: Judg
     assert ("HOLDS", 1, 981) == (verdict["verdict"], verdict["examined"], verdict["measured_max"])
 
 
-def test_the_heartbeat_that_is_told_does_not_acknowledge(judge: Judge) -> None:
-    history = alone().joins("member-2", 1_000, 3)
-    history.beat("member-1", 2_000, 2, gets=(0, 1), owns=(0, 1))
+@pytest.mark.parametrize(
+    ("owns", "after_ms"),
+    [((0, 1), 1_001), ((), 1_001), ((0, 2), 981), ((0, 1, 2), 981), (None, 981)],
+)
+def test_the_heartbeat_that_is_told_acknowledges_if_it_says_what_it_owns(
+    judge: Judge, owns: tuple[int, ...] | None, after_ms: float
+) -> None:
+    """t-2 is taken by its answer (CurrentAssignmentBuilder.ownsRevokedPartitions)."""
+    history = alone().joins("member-2", 1_000, 3).beat("member-1", 1_990, owns=())  # not this one
+    history.beat("member-1", 2_000, 2, gets=(0, 1), owns=owns)
     history.beat("member-1", 2_020, 2, owns=(0, 1), now=3).beat("member-2", 3_000, 3, gets=(2,))
-    assert 981 == judge(history, "X20")["measured_max"]
+    assert after_ms == judge(history, "X20")["measured_max"]
 
 
 @pytest.mark.parametrize(("given_ms", "verdict"), [(1_969, "HOLDS"), (1_968.9, "VIOLATED")])
@@ -244,6 +251,16 @@ def test_an_acknowledged_revocation_is_not_examined(judge: Judge) -> None:
     assert "UNKNOWN" == judge(moving(3_000), "X21")["verdict"]
 
 
+@pytest.mark.parametrize(("owns", "examined"), [((0, 1), 0), ((0, 1, 2), 1)])
+def test_who_had_let_go_when_it_is_told_has_nothing_to_acknowledge(
+    judge: Judge, owns: tuple[int, ...], examined: int
+) -> None:
+    history = stalled(10_001)
+    told = next(row for row in history.rows["requests"] if row["assigned"] == parts((0, 1)))
+    told["owned"] = parts(owns)
+    assert examined == judge(history, "X21")["examined"]
+
+
 # X24 and X24-at-once
 
 
@@ -291,6 +308,28 @@ def test_a_member_that_is_raised_with_what_is_taken_violates(judge: Judge) -> No
 def test_a_member_that_is_raised_before_it_lets_go_violates(judge: Judge) -> None:
     history = taken().beat("member-1", 2_010, 2, owns=(0, 1, 2), now=3)
     assert "VIOLATED" == judge(history, "X96")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("owns", "gets", "now", "why"),
+    [
+        ((), (0, 1), 3, None),
+        ((0, 1), (0, 1), 3, None),
+        ((0,), (0, 1), 3, None),
+        ((0, 1), (0,), 3, "was raised to epoch 3 before"),
+        ((0, 1, 2), (0, 1), 3, "was raised to epoch 3 before"),
+        (None, (0, 1), 3, "was raised to epoch 3 before"),
+        ((), (0, 1), 2, "was left in epoch 2 when others had been told 3"),
+        ((0, 1), (0,), 2, None),
+    ],
+)
+def test_a_member_is_raised_at_once_if_it_says_that_it_owns_nothing_that_is_taken(
+    judge: Judge, owns: tuple[int, ...] | None, gets: tuple[int, ...], now: int, why: str | None
+) -> None:
+    history = alone().joins("member-2", 1_000, 3).beat("member-1", 1_040, owns=())  # not by this
+    judged = judge(history.beat("member-1", 2_000, 2, owns=owns, gets=gets, now=now), "X96")
+    assert ("HOLDS" if why is None else "VIOLATED") == judged["verdict"]
+    assert (why or "") in judged["reason"]
 
 
 def test_a_member_that_is_raised_when_it_has_let_go_of_a_part_violates(judge: Judge) -> None:
