@@ -36,6 +36,7 @@ from harness.experiment.within import Within as Within
 
 # librdkafka looks at its timers every 500 ms while subscribed, so what it does "every 700 ms" it
 # does every 1,000 ms (rdkafka_cgrp.c, max-poll timer at 2 Hz; measured 0.5 s multiples ± 80 ms).
+# Heartbeats of KIP-848 have a timer of their own, which keeps the interval (rkcg_serve_timer).
 LIBRDKAFKA_TIMER_GRID_MS: Final = 500
 
 # Java's heartbeat thread looks about every retry.backoff.ms (AbstractCoordinator, HeartbeatThread),
@@ -234,15 +235,18 @@ class Group:
     @property
     def heartbeat_gap_ms(self) -> int:
         """Time between two heartbeats that this client really keeps, in milliseconds."""
-        return effective_heartbeat_ms(self.heartbeat_interval_ms, self.client)
+        return effective_heartbeat_ms(self.heartbeat_interval_ms, self.client, self.protocol)
 
 
-def effective_heartbeat_ms(heartbeat_interval_ms: int, client: str = "librdkafka") -> int:
+def effective_heartbeat_ms(
+    heartbeat_interval_ms: int, client: str = "librdkafka", protocol: str = "eager"
+) -> int:
     """The interval that a client really keeps, in milliseconds.
 
-    librdkafka's is rounded up to its timer grid; Java's is kept, and up to JAVA_TIMER_MS late.
+    librdkafka's is rounded up to its timer grid in a classic group, and kept in KIP-848: heartbeats
+    every 20 ms came 20.1 to 21.1 ms apart. Java's is kept, and up to JAVA_TIMER_MS late.
     """
-    if client == "java":
+    if client == "java" or protocol not in CLASSIC:
         return heartbeat_interval_ms
     grid = LIBRDKAFKA_TIMER_GRID_MS
     return -(-heartbeat_interval_ms // grid) * grid

@@ -186,7 +186,7 @@ def epochs_count_up() -> str:
     in_passing=True,
 )
 def interval_is_named() -> str:
-    """`:heartbeat_ms` is when librdkafka sends: every 500 ms it looks whether one is due."""
+    """The interval that the members of the group were started with, but for those of their own."""
     return """
         WITH told AS (
             SELECT coalesce(max(heartbeat_interval_ms), :heartbeat_ms) AS due_ms FROM {members}

@@ -172,7 +172,9 @@ def _of_clients(group: Mapping[str, Any], promised: Mapping[str, float]) -> dict
     return {
         **_limits(promised),
         "client": client,
-        "heartbeat_ms": effective_heartbeat_ms(int(group["heartbeat_interval_ms"]), client),
+        "heartbeat_ms": effective_heartbeat_ms(
+            int(group["heartbeat_interval_ms"]), client, str(group["protocol"])
+        ),
         "max_poll_ms": int(group["max_poll_interval_ms"]),
         "commit": group["commit"],
         "auto_commit_ms": int(group["auto_commit_interval_ms"]),

@@ -559,3 +559,26 @@ def test_heartbeats_that_waited_for_a_paused_broker_count_as_one(
     for ms in (10_000, 12_000, 14_000, 16_000):
         history.beat("member-1", ms)
     assert f"{steady} steady gaps" in judge(history, "R14")["rows"][0]["why"]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "gap_ms", "verdict"),
+    [
+        ("consumer", 202, "HOLDS"),
+        ("consumer", 120, "HOLDS"),
+        ("consumer", 118, "VIOLATED"),
+        ("eager", 202, "VIOLATED"),  # its timer ticks every 500 ms
+        ("eager", 500, "HOLDS"),
+    ],
+)
+def test_librdkafka_keeps_a_short_interval_in_kip_848_alone(
+    judge: Judge, protocol: str, gap_ms: float, verdict: str
+) -> None:
+    history = Group(group={"protocol": protocol, "heartbeat_interval_ms": 200})
+    history.joins("member-1", 0, 2, gets=(0,))
+    for number in range(1, 21):
+        if protocol == "consumer":
+            history.beat("member-1", gap_ms * number - 1)
+        else:
+            history.heartbeats("member-1", gap_ms * number)
+    assert verdict == judge(history, "R14")["verdict"]

@@ -84,3 +84,10 @@ def test_nonsense_is_refused_with_both_numbers(build: Callable[[], object], says
 )
 def test_heartbeats_keep_librdkafkas_grid_of_half_a_second(declared_ms: int, kept_ms: int) -> None:
     assert kept_ms == effective_heartbeat_ms(declared_ms)
+    assert kept_ms == Group(heartbeat_interval_ms=declared_ms).heartbeat_gap_ms
+
+
+@pytest.mark.parametrize(("client", "protocol"), [("librdkafka", "consumer"), ("java", "eager")])
+def test_others_keep_the_interval_that_they_have(client: str, protocol: str) -> None:
+    group = Group(client=client, protocol=protocol, heartbeat_interval_ms=700)
+    assert 700 == group.heartbeat_gap_ms
