@@ -1,5 +1,5 @@
-// A consumer as Sarama's consumergroup example shows it: Consume in a loop, MarkMessage after each
-// record, and on a signal the context is cancelled before the group is closed.
+// A consumer as Sarama's consumergroup example shows it: Consume in a loop, since it returns at every
+// rebalance, MarkMessage after each record, and on a signal the context is cancelled before Close.
 package main
 
 import (
@@ -56,6 +56,9 @@ func run() error {
 	config.ClientID = os.Getenv("KAFKA_CLIENT_ID")
 	config.Consumer.Offsets.Initial = sarama.OffsetOldest
 	config.Consumer.Group.InstanceId = os.Getenv("KAFKA_GROUP_INSTANCE_ID")
+	if len(os.Args) > 1 { // "retry"
+		return retry(config)
+	}
 	brokers := strings.Split(os.Getenv("KAFKA_BOOTSTRAP_SERVERS"), ",")
 	group, err := sarama.NewConsumerGroup(brokers, os.Getenv("KAFKA_GROUP_ID"), config)
 	if err != nil {
@@ -66,14 +69,12 @@ func run() error {
 	ctx, fail := context.WithCancelCause(told)
 	defer fail(nil)
 	for ctx.Err() == nil {
-		// It returns at every rebalance, and is called again for the new claims.
 		if err := group.Consume(ctx, []string{os.Getenv("KAFKA_TOPIC")}, handler{fail}); err != nil {
 			fail(err)
 		}
 	}
-	err = group.Close()
-	if told.Err() == nil {
-		err = errors.Join(context.Cause(ctx), err)
+	if told.Err() != nil {
+		return group.Close()
 	}
-	return err
+	return errors.Join(context.Cause(ctx), group.Close())
 }
