@@ -14,6 +14,7 @@ from harness.base.paths import COMMAND, here
 from harness.base.words import plural
 from harness.cli.options import limits_of
 from harness.history import manifest
+from harness.run.interrupts import keyboard_interrupts
 from harness.run.screen import Screen
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def _check_several(runs: Sequence[Path], arguments: argparse.Namespace, judge: "
     return again.exit_code(found)
 
 
+@keyboard_interrupts()
 def report_command(arguments: argparse.Namespace) -> int:
     """Write the pages of a checked run again: report.html, summary.md and junit.xml.
 
@@ -140,6 +142,7 @@ def report_command(arguments: argparse.Namespace) -> int:
     return show(arguments.run, as_json=arguments.json)
 
 
+@keyboard_interrupts()
 def sql_command(arguments: argparse.Namespace) -> int:
     """Query the tables of one run, or of many, in SQL."""
     from harness.report.text import sql

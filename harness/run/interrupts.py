@@ -1,7 +1,8 @@
-"""Ctrl-C and SIGTERM while a run goes on: heal, clean, and end."""
+"""Ctrl-C and SIGTERM while a run goes on, or is judged: heal, clean, and end."""
 
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -17,11 +18,11 @@ _asked: list[int] = []  # signals that were raised as Interrupted, and may have 
 _waiting: list[Callable[[], None]] = []  # what notes a signal where nothing may be raised
 
 
-class Interrupted(BaseException):
+class Interrupted(KeyboardInterrupt):
     """Ctrl-C or SIGTERM: heal, clean, and end with exit code 2.
 
-    As KeyboardInterrupt it is no Exception, so that nothing that goes on after any failure goes on
-    after this.
+    It is no Exception, so that nothing that goes on after any failure goes on after this; and
+    libraries tidy up as after any Ctrl-C.
     """
 
 
@@ -77,6 +78,28 @@ def interruptible(leave: Callable[[], bool] = lambda: False) -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
         signal.setitimer(signal.ITIMER_REAL, *clock)
+
+
+@contextmanager
+def keyboard_interrupts() -> Iterator[None]:
+    """Turn SIGINT and SIGTERM into KeyboardInterrupt while runs are judged or queried.
+
+    What DuckDB made of one is never taken for a result, nor for something wrong with a run. For
+    functions of any thread: none but the main thread is interrupted.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    try:
+        with interruptible():
+            try:
+                yield
+            except HarnessError:
+                if _asked:  # a query that was interrupted is said to have failed
+                    raise Interrupted from None
+                raise
+    except Interrupted:
+        raise KeyboardInterrupt from None
 
 
 def heard() -> None:

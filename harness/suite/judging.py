@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from harness.base import processes
 from harness.base.errors import HarnessError
 from harness.history import manifest
+from harness.run.interrupts import keyboard_interrupts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,6 +65,7 @@ class Judge:
         from harness.check import check  # noqa: F401
         from harness.tables.engines import duckdb  # noqa: F401
 
+    @keyboard_interrupts()
     def judge(
         self,
         run_dir: Path,
@@ -171,6 +173,7 @@ def duckdb_engine() -> "DuckDb":
     return DuckDb(folder, processes.scratch_folder("duckdb"))
 
 
+@keyboard_interrupts()
 def look(
     run_dir: Path,
     rules: Sequence[str] = (),

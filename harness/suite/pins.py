@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from harness.base.errors import BadInput
 from harness.base.paths import COMMAND, here
+from harness.run.interrupts import keyboard_interrupts
 
 if TYPE_CHECKING:
     from harness.tables.engines.base import Engine
@@ -40,6 +41,7 @@ class Difference:
     lines: tuple[str, ...]
 
 
+@keyboard_interrupts()
 def found_in(run_dir: Path, engine: Engine, *, named: Path) -> list[Pin]:
     """What the own rules that are in use say of a run; nothing of those that are not about it.
 

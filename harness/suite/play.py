@@ -208,7 +208,7 @@ def play(
                     stage.play([(again, candidate, said)], lambda: None)
                     _settle(suite, judge, say, wait=True)
                     _give_way(spoilt, again)
-        except (Interrupted, KeyboardInterrupt):
+        except KeyboardInterrupt:
             suite.interrupted = True
             _judge_the_rest(suite, stage, judge, say)
         except Exception as error:
@@ -323,6 +323,6 @@ def _judge_the_rest(suite: Suite, stage: Stage, judge: BackgroundJudge, say: Pro
         )
         with interruptible():
             _settle(suite, judge, say, wait=True)
-    except (Interrupted, KeyboardInterrupt):
+    except KeyboardInterrupt:
         judge.close()  # before the record is written: it writes into the runs' folders
         say("interrupted again: what has not been judged can be, by `check` and the run's folder")

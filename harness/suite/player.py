@@ -24,7 +24,6 @@ from harness.catalogue import own
 from harness.experiment import SLACK_MS
 from harness.history import store
 from harness.run import build
-from harness.run.interrupts import Interrupted
 from harness.run.screen import Relayed
 from harness.run.start import play_run
 from harness.suite.order import ENDED, UP, Order
@@ -79,7 +78,7 @@ def play(order: Order, tell: Callable[..., None]) -> None:
             )
         late = store.late_ticks(run_dir, SLACK_MS)
         tell(ended="played", run_dir=str(run_dir), late_ticks=late)
-    except (Interrupted, KeyboardInterrupt):
+    except KeyboardInterrupt:
         tell(ended="interrupted")
     except HarnessError as error:
         tell(ended="void", reason=str(error))

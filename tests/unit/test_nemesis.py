@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, cast
 import pytest
 
 from consumers.journal import Journal, JournalError, read_journal
-from harness.base.errors import ClusterError, VoidRun, WaitTimeout
+from harness.base.errors import BadInput, ClusterError, VoidRun, WaitTimeout
 from harness.base.wait import wait_until
 from harness.catalogue import registry
 from harness.experiment import Experiment, Fault
@@ -570,6 +571,25 @@ def test_what_a_library_makes_of_an_interruption_is_an_interruption() -> None:
     for goes_on in (True, False):
         with pytest.raises(interrupts.Interrupted):
             play(goes_on=goes_on)
+
+
+@pytest.mark.parametrize("made", [RuntimeError, BadInput])
+def test_whatever_is_made_of_an_interruption_of_a_query_is_ctrl_c(made: type[Exception]) -> None:
+    def query(*, number: int | None) -> None:
+        with interrupts.keyboard_interrupts():
+            with suppress(interrupts.Interrupted):
+                if number is not None:
+                    os.kill(os.getpid(), number)
+            raise made("Query interrupted")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with pytest.raises(KeyboardInterrupt) as raised:
+            query(number=number)
+        assert KeyboardInterrupt is raised.type
+    with pytest.raises(made):
+        query(number=None)
+    with ThreadPoolExecutor() as beside, pytest.raises(made):  # that no signal interrupts
+        beside.submit(query, number=None).result()
 
 
 def test_an_interruption_that_is_being_handled_does_not_come_again() -> None:

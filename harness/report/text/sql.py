@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -98,13 +99,24 @@ def ask(database: duckdb.DuckDBPyConnection, query: str) -> tuple[list[str], lis
 
     Raises BadInput where it cannot be understood, NoData where a file cannot be read.
     """
-    try:
+
+    def told() -> tuple[list[str], list[tuple[Any, ...]]]:
         found = database.execute(query)
         return [column[0] for column in found.description or ()], found.fetchall()
-    except _OF_THE_QUERY as error:
-        raise BadInput(f"{_sentence(error)}; `sql RUN` lists the tables") from error
-    except duckdb.Error as error:
-        raise NoData(_sentence(error)) from error
+
+    # An interruption is raised in the main thread. Within a query DuckDB would wait there for
+    # threads of its own, which go on to the end unless they are told.
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="query") as beside:
+        asked = beside.submit(told)
+        try:
+            return asked.result()
+        except KeyboardInterrupt:
+            database.interrupt()
+            raise
+        except _OF_THE_QUERY as error:
+            raise BadInput(f"{_sentence(error)}; `sql RUN` lists the tables") from error
+        except duckdb.Error as error:
+            raise NoData(_sentence(error)) from error
 
 
 def _sentence(error: Exception) -> str:

@@ -1,0 +1,106 @@
+"""Ctrl-C or SIGTERM while DuckDB runs a query: in the main thread it makes an error of it.
+
+Method: real commands in processes of their own, in which the first query of the main thread, or one
+that it waits for, writes a file without end. So a file that is there shows that the query runs.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from harness.base.errors import Exit
+from harness.base.wait import wait_until
+from harness.check.check import check
+from harness.cli.main import main
+from harness.tables.engines.duckdb import DuckDb
+from tests.check.test_owned import COMMON, OURS, RULE
+from tests.check.test_pinned import PROJECT
+
+ROOT: Final = Path(__file__).parents[2]
+# Of the engine that judges; `sql` and the pages ask a database of their own.
+COMMAND: Final = """
+import sys, threading
+from harness.cli.main import main
+from harness.report.text import sql
+from harness.tables.engines.duckdb import DuckDb
+
+run, ask, endless = DuckDb.run, sql.ask, [sys.argv.pop(1)]
+
+def slow(query):
+    if endless and threading.current_thread() is threading.main_thread():
+        return f"COPY (FROM range(1000000000000)) TO '{endless.pop()}' (USE_TMP_FILE false)"
+    return query
+
+DuckDb.run = lambda self, query: run(self, slow(query))
+sql.ask = lambda database, query: ask(database, slow(query))
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which one is, with a judged run and a kept copy of it, pinned by an older rule."""
+    monkeypatch.chdir(tmp_path)
+    rules = tmp_path / "chaos" / "rules"
+    rules.mkdir(parents=True)
+    Path("kafka-chaos.toml").write_text(PROJECT)
+    (rules / "rebalances.py").write_text(RULE)
+    (rules / "_common.py").write_text(COMMON)
+    shutil.copytree(OURS, "run")
+    with closing(DuckDb()) as engine:
+        check(Path("run"), engine)
+    assert Exit.AS_EXPECTED == main(["keep", "run", "--as", "kept"])
+    pins = Path("chaos/recorded/kept/pinned.txt")
+    pins.write_text(pins.read_text().replace("VIOLATED", "HOLDS"))
+    return tmp_path
+
+
+def files(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [
+        ("check run --engine duckdb", signal.SIGINT),
+        ("check run --engine duckdb --rule R01", signal.SIGTERM),
+        ("keep run", signal.SIGTERM),
+        ("pinned --renew", signal.SIGINT),
+        ("report run", signal.SIGTERM),
+        ("sql run", signal.SIGINT),
+    ],
+)
+def test_an_interruption_of_a_query_is_one_sentence_and_changes_nothing(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, command: str, number: int
+) -> None:
+    before, running = files(project), tmp_path_factory.mktemp("query") / "endless.csv"
+    words = [sys.executable, "-c", COMMAND, str(running), *command.split()]
+    with subprocess.Popen(
+        words,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            wait_until(
+                "the query runs",
+                lambda: process.poll() is not None or (running.exists() and running.stat().st_size),
+                timeout_s=60,
+            )
+            process.send_signal(number)
+            said, complained = process.communicate(timeout=60)
+        finally:
+            process.kill()
+
+    assert "kafka-chaos: interrupted\n" == complained, said
+    assert Exit.INTERRUPTED == process.returncode
+    assert before == files(project)
