@@ -47,7 +47,7 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in which one is, with a judged run and a kept copy of it, pinned by an older rule."""
+    """A folder in which one is, with a judged run and a kept copy, pinned by an older rule."""
     monkeypatch.chdir(tmp_path)
     rules = tmp_path / "chaos" / "rules"
     rules.mkdir(parents=True)
