@@ -1,9 +1,9 @@
 """One process waits for its sink for 80 s, and meanwhile another process starts.
 
-Why: a listener that delivers inline hears of no rebalance while it waits, so everybody else waits for
-it, for as long as its rebalance timeout is.
-Watch: whether the others wait that long too, or give their JoinGroups up and send new ones; how long
-partitions stand still, who is put out, and what comes twice.
+Why: a listener that delivers inline hears of no rebalance while it waits, so that everybody else
+waits for it, for as long as its rebalance timeout is.
+Watch: whether the others wait that long too, or give their JoinGroups up and send new ones; how
+long partitions stand still, who is put out, and what comes twice.
 """
 
 from harness.experiment import Experiment, Fault, holds
