@@ -28,6 +28,7 @@ from tests.recorded.keep import FOUND, RUNS
 KEPT: Final = sorted([*RUNS.iterdir(), *FOUND.glob("*/*")])
 _KEEPS: Final = "every member keeps what does not move, in each rebalance"
 _GIVES_UP: Final = "every member gives up, and again whenever its session ends"
+_CHANCE: Final = "which partitions the first member gives up at once, and who gets them, is chance"
 # Why no limit is known of these, by their experiments and rules.
 UNLIMITED: Final = {
     ("any run", "X01-kept"): "a rebalance waits as long as what the experiment does to it",
@@ -50,6 +51,14 @@ UNLIMITED: Final = {
     ("saboteur-keep-processing", "X60"): "every member does it, at each of its revocations",
     ("saboteur-never-commit", "X32d"): "all records since the start come again to every next owner",
     ("saboteur-stopped", "R10"): "it is about the crashed member's partitions alone, each once",
+    **{
+        ("join-together", rule): _CHANCE
+        for rule in ("R21", "R21-delivery", "R15", "X18", "X58", "X32b", "X32c")
+    },
+    **{
+        ("join-together", rule): "every heartbeat takes longer than the interval"
+        for rule in ("R14", "X69")
+    },
 }
 
 
