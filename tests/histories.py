@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import pyarrow as pa
 
@@ -513,10 +513,16 @@ def digest_of(history: History, rule: str) -> str:
     return agreements.digest_of([rule], client, rows, differences)
 
 
+# Settings that are newer than most agreements, by their value where a history says nothing of them:
+# there they decide nothing that was not decided before.
+_UNSET: Final = {"idempotent": 0}
+
+
 def decides(history: History) -> tuple[str, list[object]]:
     """The client, and all else of a history that decides what an engine makes of a query."""
     run = run_of(history.manifest())
-    return run.client, [sorted(run.settings.items()), run.client, run.protocol, history.rows]
+    settings = sorted(run.settings.items() - _UNSET.items())
+    return run.client, [settings, run.client, run.protocol, history.rows]
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
