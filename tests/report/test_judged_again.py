@@ -46,7 +46,7 @@ def checked_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Path], No
         monkeypatch.setattr("harness.suite.judging.duckdb_engine", DuckDb)
         monkeypatch.setattr("harness.check.check.look_at_others", lambda _run_dir, _duckdb: [])
         monkeypatch.setattr(
-            "harness.check.check.check", lambda run_dir, _spark, looked: check(run_dir)
+            "harness.check.check.check", lambda _run_dir, _spark, into, **_: check(into)
         )
 
     return put
@@ -55,7 +55,7 @@ def checked_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Path], No
 def lose_requests(run_dir: Path) -> None:
     """What `check` makes of a run whose request log is lost."""
     (run_dir / "history" / "requests.parquet").unlink()
-    (run_dir / "tables" / "rebalances.parquet").unlink()
+    (run_dir / "tables" / "rebalances.parquet").unlink(missing_ok=True)
     unknown = verdict("R01", "UNKNOWN", reason=LOST)
     write_table(run_dir / "verdicts.parquet", VERDICTS, [unknown])
 
@@ -91,17 +91,19 @@ def test_a_night_takes_up_that_a_run_is_damaged(tmp_path: Path, run_dir: Path) -
     assert "it could not be judged" in (folder / "summary.md").read_text()
 
 
-def test_a_judgement_that_breaks_off_leaves_no_page_of_the_one_before(
+def test_a_judgement_that_breaks_off_leaves_the_one_before(
     run_dir: Path, checked_by: Callable[[Callable[[Path], None]], None]
 ) -> None:
-    def breaks_off(_run_dir: Path) -> None:
+    def breaks_off(folder: Path) -> None:
+        lose_requests(folder)
         raise RuntimeError("Spark died")
 
+    before = {name: (run_dir / name).read_bytes() for name in (*REPORTS, "verdicts.parquet")}
     checked_by(breaks_off)
 
     with pytest.raises(RuntimeError, match="Spark died"):
         Judge().judge(run_dir)
-    assert not any((run_dir / name).exists() for name in REPORTS)
+    assert before == {name: (run_dir / name).read_bytes() for name in before}
 
 
 def test_a_void_run_keeps_the_page_that_says_why(
