@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from harness import report
 from harness.check import check, others
 from harness.history import manifest
+from harness.report.run import files
 from harness.suite.judging import Judge
 
 
@@ -30,9 +30,9 @@ def run_dir(tmp_path: Path) -> Path:
 def judged(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
     """Judges the run without an engine; what it was judged with as `looked`."""
     found: list[Any] = []
-    monkeypatch.setattr(check, "check", lambda _run, _engine, looked: found.append(looked))
+    monkeypatch.setattr(check, "check", lambda _run, _engine, looked, **_: found.append(looked))
     monkeypatch.setattr(check, "look_at_others", lambda _run, _engine: ["by DuckDB"])
-    monkeypatch.setattr(report, "report", lambda _run: None)
+    monkeypatch.setattr(files, "write_pages", lambda _from, _into: None)
     judge = Judge()
     monkeypatch.setattr(judge, "_start", lambda: None)
     monkeypatch.setattr(judge, "session", lambda: None)
