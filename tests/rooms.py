@@ -99,7 +99,7 @@ ROOMS: Final = {
     "check": Room(
         "verdicts: rules applied to the tables of one run",
         "checking reads files only, and opens no socket to Kafka",
-        ("rules", "tables", "history", "experiment"),
+        ("rules", "tables", "history", "experiment", "base"),
         ("pyarrow",),
     ),
     "rules": Room(

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
+from harness.base.steps import Steps, unheard
 from harness.check import expected, judge, others, owned
 from harness.check.promised import asked_with_limits
 from harness.history import judged as files
@@ -41,8 +42,6 @@ SMALL_ROWS: Final = 40_000
 # Rows of all files, up to which DuckDB may look at a history beside Spark: it holds every row in
 # memory, 650 bytes each (measured with 7.3 million).
 FEW_ROWS: Final = 2_000_000
-# Where progress is told: what is done, how much of it by now, and of how much.
-Told = Callable[[str, int, int], None]
 # Derived tables that grow with the history; the others never pass a few thousand rows a day.
 _GROWING: Final = frozenset(
     {
@@ -64,7 +63,7 @@ def check(
     *,
     keep: bool = True,
     into: Path | None = None,
-    told: Told = lambda _what, _done, _of: None,
+    told: Steps = unheard,
     rules: Sequence[str] = (),
     limits: Mapping[str, float] | None = None,
     judged: Callable[[judge.Outcome], None] = lambda _outcome: None,
@@ -180,7 +179,7 @@ class _Shelf:
     small: bool
     names: tuple[str, ...]  # of those that are written
 
-    def fill(self, tables: Tables, told: Told) -> None:
+    def fill(self, tables: Tables, told: Steps) -> None:
         """Derive and write every table that can be, two at a time."""
 
         def derive(name: str) -> None:

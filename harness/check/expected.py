@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from harness.check.judge import Outcome
-from harness.check.rows import Row
+from harness.check.rows import Row, side_of
 from harness.experiment import Verdict, Within
 from harness.tables.base import Tables
 from harness.tables.source import Unreadable
@@ -89,9 +89,5 @@ def _is_near(within: Within, row: Row) -> bool:
     """Whether it is outside its bounds by no more than it may be."""
     if within.up_to is None:
         return True
-    measured, low, high = row["measured"], row["bound_low"], row["bound_high"]
-    if measured is None:
-        return False
-    outside = [low - measured] if low is not None else []
-    outside += [measured - high] if high is not None else []
-    return 0 < max(outside, default=0) <= within.up_to
+    bound = {"too_low": row["bound_low"], "too_high": row["bound_high"]}.get(side_of(row))
+    return bound is not None and bool(abs(row["measured"] - bound) <= within.up_to)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -14,6 +14,7 @@ from typing import Final, cast
 
 import pyarrow as pa
 
+from harness.base.steps import Steps, unheard
 from harness.check import doubt
 from harness.check import rows as one_row
 from harness.check.rows import Row
@@ -95,7 +96,7 @@ def examine(
     tables: Tables,
     rules: Sequence[str],
     lacking: Mapping[str, str] = WHOLE,
-    told: Callable[[str, int, int], None] = lambda _what, _done, _of: None,
+    told: Steps = unheard,
 ) -> Outcome:
     """Rows of every named rule; `told` hears after each of them how many are judged.
 

@@ -25,16 +25,18 @@ class Malformed(Exception):
 
 
 def judged(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """The rows of a rule's query, in order of time, each with `ok` and `why`.
+    """The rows of a rule's query, in order of time, each with `ok`, `why` and `outside`.
 
-    `excused` stays where it was needed only, so that a reader can trust it. Raises Malformed.
+    `outside` says on which side of its bounds a row was measured: "too_low", "too_high", or "" for
+    neither. `excused` stays where it was needed only, so that a reader can trust it. Raises
+    Malformed.
     """
     return sorted((_judged(rule, row) for row in rows), key=in_order)
 
 
 def _judged(rule: Rule, given: Mapping[str, Any]) -> Row:
     row = _checked(rule, given)
-    outside = _outside(row)
+    outside = side_of(row)
     unmeasured = row["measured"] is None and (row["bound_low"], row["bound_high"]) != (None, None)
     excused = row["excused"] if outside or unmeasured else None
     ok: bool | None
@@ -50,7 +52,7 @@ def _judged(rule: Rule, given: Mapping[str, Any]) -> Row:
         ok, why = False, "; ".join(filter(None, [_words(rule, row, outside), row["note"]]))
     else:
         ok, why = True, row["note"]
-    return {**row, "excused": excused, "ok": ok, "why": why}
+    return {**row, "excused": excused, "ok": ok, "why": why, "outside": outside}
 
 
 def beside(rows: Sequence[Row]) -> Sequence[Row]:
@@ -66,8 +68,8 @@ def beside(rows: Sequence[Row]) -> Sequence[Row]:
     highs = [row["bound_high"] for row in rows if row["bound_high"] is not None]
     if not accused or not (lows or highs):
         return rows
-    too_high = [row for row in accused if _outside(row) == "too_high"]
-    too_low = [row for row in accused if _outside(row) == "too_low"]
+    too_high = [row for row in accused if row["outside"] == "too_high"]
+    too_low = [row for row in accused if row["outside"] == "too_low"]
     if any(row["measured"] > max(highs) for row in too_high):
         return rows
     if any(row["measured"] < min(lows) for row in too_low):
@@ -105,7 +107,7 @@ def _checked(rule: Rule, given: Mapping[str, Any]) -> Row:
     return row
 
 
-def _outside(row: Row) -> str:
+def side_of(row: Row) -> str:
     """On which side of its bounds a row was measured: "too_low", "too_high", or neither."""
     measured, low, high = (row[name] for name in _NUMBERS)
     if measured is None:

@@ -19,6 +19,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from harness.base.steps import Steps
 from harness.base.words import plural
 from harness.experiment import Experiment
 from harness.run.estimate import estimate_s
@@ -84,7 +85,7 @@ class Screen:
             yield
 
     @contextmanager
-    def counting(self, about: str) -> Iterator[Callable[[str, int, int], None]]:
+    def counting(self, about: str) -> Iterator[Steps]:
         """What the body does and how much of it is done, in a line: drawn on a terminal, and else
         said when something else begins, and every 10 s. Of none (0) only what it is is said.
         """

@@ -10,17 +10,13 @@ from typing import Final
 
 from harness.base import processes
 from harness.base.errors import Exit, HarnessError, NoData
+from harness.base.steps import Steps, unheard
 from harness.base.words import plural
 from harness.report.load import Row, load_verdicts
 from harness.report.outcome import exit_code_of, outcome_of, verdict_of
 from harness.suite.judging import Judge
 
-Steps = Callable[[str, int, int], None]
 _ABSENT: Final = "nothing"  # what a rule said that did not judge a run
-
-
-def _silent(_what: str, _done: int, _of: int) -> None:
-    """Nobody listens."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,7 @@ def judge_again(
     runs: Sequence[Path],
     judge: Judge,
     told: Callable[[int, Again], None],
-    counting: Callable[[str], AbstractContextManager[Steps]] = lambda _about: nullcontext(_silent),
+    counting: Callable[[str], AbstractContextManager[Steps]] = lambda _about: nullcontext(unheard),
 ) -> list[Again]:
     """Judge each run, write its verdicts and pages, and tell of it at once, with its number.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harness.base import processes
 from harness.base.errors import HarnessError
+from harness.base.steps import Steps, unheard
 from harness.history import manifest
 from harness.run.interrupts import keyboard_interrupts
 
@@ -70,7 +71,7 @@ class Judge:
         self,
         run_dir: Path,
         first: Callable[[str], None] | None = None,
-        steps: Callable[[str, int, int], None] = lambda _what, _done, _of: None,
+        steps: Steps = unheard,
     ) -> None:
         """Check a run and write its reports; all of it takes the place of an earlier judgement at
         once, and whatever goes wrong, or whoever is killed, before that leaves the earlier one.

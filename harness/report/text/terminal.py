@@ -165,7 +165,7 @@ def row_text(row: Row) -> str:
     states = {True: Verdict.HOLDS, False: Verdict.VIOLATED, None: Verdict.UNKNOWN}
     told = [f"{states[row['ok']]:<8} {row['subject']}"]
     measured, low, high = row["measured"], row["bound_low"], row["bound_high"]
-    if row["ok"] is False and (low, high) != (None, None) and not _outside(measured, low, high):
+    if row["ok"] is False and (low, high) != (None, None) and not row["outside"]:
         measured = low = high = None
     if measured is not None:
         told.append(f"measured {number(measured)}")
@@ -174,10 +174,3 @@ def row_text(row: Row) -> str:
     if high is not None:
         told.append(f"at most {number(high)}")
     return ", ".join([*told, *filter(None, (row["why"] or row["excused"],))])
-
-
-def _outside(measured: float | None, low: float | None, high: float | None) -> bool:
-    """Whether a number is outside its bounds."""
-    return measured is not None and (
-        (low is not None and measured < low) or (high is not None and measured > high)
-    )
