@@ -1,4 +1,4 @@
-"""What ordinary days bring: one more process, a crash, an orderly end, a dead coordinator, a cut link.
+"""What ordinary days bring: one more process, a crash, an orderly end, a lost coordinator.
 
 Why: each of these happens to whoever runs consumers, and what it costs depends on the program.
 Watch: how long partitions stand still after each, and whether the program leaves in order and comes
