@@ -1,10 +1,11 @@
 """What is promised of a group: each limit is a verdict of its own, whoever the members are."""
 
 from dataclasses import dataclass, fields, replace
-from math import inf
 from typing import Any, Final
 
 from harness.base.errors import BadInput
+
+_MOST: Final = 10**12  # of records, or of seconds: what is judged, in ms, has to hold it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +25,9 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if value is not None and not 0 <= value < inf:
-                raise BadInput(f"[limits] {name} is {value:g}: use 0 or more")
+            if value is not None and not 0 <= value <= _MOST:
+                shown = f"{value:g}" if isinstance(value, float) else str(value)
+                raise BadInput(f"[limits] {name} is {shown}: use a number from 0 to {_MOST}")
 
     @property
     def promised(self) -> dict[str, Any]:

@@ -33,8 +33,11 @@ def test_limits_are_read_from_texts() -> None:
         (["lost=1", "lost=2"], "the limit lost is given twice"),
         (["lost=0.5"], "the limit lost takes a whole number such as 10, not '0.5'"),
         (["drained_s=soon"], "the limit drained_s takes a number such as 10, not 'soon'"),
-        (["drained_s=nan"], "drained_s is nan: use 0 or more"),
-        (["repeats=-1"], "repeats is -1: use 0 or more"),
+        (["drained_s=nan"], "drained_s is nan: use a number from 0 to 1000000000000"),
+        (["drained_s=inf"], "drained_s is inf: use a number from 0 to 1000000000000"),
+        (["drained_s=1e300"], "drained_s is 1e+300: use a number from 0 to 1000000000000"),
+        (["lost=1000000000001"], "lost is 1000000000001: use a number from 0 to 1000000000000"),
+        (["repeats=-1"], "repeats is -1: use a number from 0 to 1000000000000"),
     ],
 )
 def test_a_limit_that_is_none_is_one_sentence(texts: list[str], says: str) -> None:

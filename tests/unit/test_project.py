@@ -197,7 +197,7 @@ def test_a_query_may_ask_every_table() -> None:
         ("limits = 3", "limits is 3, not a table: write [limits] above its settings"),
         ("[limits]\nstandstil_s = 3", "there is no setting [limits] 'standstil_s': did you mean"),
         ("[limits]\nlost = 0.5", "[limits] lost takes a whole number, not 0.5"),
-        ("[limits]\nlost = -1", "[limits] lost is -1: use 0 or more"),
+        ("[limits]\nlost = -1", "[limits] lost is -1: use a number from 0 to"),
         ("results", "kafka-chaos.toml is not valid TOML (Expected"),
     ],
 )
