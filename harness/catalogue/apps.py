@@ -238,7 +238,7 @@ def samples(file: Path) -> tuple[str, ...]:
     """The records of a file, one in each line. Raises BadInput where there is none."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # what is no text, or no name of a file
         raise BadInput(
             f"[records] file {here(file)} cannot be read ({_why(error)}): name a text file with "
             "one record in each line"
@@ -248,5 +248,5 @@ def samples(file: Path) -> tuple[str, ...]:
     return tuple(line for line in lines if line.strip())
 
 
-def _why(error: OSError | UnicodeDecodeError) -> str:
+def _why(error: OSError | ValueError) -> str:
     return str(error.strerror if isinstance(error, OSError) else error)

@@ -157,7 +157,9 @@ class Stop:
                 f"[stop] signal {self.signal!r} is not offered: use SIGTERM, SIGINT or SIGHUP"
             )
         if not 0 < self.grace_s < inf:
-            raise BadInput(f"[stop] grace_s is {self.grace_s:g}: use more than 0")
+            raise BadInput(
+                f"[stop] grace_s is {self.grace_s:g}: use a number of seconds above 0, such as 30"
+            )
 
 
 @dataclass(frozen=True)
@@ -225,7 +227,10 @@ class App:
             )
         for name, limit in (("start_s", self.start_s), ("steady_s", self.steady_s)):
             if limit is not None and not 0 < limit < inf:
-                raise BadInput(f"{name} is {limit:g}: use more than 0 seconds, or leave it out")
+                raise BadInput(
+                    f"{name} is {limit:g}: use a number of seconds above 0, such as 90, or leave "
+                    "it out"
+                )
         for name in self.environment:
             if not name or "=" in name:
                 raise BadInput(f"[env] {name!r} cannot name a variable: use letters and digits")
@@ -258,7 +263,7 @@ class App:
                 "there is an entrypoint and no image: name the image, or put its words before "
                 "those of command"
             )
-        if not self.image and not self.command:
+        if not self.image and not "".join(self.command[:1]).strip():
             raise BadInput(
                 "there is no command: say what to run, as a list of words, or name an image"
             )

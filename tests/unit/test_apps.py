@@ -164,6 +164,8 @@ COMMAND = 'command = ["x"]\n'
     [
         ("", "there is no command: say what to run"),
         ("command = []", "there is no command: say what to run"),
+        ('command = [""]', "there is no command: say what to run"),
+        ('command = [" ", "x"]', "there is no command: say what to run"),
         ('imag = "x"', "there is no setting 'imag': did you mean 'image'?"),
         ("image = 3", "image takes a text, not 3"),
         ('image = ""', "there is no command: say what to run, as a list of words, or name an"),
@@ -175,8 +177,12 @@ COMMAND = 'command = ["x"]\n'
         ('comand = ["x"]', "there is no setting 'comand': did you mean 'command'?"),
         ('command = "node x"', "command takes a list such as"),
         ('command = ["x", 1]', "command takes a list such as"),
-        (COMMAND + "start_s = 0", "start_s is 0: use more than 0 seconds, or leave it out"),
-        (COMMAND + "steady_s = inf", "steady_s is inf: use more than 0 seconds"),
+        (COMMAND + "start_s = 0", "start_s is 0: use a number of seconds above 0, such as 90"),
+        (
+            COMMAND + "steady_s = inf",
+            "steady_s is inf: use a number of seconds above 0, such as 90",
+        ),
+        (COMMAND + "steady_s = 1" + "0" * 400, "steady_s is inf: use a number of seconds above 0"),
         (COMMAND + 'start_s = "60"', "start_s takes a number, not '60'"),
         (COMMAND + "name = 3", "name takes a text, not 3"),
         (COMMAND + 'name = "a/b"', "name 'a/b' cannot name files"),
@@ -217,6 +223,8 @@ COMMAND = 'command = ["x"]\n'
         ),
         (COMMAND + "[effects]\noutput_pattern = '(?P<n>.)'", "and there is none: name it"),
         (COMMAND + "[effects]\nhttp = true\nverifiable = true", "has http and verifiable, and"),
+        (COMMAND + '[records]\nfile = "a\\u0000b"', "cannot be read (embedded null byte): name a"),
+        (COMMAND + "[limits]\nrepeats = -1" + "0" * 400, "[limits] repeats is -1000"),
         (COMMAND + "[records]\nfil = 'x'", "there is no setting [records] 'fil': did you mean"),
         (COMMAND + "[records]\nvalu = 'x'", "did you mean 'value'?"),
         (COMMAND + "[records]\nsamples = ['x']", "'samples': there are value, file"),
@@ -231,13 +239,19 @@ COMMAND = 'command = ["x"]\n'
         (COMMAND + "[effects]\nstdout = '('", "[effects] stdout is not a valid pattern ("),
         (COMMAND + '[stop]\nsignal = "SIGTREM"', "[stop] signal 'SIGTREM' is not offered"),
         (COMMAND + '[stop]\nsignal = "SIGKILL"', "[stop] signal 'SIGKILL' is not offered"),
-        (COMMAND + "[stop]\ngrace_s = 0", "[stop] grace_s is 0: use more"),
-        (COMMAND + "[stop]\ngrace_s = inf", "[stop] grace_s is inf: use more"),
-        (COMMAND + "[stop]\ngrace_s = nan", "[stop] grace_s is nan: use more"),
+        (COMMAND + "[stop]\ngrace_s = 0", "[stop] grace_s is 0: use a number of seconds above 0"),
+        (
+            COMMAND + "[stop]\ngrace_s = inf",
+            "[stop] grace_s is inf: use a number of seconds above 0",
+        ),
+        (
+            COMMAND + "[stop]\ngrace_s = nan",
+            "[stop] grace_s is nan: use a number of seconds above 0",
+        ),
         (COMMAND + '[stop]\ngrace_s = "3"', "[stop] grace_s takes a number, not '3'"),
-        (COMMAND + "[limits]\nlost = -1", "[limits] lost is -1: use 0"),
+        (COMMAND + "[limits]\nlost = -1", "[limits] lost is -1: use a number from 0"),
         (COMMAND + "[limits]\nlost = 0.5", "[limits] lost takes a whole number, not 0.5"),
-        (COMMAND + "[limits]\ndrained_s = nan", "[limits] drained_s is nan: use 0"),
+        (COMMAND + "[limits]\ndrained_s = nan", "[limits] drained_s is nan: use a number from 0"),
         ("command = [", "is not valid TOML ("),
     ],
 )
@@ -564,7 +578,8 @@ def test_more_processes_than_lanes_were_measured_for_share_one() -> None:
 
 
 def test_links_of_one_process_cannot_be_broken_where_all_share_them() -> None:
-    more = App(name="orders", command=("x",), folder="/", instances=MOST_LANES + 1)
+    """The experiment begins by starting one more."""
+    more = App(name="orders", command=("x",), folder="/", instances=MOST_LANES)
 
     with pytest.raises(
         BadInput,
