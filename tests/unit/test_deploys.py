@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -40,6 +41,7 @@ class Process:
     closed: bool = False
     started_at: int = 0
     asked_at: int = 0
+    exit_code: int | None = None
     ending: Ending | None = None
 
     @property
@@ -79,7 +81,9 @@ class Fleet:
         return f"member-{len(self.members) + 1}"
 
 
-def played(fault: Fault, folder: Path, fleet: Fleet) -> list[dict[str, Any]]:
+def played(
+    fault: Fault, folder: Path, fleet: Fleet, comes: Callable[[], None] | None = None
+) -> list[dict[str, Any]]:
     """The marks of the fault and its steps, after the plan."""
     experiment = Experiment(claim="x.", faults=(fault,), group=Group(static=fleet._static))
     if isinstance(fleet, Programs):
@@ -90,8 +94,13 @@ def played(fault: Fault, folder: Path, fleet: Fleet) -> list[dict[str, Any]]:
         view.group["members"] = len(fleet.live())
 
     def wait(what: str, condition: Any, _timeout_s: float) -> None:
-        follow()
-        if not condition():
+        for _ in range(10 if comes else 1):
+            follow()
+            if condition():
+                return
+            if comes:
+                comes()
+        else:
             raise WaitTimeout(f"{what} not so in time")
 
     scene = SimpleNamespace(
@@ -222,16 +231,29 @@ def test_scaling_starts_so_many_and_ends_those_that_came_last(tmp_path: Path) ->
 
 
 class Programs(Fleet):
-    """Processes of a program, of which one asks to join and is not let in."""
+    """Processes of a program, of which some ask to join and are not let in.
+
+    Others have asked for nothing yet, and others end as they come.
+    """
+
+    mute: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
 
     def start_member(self, name: str, instance_id: str | None = None) -> Process:
         member = super().start_member(name, instance_id)
-        member.foreign, member.asked_at = True, 2_000_000
-        member.started = name not in self._broken
+        member.foreign, member.running = True, name not in self.ends
+        if name not in (*self.mute, *self.ends):
+            member.asked_at = 2_000_000
+            member.started = name not in self._broken
+        else:
+            member.started = False
         return member
 
-    def silent(self, _name: str) -> bool:
-        return False
+    def silent(self, name: str) -> bool:
+        return name in self.mute
+
+    def refused(self, _name: str) -> int | None:
+        return None
 
     def held_up_s(self) -> float:
         return 60.0
@@ -254,6 +276,32 @@ def test_a_program_that_asked_to_join_was_started_though_the_rollout_stops_there
     assert (True, "member-5 asked to join 2.0 s after its start, and is not in the group") == (
         came["took_effect"], came["evidence"]
     )  # fmt: skip
+
+
+def test_a_program_that_ends_does_not_cut_short_the_time_that_another_has(
+    tmp_path: Path,
+) -> None:
+    """Of one that was still within its time it was said that it had asked for nothing in all."""
+    fleet = Programs()
+    fleet.ends = ("member-4",)
+    fleet.mute = ("member-5",)
+    waits = 0
+
+    def comes() -> None:
+        nonlocal waits
+        waits += 1
+        if waits == 5:
+            member = fleet.members["member-5"]
+            fleet.mute, member.asked_at, member.started = (), 2_000_000, True
+
+    marks = played(
+        Fault(kind="scale", target="group", how="up", by=2), tmp_path, fleet, comes=comes
+    )
+
+    told = {mark["fault"]: mark for mark in marks if mark["phase"] == "injected"}
+    assert not told["1.1-start-consumer"]["took_effect"]
+    assert told["1.2-start-consumer"]["took_effect"]
+    assert "member-5 was in the group" in told["1.2-start-consumer"]["evidence"]
 
 
 def experiment(*faults: Fault, **group: Any) -> Experiment:

@@ -64,7 +64,8 @@ def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
                 text = f"{name} was in the group {time.monotonic() - since:.2f} s after its start"
                 scene.mark(Step(_START, name, "injected", True, text, at_us))
                 del waiting[name]
-        return not waiting or any(is_lost(scene, who, since) for who, since, _ in waiting.values())
+        # None cuts short the time that another has.
+        return all(is_lost(scene, who, since) for who, since, _ in waiting.values())
 
     why = "it ended before"
     try:
