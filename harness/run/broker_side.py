@@ -34,6 +34,7 @@ _LET_ON: Final = (0, 79)
 _OTHER_GROUPS: Final = dict(zip(OTHER_HEARTBEATS, ("share", "Streams"), strict=True))
 _SESSION: Final = "group.consumer.session.timeout.ms"  # of a group of KIP-848: the brokers have it
 _DEFAULT_SESSION_MS: Final = "45000"
+_FIRST: Final = 0  # the epoch of a heartbeat that joins
 _OF_KIP_848: Final = -1  # its members have epochs of their own, and no generation ends another
 _TOPIC_ID: Final = re.compile(r"[\w-]{22}")  # newer calls name a topic by its id; there is one
 
@@ -188,7 +189,7 @@ class BrokerSide:
         if row["error_code"] in _LET_ON:
             member.asked_at = member.asked_at or row["arrived_at"]
             self.refused.pop(member.name, None)
-        elif row["api"] == _JOIN:
+        elif row["api"] == _JOIN or row["generation"] == _FIRST:
             self.refused[member.name] = row["error_code"]
 
     def _hold(

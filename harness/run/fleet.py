@@ -225,6 +225,10 @@ class Fleet:
         """Whether a program has asked these brokers for nothing yet."""
         return self._brokers is not None and not self._brokers.requests.get(name)
 
+    def refused(self, name: str) -> int | None:
+        """The error that a program got when it asked to join last; a null if it got none."""
+        return self._brokers.refused.get(name) if self._brokers is not None else None
+
     def record(self) -> dict[str, Any]:
         """What a manifest says of the program beyond what is declared: its image as it is here."""
         image = self._programs.image if self._programs is not None else None
@@ -365,12 +369,15 @@ class Fleet:
         if self._programs is not None:
             self._programs.stop()
 
-    def why_not_joined(self) -> str:
-        """Which programs have no part in the group, or else that none gets further, in words."""
+    def why_not_joined(self, *, steady: bool = False) -> str:
+        """Which programs have no part in the group, or else that none gets further, in words.
+
+        `steady` says whether there was a steady state.
+        """
         assert self._brokers is not None
         members = self.members.values()
         return why.not_joined(members, self._brokers, self.last_words) or why.no_progress(
-            members, self._experiment.load.partitions, self.last_words
+            members, self._experiment.load.partitions, self.last_words, steady=steady
         )
 
 

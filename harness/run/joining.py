@@ -61,8 +61,10 @@ def _first_members(scene: Scene) -> list[str]:
 
 def await_group(scene: Scene) -> None:
     """Wait until the group is steady and consumes. Raises VoidRun if a program never does."""
+    steady = False
     try:
         scene.wait("steady state", scene.well, patience.steady_s(scene))
+        steady = True
         before = scene.fleet.processed()
         scene.wait(
             "records from every partition",
@@ -71,6 +73,6 @@ def await_group(scene: Scene) -> None:
         )
         scene.fleet.settled = True
     except WaitTimeout as timeout:
-        if why := scene.experiment.app and scene.fleet.why_not_joined():
+        if why := scene.experiment.app and scene.fleet.why_not_joined(steady=steady):
             raise VoidRun(f"{why} ({timeout})") from timeout
         raise

@@ -92,15 +92,19 @@ def not_joined(members: Iterable[Member], brokers: BrokerSide, words: Words) -> 
     )
 
 
-def no_progress(members: Iterable[Member], partitions: int, words: Words) -> str:
-    """All are in the group, and it does not get further in every partition; empty if none runs."""
+def no_progress(members: Iterable[Member], partitions: int, words: Words, *, steady: bool) -> str:
+    """All are in the group, and it was never `steady`, or does not get further in every partition;
+    empty if none runs.
+    """
     every = list(members)
     running = [member for member in every if member.running]
     if not running:
         return ""
     committed = sorted({number for member in every for number in member.position})
     missing = sorted(set(range(partitions)) - set(committed))
-    if not committed:
+    if not steady and not (committed and missing):
+        what = f"there was no steady state: if it only takes long, {_SAY_STEADY}"
+    elif not committed:
         what = (
             "committed nothing to Kafka: let the program commit to Kafka, and say by [records] or "
             "--value what it can read"
@@ -138,8 +142,11 @@ def _of_one(member: Member, brokers: BrokerSide) -> str:
         return ""
     if not brokers.requests.get(name):
         return _silent(member, brokers)
-    if groups - {group}:
-        return f"joined {_names(groups)}, not {group}: let it take the group from KAFKA_GROUP_ID"
+    if groups and group not in groups:  # one process may be in several
+        return (
+            f"asked to join {_names(groups)}, not {group}: let it take the group from "
+            "KAFKA_GROUP_ID"
+        )
     if others := brokers.others.get(name):
         told = " and ".join(f"the {sort} group {each!r}" for each, sort in sorted(others.items()))
         remedy = "let it use a consumer"

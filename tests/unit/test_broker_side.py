@@ -457,6 +457,21 @@ def test_a_join_that_is_refused_is_none(brokers: Brokers) -> None:
     assert ({}, True) == (brokers.side.refused, member.asked_at > 0)
 
 
+def test_in_kip_848_the_first_heartbeat_is_the_join_that_may_be_refused(brokers: Brokers) -> None:
+    member = brokers.member("member-1")
+    asked = {"memberId": "m", "memberEpoch": 0, "rebalanceTimeoutMs": 300_000}
+
+    brokers.says("member-1", "CONSUMER_GROUP_HEARTBEAT", asked, {"errorCode": 112})
+    assert (0, {"member-1": 112}) == (member.asked_at, brokers.side.refused)
+    later = asked | {"memberEpoch": 3}
+    brokers.side.refused.clear()
+    brokers.says("member-1", "CONSUMER_GROUP_HEARTBEAT", later, {"errorCode": 110})
+    assert {} == brokers.side.refused
+    brokers.says("member-1", "CONSUMER_GROUP_HEARTBEAT", asked, {"memberEpoch": 1})
+
+    assert ({}, True) == (brokers.side.refused, member.asked_at > 0)
+
+
 def test_in_kip_848_the_brokers_have_the_session(brokers: Brokers) -> None:
     member = brokers.member("member-1")
     asked = {"memberId": "m", "memberEpoch": 0, "rebalanceTimeoutMs": 300_000}

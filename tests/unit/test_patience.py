@@ -20,11 +20,19 @@ from harness.run.scene import Patience, Scene
 
 
 def scene(
-    *, held_up_s: float = 0.0, session_s: float | None = None, silent: bool = False, **said: Any
+    *,
+    held_up_s: float = 0.0,
+    session_s: float | None = None,
+    silent: bool = False,
+    refused: int | None = None,
+    **said: Any,
 ) -> Any:
     app = App(name="orders", command=("orders",), folder=".", **said)
     fleet = SimpleNamespace(
-        held_up_s=lambda: held_up_s, session_s=lambda _name: session_s, silent=lambda _name: silent
+        held_up_s=lambda: held_up_s,
+        session_s=lambda _name: session_s,
+        silent=lambda _name: silent,
+        refused=lambda _name: refused,
     )
     view = SimpleNamespace(group={"state": "PreparingRebalance"})
     return SimpleNamespace(
@@ -103,7 +111,26 @@ def process(**more: Any) -> Any:
     ("member", "stage", "took_effect", "says"),
     [
         (process(asked_at=9_200_000), scene(), True, "asked to join 8.2 s after its start, and is"),
-        (process(started=True), scene(), True, "member-4 asked to join, and is not in the group"),
+        (process(started=True), scene(), True, "a coordinator let member-4 into the group"),
+        (
+            process(started=True, closed=True),
+            scene(),
+            True,
+            "a coordinator let member-4 into the group, and it has left again",
+        ),
+        (process(), scene(refused=24), False, "asked to join, was refused with error 24"),
+        (
+            process(asked_at=9_200_000),
+            scene(refused=81),
+            True,
+            "asked to join 8.2 s after its start, and was refused with error 81",
+        ),
+        (
+            process(running=False, exit_code=3),
+            scene(refused=24),
+            False,
+            "asked to join, was refused with error 24, and ended with exit code 3",
+        ),
         (
             process(),
             scene(),

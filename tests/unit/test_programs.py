@@ -629,8 +629,8 @@ def test_why_a_program_has_not_joined_is_said_of_each(
     assert (
         "member-2 sent these brokers 4 requests, asked for no topic by its name, and no JoinGroup "
         "of it was answered: let it subscribe to KAFKA_TOPIC, with KAFKA_GROUP_ID; last words of "
-        "member-2: ready; member-3 joined 'theirs', not orders: let it take the group from "
-        "KAFKA_GROUP_ID; last words of member-3: ready"
+        "member-2: ready; member-3 asked to join 'theirs', not orders: let it take the group "
+        "from KAFKA_GROUP_ID; last words of member-3: ready"
     ) == said[said.index("member-2 ") :]
 
 
@@ -663,6 +663,7 @@ def test_who_asked_to_join_is_told_what_became_of_it(
         member = fleet.start_member(f"member-{number}")
         ready(run_dir, f"member-{number}")
         brokers.requests[f"member-{number}"] = 9
+    brokers.groups["member-1"] = {"orders", "letters"}  # of two consumers in one process
     fleet.members["member-1"].asked_at = fleet.members["member-1"].started_at + 3_200_000
     brokers.refused[member.name] = 26
 
@@ -716,9 +717,12 @@ def test_who_joins_and_gets_no_further_is_told_what_may_be_missing(
         fleet.start_member(f"member-{number}").started = True
         ready(run_dir, f"member-{number}")
 
-    def said() -> str:
-        return fleet.why_not_joined()
+    def said(*, steady: bool = True) -> str:
+        return fleet.why_not_joined(steady=steady)
 
+    slow = "if it only takes long, say how long by steady_s in app.toml, or --steady-s"
+    never = f"each of member-1 and member-2 joined the group, and there was no steady state: {slow}"
+    assert said(steady=False).startswith(never)
     both = "each of member-1 and member-2 joined the group, and committed"
     assert said().startswith(f"{both} nothing to Kafka: let the program commit to Kafka, and say")
     assert said().endswith("last words of member-1: ready")
@@ -731,6 +735,7 @@ def test_who_joins_and_gets_no_further_is_told_what_may_be_missing(
     )
     one.position = dict.fromkeys((0, 1, 2, 3, 5), 1)
     assert said().startswith(f"{both} in every partition, but not again in each of them in time")
+    assert said(steady=False).startswith(never)
     fleet.kill_all()
     assert "" == said()
 

@@ -144,12 +144,21 @@ def how_it_came(scene: Scene, member: Member) -> Evidence:
 
     Whether its coordinator lets it in depends on all others, and how soon is for the judge.
     """
-    if is_in_group(scene, member):
-        return Evidence(True, f"a coordinator let {member.name} into the group")
-    if member.asked_at or member.started:
+    if member.started:  # whether or not the group is stable just now
+        left = ", and it has left again" if member.closed else ""
+        return Evidence(True, f"a coordinator let {member.name} into the group{left}")
+    refused = scene.fleet.refused(member.name)
+    if member.asked_at:
         after_s = (member.asked_at - member.started_at) / 1e6
-        asked = f" {after_s:.1f} s after its start" if member.asked_at else ""
-        return Evidence(True, f"{member.name} asked to join{asked}, and is not in the group")
+        became = "is not in the group" if refused is None else f"was refused with error {refused}"
+        return Evidence(
+            True, f"{member.name} asked to join {after_s:.1f} s after its start, and {became}"
+        )
+    if refused is not None:
+        ended = "" if member.running else f", and ended with exit code {member.exit_code}"
+        return Evidence(
+            False, f"{member.name} asked to join, was refused with error {refused}{ended}"
+        )
     if not member.running:
         code = member.exit_code
         return Evidence(False, f"{member.name} ended with exit code {code} before it asked to join")
