@@ -16,13 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
+from harness.base import processes
 from harness.base.steps import Steps, unheard
 from harness.check import expected, judge, others, owned
 from harness.check.promised import asked_with_limits
@@ -225,8 +225,8 @@ class _Shelf:
 def _scratch(into: Path | None) -> Iterator[Path]:
     """A folder for the time of a judgement: beside its files, or else where temporary files go."""
     if into is None:
-        with TemporaryDirectory(prefix="kafka-chaos-check-") as name:
-            yield Path(name)
+        with processes.scratch("check") as folder:
+            yield folder
         return
     folder = into / ".scratch"
     folder.mkdir()

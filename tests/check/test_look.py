@@ -12,6 +12,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
+from harness.base import processes
 from harness.base.errors import Exit, NoData
 from harness.bench.synthetic import write_synthetic
 from harness.check.check import check
@@ -146,6 +147,20 @@ def test_what_does_not_fit_into_memory_is_not_put_where_the_user_is(here: Path) 
         assert (scratch / "spilled").is_dir()
 
     assert [] == [*here.iterdir(), *(here.parent / "temporary").iterdir()]
+
+
+def test_what_a_killed_look_leaves_is_removed_by_the_next_start(run_dir: Path, here: Path) -> None:
+    """Of a long history that is gigabytes."""
+    temporary, owned = here.parent / "temporary", []
+
+    def killed_now(_: object) -> None:
+        owned.extend(processes.has_owner(folder) for folder in temporary.iterdir())
+
+    with closing(DuckDb()) as engine:
+        check(run_dir, engine, keep=False, rules=["R21"], judged=killed_now)
+
+    assert [True] == owned
+    assert [] == list(temporary.iterdir())
 
 
 def test_without_a_scratch_folder_it_has_to_fit_into_memory(here: Path) -> None:
