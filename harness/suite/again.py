@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from harness.base import processes
-from harness.base.errors import Exit, HarnessError, NoData
+from harness.base.errors import Exit, HarnessError, NoData, refused
 from harness.base.steps import Steps, unheard
 from harness.base.words import plural
+from harness.history import manifest
 from harness.report.load import Row, load_verdicts
 from harness.report.outcome import exit_code_of, outcome_of, verdict_of
 from harness.suite.judging import Judge
@@ -53,22 +54,31 @@ def judge_again(
 
 
 def _judge(run_dir: Path, judge: Judge, steps: Steps) -> Again:
-    if processes.held(run_dir):
+    if _goes_on(run_dir):
         return Again(run_dir, "it still goes on: check it later", (), Exit.NO_DATA)
     before = _verdicts(run_dir)
     try:
         judge.judge(run_dir, steps=steps)
-        manifest, verdicts = load_verdicts(run_dir)
+        about, verdicts = load_verdicts(run_dir)
     except HarnessError as error:
         return Again(run_dir, str(error), (), error.exit_code)
     except Exception as error:  # noqa: BLE001 (whatever it is: this run could not be judged)
+        if isinstance(error, OSError) and error.filename is not None:
+            return Again(run_dir, refused(error), (), Exit.FAILED)
         judge.close()  # what is wrong may be Spark's: the next run gets another
         said = f"it could not be judged ({type(error).__name__}: {error})"
         return Again(run_dir, " ".join(said.split()), (), Exit.FAILED)
-    result = outcome_of(manifest, verdicts)
+    result = outcome_of(about, verdicts)
     sentence = result.headline if verdicts is None else f"{result.headline}: {result.detail}"
     after = _by_rule(verdicts or ())
-    return Again(run_dir, sentence, _changes(before, after), exit_code_of(manifest, verdicts))
+    return Again(run_dir, sentence, _changes(before, after), exit_code_of(about, verdicts))
+
+
+def _goes_on(run_dir: Path) -> bool:
+    """Whether it is still played; who only judges it has its folder as well, and is waited for."""
+    with suppress(NoData):  # judging it says what is wrong with it
+        return processes.held(run_dir) and manifest.read(run_dir).get("status") == "running"
+    return False
 
 
 def _verdicts(run_dir: Path) -> dict[str, str] | None:

@@ -141,11 +141,37 @@ def test_the_death_of_spark_costs_one_run(
 
 def test_a_run_that_goes_on_is_left_alone(results: Path, judge: Judge) -> None:
     runs = manifest.runs_in(results)
+    manifest.update(runs[0], status="running")
     with processes.holding(runs[0]):
         [goes_on, _] = again.judge_again(runs, judge, lambda *_: None)
 
     assert "it still goes on: check it later" == goes_on.sentence
     assert not (runs[0] / VERDICTS_FILE).exists()
+
+
+def test_a_run_that_another_judges_does_not_go_on(results: Path, judge: Judge) -> None:
+    """Nor does one whose judge was killed in a container, which looks alive from outside."""
+    runs = manifest.runs_in(results)
+    (runs[0] / "owner").write_text(f"1:1@{processes._boot()}#1", encoding="utf-8")
+    assert processes.held(runs[0])
+
+    [judged, _] = again.judge_again(runs, judge, lambda *_: None)
+
+    assert Exit.AS_EXPECTED == judged.code
+    assert (runs[0] / VERDICTS_FILE).exists()
+
+
+def test_a_folder_that_cannot_be_written_is_told_of_as_any(
+    results: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(run_dir: Path, steps: object) -> None:
+        raise OSError(30, "Read-only file system", str(run_dir))
+
+    monkeypatch.setattr(judge, "judge", refuses)
+    [first, _] = again.judge_again(manifest.runs_in(results), judge, lambda *_: None)
+
+    assert Exit.FAILED == first.code
+    assert "Read-only file system): check that the path exists, is writable" in first.sentence
 
 
 @pytest.mark.parametrize(
