@@ -151,7 +151,8 @@ def test_what_does_not_fit_into_memory_is_not_put_where_the_user_is(here: Path) 
 
 def test_what_a_killed_look_leaves_is_removed_by_the_next_start(run_dir: Path, here: Path) -> None:
     """Of a long history that is gigabytes."""
-    temporary, owned = here.parent / "temporary", []
+    temporary = here.parent / "temporary"
+    owned: list[bool] = []
 
     def killed_now(_: object) -> None:
         owned.extend(processes.has_owner(folder) for folder in temporary.iterdir())
