@@ -52,15 +52,15 @@ def with_limits(experiment: Experiment, limits: Limits, of_project: Limits = _NO
         of_app = limits.over(experiment.app.limits).over(experiment.limits).over(of_project)
         return replace(experiment, app=replace(experiment.app, limits=of_app))
     if limits.out_of_order is not None:
-        _refuse_order()
+        _refuse_order(", or name a program by --app")
     of_members = replace(of_project, out_of_order=None)  # it may be about its programs
     return replace(experiment, limits=limits.over(experiment.limits).over(of_members))
 
 
-def _refuse_order() -> NoReturn:
+def _refuse_order(otherwise: str = "") -> NoReturn:
     raise BadInput(
         "the limit out_of_order is about a program of yours that shows what it processes, and the "
-        "members here are our own: leave it out, or name a program by --app"
+        f"members here are our own: leave it out{otherwise}"
     )
 
 
