@@ -273,7 +273,7 @@ def _typed(name: str, text: str, now: object, part: object) -> Any:
         if declared in (int, float):
             return declared(text)
     except (ValueError, KeyError):
-        raise BadInput(
-            f"knob {name} takes a {declared.__name__} such as {now}, not {text!r}"
-        ) from None
+        wanted = {int: f"a whole number such as {now}", float: f"a number such as {now}"}
+        said = wanted.get(declared, "true or false")
+        raise BadInput(f"knob {name} takes {said}, not {text!r}") from None
     return text or None if declared == str | None else text

@@ -59,7 +59,7 @@ def test_a_knob_keeps_its_type() -> None:
     turned = registry.with_knobs(registry.load("baseline"), {"group.members": "4"})
 
     assert 4 == turned.group.members
-    with pytest.raises(BadInput, match="takes a int such as 4, not 'many'"):
+    with pytest.raises(BadInput, match="takes a whole number such as 4, not 'many'"):
         registry.with_knobs(turned, {"group.members": "many"})
 
 
@@ -95,7 +95,7 @@ def test_a_knob_that_is_turned_twice_is_refused() -> None:
         ("record_bytes", "7", "record_bytes of 7 is below 8"),
         ("duration_s", "-5", r"duration_s is -5\.0: use 0"),
         ("duration_s", "nan", "duration_s is nan: use 0"),
-        ("duration_s", "soon", "takes a float such as 12, not 'soon'"),
+        ("duration_s", "soon", "takes a number such as 12, not 'soon'"),
     ],
 )
 def test_what_a_program_of_ours_would_refuse_is_refused_before_anything_starts(
