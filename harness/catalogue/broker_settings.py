@@ -98,6 +98,8 @@ _TEXTS: Final = """
     errors.deadletterqueue.topic.name.prefix group.share.assignors group.streams.assignors
     group.streams.rack.aware.assignment.tags log.cleanup.policy log.message.timestamp.type
 """
+_LEAST: Final = -1  # where there is no limit, and such
+_MOST: Final = 2**63 - 1
 # Timers of a group of KIP-848, with the knob that each follows from.
 _TIMERS: Final = {
     f"group.consumer.{which}{timer}.ms": knob
@@ -163,14 +165,21 @@ def nearest(text: str, knobs: Iterable[str]) -> str | None:
 
 
 def checked(name: str, text: str) -> str:
-    """The value as brokers take it. Raises BadInput for one of another sort."""
+    """The value as brokers take it. Raises BadInput for one of another sort, or that none takes."""
     sort = KNOWN[name]
     if text == UNSET:
         return text
     try:
         if sort is bool:
             return {"true": "true", "false": "false"}[text.lower()]
-        return text if sort is str else str(sort(text))
+        if sort is str:
+            return text
+        value = sort(text)
     except (ValueError, KeyError):
         wanted = {int: "a whole number", float: "a number", bool: "true or false"}[sort]
         raise BadInput(f"{name} takes {wanted}, not {text!r}") from None
+    if not _LEAST <= value <= _MOST:
+        raise BadInput(
+            f"{name} is {value}, which no broker takes: use a number from {_LEAST} to {_MOST}"
+        )
+    return str(value)

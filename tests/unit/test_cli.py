@@ -101,6 +101,21 @@ from tests.report.sample_run import write_manifest, write_run
         (["up", "--set", "x"], Exit.BAD_ARGUMENTS, "not of the form NAME=VALUE"),
         (["up", "--set", "num.partition=3"], Exit.BAD_ARGUMENTS, "did you mean 'num.partitions'?"),
         (["up", "--set", "num.partitions=x"], Exit.BAD_ARGUMENTS, "takes a whole number, not 'x'"),
+        (
+            ["up", "--set", "group.share.session.timeout.ms=-5"],
+            Exit.BAD_ARGUMENTS,
+            "group.share.session.timeout.ms is -5, which no broker takes: use a number from -1 to",
+        ),
+        (
+            ["up", "--set", "log.retention.ms=9223372036854775808"],
+            Exit.BAD_ARGUMENTS,
+            "which no broker takes: use a number from -1 to 9223372036854775807",
+        ),
+        (
+            ["up", "--set", "log.cleaner.min.cleanable.ratio=nan"],
+            Exit.BAD_ARGUMENTS,
+            "log.cleaner.min.cleanable.ratio is nan, which no broker takes",
+        ),
         (["up", "--port-base", "0"], Exit.BAD_ARGUMENTS, "'0' is not a port"),
         (["fault", "kil-broker", "coordinator"], Exit.BAD_ARGUMENTS, "did you mean 'kill-broker'?"),
         (["fault", "kill-broker"], Exit.BAD_ARGUMENTS, "kill-broker of what? Say coordinator"),
