@@ -132,9 +132,10 @@ def nearest_rule(name: str) -> str:
     """What to do about a rule of this name, which there is not: the end of a sentence."""
     from harness.rules.catalogue import RULES
 
-    near = difflib.get_close_matches(name, RULES, n=1)
+    by_letters = {rule.casefold(): rule for rule in RULES}
+    near = difflib.get_close_matches(name.casefold(), by_letters, n=1)
     listed = f"`{COMMAND} list --rules` prints all"
-    return f"did you mean {near[0]}? {listed}" if near else listed
+    return f"did you mean {by_letters[near[0]]}? {listed}" if near else listed
 
 
 def resolved(experiment: Experiment) -> Experiment:

@@ -117,6 +117,8 @@ def test_an_unknown_rule_is_answered_with_the_nearest_id(
     assert Exit.BAD_ARGUMENTS == main(["check", str(run_dir), "--rule", "R34x"])
 
     said = capsys.readouterr().err
+    assert Exit.BAD_ARGUMENTS == main(["check", str(run_dir), "--rule", "r34"])
+    assert "there is no rule 'r34': did you mean R34?" in capsys.readouterr().err
     assert "there is no rule 'R34x': did you mean R34? `python3 -m harness list --rules`" in said
 
 
