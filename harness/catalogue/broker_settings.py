@@ -174,7 +174,7 @@ def checked(name: str, text: str) -> str:
             return {"true": "true", "false": "false"}[text.lower()]
         if sort is str:
             return text
-        value = sort(text)
+        value = int(text) if sort is int else float(text)
     except (ValueError, KeyError):
         wanted = {int: "a whole number", float: "a number", bool: "true or false"}[sort]
         raise BadInput(f"{name} takes {wanted}, not {text!r}") from None
