@@ -110,7 +110,8 @@ def noticed_alone() -> str:
 
     Several notice at the same time: who started a rebalance is named in the coordinator's reason,
     however late the line of its request or of the rebalance is stamped. Of several joins of one
-    member the last before that line is meant.
+    member the last before that line is meant. One that names it because it left, or was removed,
+    tells nothing of a join.
 
     Law: a join that the coordinator names as the cause of a rebalance has started it.
     """
@@ -138,6 +139,7 @@ def noticed_alone() -> str:
                    coalesce(s.last.next_started_at >= after(-:rounding_ms, s.at), true) AS stable,
                    coalesce(s.last.next_started_at <= after(:slack_ms, s.at), false) AS started,
                    coalesce(e.reason LIKE concat('%', s.member_id, '%')
+                            AND e.reason RLIKE '(?i)re-?join|updating metadata'
                             AND coalesce(e.at < s.next_at, true), false) AS named
             FROM standing s LEFT JOIN {coordinator_events} e
               ON e.`group` = :group AND e.event = 'rebalance_started'

@@ -215,6 +215,25 @@ def test_a_join_that_the_coordinator_names_started_the_rebalance(
     assert (verdict == "HOLDS") == row["ok"]
 
 
+@pytest.mark.parametrize(
+    ("reason", "verdict"),
+    [
+        ("Leader {} re-joining group during Stable", "HOLDS"),
+        ("Updating metadata for member {} during Stable", "HOLDS"),
+        # What becomes of the member later is not its join's doing.
+        ("Removing member {} on LeaveGroup", "VIOLATED"),
+        ("removing member {} on heartbeat expiration", "VIOLATED"),
+        ("explicit `LeaveGroup` request for ({}) members", "VIOLATED"),
+    ],
+)
+def test_a_rebalance_by_the_end_of_a_member_was_not_started_by_its_join(
+    judge: Judge, reason: str, verdict: str
+) -> None:
+    history = rejoins("member-1", 1)
+    history.rebalance(30_000, 2, 1, reason.format(member_id("member-1")))
+    assert verdict == judge(history, "X16")["verdict"]
+
+
 def test_the_generation_that_a_join_finds_is_the_last_one(judge: Judge) -> None:
     history = rejoins("member-1", 3)
     history.says("rebalance_started", 3_000, generation=1, reason="x")
