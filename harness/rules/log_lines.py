@@ -6,6 +6,8 @@ from harness.rules.rule import Party, Rule
 
 # For how long something has to be seen: a broker once seemed dead for less on a busy machine.
 GLIMPSE_MS: Final = 1_000
+# For how long an answer shows that a broker is alive. Members ask it more often, and the observer.
+ALIVE_MS: Final = 5_000
 
 
 @Rule(
@@ -136,10 +138,11 @@ def whole_where_nothing_is_broken() -> str:
 
     A broker that is back is in sync again within a session. What passed within a second may be a
     question that this machine held up. One that refuses a connection is dead; one that is silent
-    need not be: it is not while it answers anybody or writes a line, and of one that had to wait
-    for a processor nothing is said, unless it was silent for longer.
+    need not be: it is not while it answers anybody or writes a line, at least every 5 s, and of one
+    that had to wait for a processor nothing is said, unless it was silent for longer.
 
-    Law: a broker is dead where it refuses the observer, or answers nobody at all.
+    Law: a broker is dead where it refuses the observer, or answers nobody at all, be it for 5 s of
+    a longer silence.
     """
     return """
         WITH changed AS (
@@ -155,20 +158,27 @@ def whole_where_nothing_is_broken() -> str:
             SELECT broker, answered_at FROM {fetches}
             UNION ALL
             SELECT broker, at FROM {coordinator_events}
-        ), silences AS (
-            SELECT c.broker, c.at, coalesce(c.next_at, :stopped_at) AS to_at, count(a.at) AS answers
+        ), answers AS (
+            SELECT c.broker, c.at, coalesce(c.next_at, :stopped_at) AS to_at, a.at AS answered_at,
+                   coalesce(lag(a.at) OVER w, c.at) AS before_at
             FROM changed c LEFT JOIN at_work a
               ON a.broker = c.broker AND a.at >= c.at AND a.at <= coalesce(c.next_at, :stopped_at)
             WHERE c.what = 'broker' AND c.detail = 'silent'
-            GROUP BY c.broker, c.at, c.next_at
+            WINDOW w AS (PARTITION BY c.broker, c.at ORDER BY a.at)
+        ), silences AS (
+            SELECT broker, at, to_at,
+                   coalesce(greatest(max(ms_between(before_at, answered_at)),
+                                     ms_between(max(answered_at), to_at)) <= :ALIVE_MS, false)
+                       AS answered
+            FROM answers GROUP BY broker, at, to_at
         ), silent AS (
-            SELECT s.broker, s.at, s.answers > 0 AS answered,
+            SELECT s.broker, s.at, s.answered,
                    ms_between(s.at, s.to_at) - sum(w.waited_ms) < :GLIMPSE_MS AS held_up
             FROM silences s LEFT JOIN {waits} w
               ON w.process = concat('broker-', s.broker) AND w.from_at <= s.to_at
              -- The question that was not answered in time.
              AND w.at >= after(-:GLIMPSE_MS, s.at)
-            GROUP BY s.broker, s.at, s.to_at, s.answers
+            GROUP BY s.broker, s.at, s.to_at, s.answered
         ), seen AS (
             SELECT t.at, IF(t.what = 'broker', concat('broker-', t.broker), t.topic) AS thing,
                    CASE WHEN t.at < :steady_at OR t.at > :stopped_at

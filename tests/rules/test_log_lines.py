@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -262,6 +262,25 @@ def test_a_silent_broker_that_answers_anybody_is_alive(
     assert verdict == judge(asked, "X77")["verdict"]
     written = not_heard(how).says("member_added", ms, "member-1", broker=broker)
     assert verdict == judge(written, "X77")["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict"),
+    [
+        ((20_010,), "VIOLATED"),
+        ((49_990,), "VIOLATED"),
+        (range(20_500, 50_000, 2_000), "HOLDS"),
+        ((22_000, 26_000, 31_000, 36_000, 41_000, 46_000), "HOLDS"),
+        ((22_000, 26_000, 31_001, 36_000, 41_000, 46_000), "VIOLATED"),
+    ],
+)
+def test_one_answer_is_no_sign_of_life_for_half_a_minute(
+    judge: Judge, answers: Iterable[int], verdict: str
+) -> None:
+    history = seen().broker_seen(20_000, 2, alive=False).broker_seen(50_000, 2, alive=True)
+    history.rows["topology"][-2]["detail"] = "silent"
+    history.heartbeats("member-1", *answers, broker=2)
+    assert verdict == judge(history, "X77")["verdict"]
 
 
 @pytest.mark.parametrize(
