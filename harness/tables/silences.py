@@ -8,7 +8,8 @@ def join_waits() -> str:
     line. The coordinator shows it. When a phase ends it removes the dynamic members that have not
     joined; so where the generation has as many members as the group, each of them had joined,
     answered or not. Nothing tells since when. A phase that its coordinator did not live to end, or
-    that the record does not see end, has no `generation`, and removed nobody.
+    that the record does not see end, has no `generation`, and removed nobody. A static member
+    (`instance_id`) stays until its session ends, so it may have joined.
 
     Law: who has joined is alive until the join phase ends, and has a full session from then on.
     """
@@ -32,8 +33,8 @@ def join_waits() -> str:
             FROM phases p JOIN {memberships} m
               ON m.joined_at <= p.to_at AND (m.removed_at IS NULL OR m.removed_at > p.to_at)
         )
-        SELECT member_id, member, broker, generation, from_at, to_at, evidence
-        FROM present WHERE instance_id IS NULL AND coalesce(present = members, true)
+        SELECT member_id, member, instance_id, broker, generation, from_at, to_at, evidence
+        FROM present WHERE coalesce(present = members, true)
     """
 
 
@@ -55,36 +56,46 @@ def signs_of_life() -> str:
     waits until whatever the coordinator has written before it is replicated.
 
     A JoinGroup that was never answered has no line, but where its member is one of the generation
-    (`join_waits`) it is a sign of life as that forms.
+    (`join_waits`) it is a sign of life as that forms; of a static member it may be one, so it can
+    have armed its timer at any moment since the sign before.
     """
     return """
         WITH modern AS (
             SELECT DISTINCT member_id FROM {requests}
             WHERE `group` = :group AND api = 'CONSUMER_GROUP_HEARTBEAT'
+        ), heard AS (
+            SELECT r.member_id, coalesce(program, client_id) AS member, broker, api, error_code,
+                   generation, arrived_at AS heard_at,
+                   CASE WHEN api IN ('OFFSET_COMMIT', 'CONSUMER_GROUP_HEARTBEAT') THEN arrived_at
+                        ELSE processed_at END AS armed_at,
+                   CASE WHEN api IN ('OFFSET_COMMIT', 'HEARTBEAT', 'CONSUMER_GROUP_HEARTBEAT')
+                        THEN arrived_at ELSE processed_at END AS armed_from_at,
+                   CASE api WHEN 'CONSUMER_GROUP_HEARTBEAT' THEN arrived_at
+                            ELSE processed_at END AS armed_by_at,
+                   answered_at, evidence
+            FROM {requests} r LEFT JOIN modern m ON m.member_id = r.member_id
+            WHERE `group` = :group AND r.member_id IS NOT NULL
+              AND (api = 'HEARTBEAT' AND error_code IN (0, 27)
+                   OR api IN ('JOIN_GROUP', 'SYNC_GROUP') AND error_code = 0
+                   OR api = 'CONSUMER_GROUP_HEARTBEAT' AND error_code = 0 AND generation >= 0
+                   OR api = 'OFFSET_COMMIT' AND error_code = 0 AND generation >= 0
+                      AND m.member_id IS NULL)
+        ), unheard AS (
+            SELECT w.member_id, w.member, w.broker, w.generation, w.to_at, w.evidence,
+                   coalesce(max(h.armed_from_at), w.to_at) AS from_at
+            FROM {join_waits} w LEFT ANTI JOIN {joins} j ON same(j, w, member_id, broker, generation)
+            -- Of whom no request is on record, nothing is known.
+            LEFT SEMI JOIN {own_requests} r ON r.member_id = w.member_id
+            LEFT JOIN heard h
+              ON w.instance_id IS NOT NULL AND h.member_id = w.member_id AND h.armed_at <= w.to_at
+            WHERE w.generation IS NOT NULL
+            GROUP BY w.member_id, w.member, w.broker, w.generation, w.to_at, w.evidence
         )
-        SELECT r.member_id, coalesce(program, client_id) AS member, broker, api, error_code,
-               generation, arrived_at AS heard_at,
-               CASE WHEN api IN ('OFFSET_COMMIT', 'CONSUMER_GROUP_HEARTBEAT') THEN arrived_at
-                    ELSE processed_at END AS armed_at,
-               CASE WHEN api IN ('OFFSET_COMMIT', 'HEARTBEAT', 'CONSUMER_GROUP_HEARTBEAT')
-                    THEN arrived_at ELSE processed_at END AS armed_from_at,
-               CASE api WHEN 'CONSUMER_GROUP_HEARTBEAT' THEN arrived_at
-                        ELSE processed_at END AS armed_by_at,
-               answered_at, evidence
-        FROM {requests} r LEFT JOIN modern m ON m.member_id = r.member_id
-        WHERE `group` = :group AND r.member_id IS NOT NULL
-          AND (api = 'HEARTBEAT' AND error_code IN (0, 27)
-               OR api IN ('JOIN_GROUP', 'SYNC_GROUP') AND error_code = 0
-               OR api = 'CONSUMER_GROUP_HEARTBEAT' AND error_code = 0 AND generation >= 0
-               OR api = 'OFFSET_COMMIT' AND error_code = 0 AND generation >= 0
-                  AND m.member_id IS NULL)
+        SELECT * FROM heard
         UNION ALL
-        SELECT w.member_id, w.member, w.broker, 'JOIN_GROUP', 0, w.generation, w.to_at, w.to_at,
-               w.to_at, w.to_at, NULL, w.evidence
-        FROM {join_waits} w LEFT ANTI JOIN {joins} j ON same(j, w, member_id, broker, generation)
-        -- Of whom no request is on record, nothing is known.
-        LEFT SEMI JOIN {own_requests} r ON r.member_id = w.member_id
-        WHERE w.generation IS NOT NULL
+        SELECT member_id, member, broker, 'JOIN_GROUP', 0, generation, to_at, to_at, from_at, to_at,
+               NULL, evidence
+        FROM unheard
     """
 
 

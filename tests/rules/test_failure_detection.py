@@ -235,6 +235,45 @@ def test_who_gave_its_join_up_has_a_session_from_the_end_of_the_phase(
     assert verdict == judge(history, "R01")["verdict"]
 
 
+def static(history: History) -> History:
+    """The same history of a static member-1, which stays though it has not joined."""
+    for row in history.rows["requests"]:
+        if row["client_id"] == "member-1":
+            row["instance_id"] = "one"
+    return history
+
+
+@pytest.mark.parametrize(("joined_ms", "wrong"), [(20_000, 0), (30_050, 0), (30_051, 1)])
+def test_a_static_member_may_have_joined_as_well(
+    judge: Judge, joined_ms: float, wrong: int
+) -> None:
+    history = given_up().says("stabilized", 24_000, generation=2, members=3)
+    history.join("member-1", max(24_000, joined_ms), 2, arrived_at=at(joined_ms))
+    history.heartbeats("member-1", *range(int(joined_ms), 40_000, 2_000), generation=2)
+    for rule in ("R01", "R02"):
+        assert wrong == judge(static(history), rule)["violations"], rule
+
+
+@pytest.mark.parametrize(
+    ("heard_ms", "evicted_ms", "verdict"),
+    [
+        (4_000, 30_000, "UNKNOWN"),
+        (20_000, 25_949, "VIOLATED"),
+        (20_000, 26_000, "HOLDS"),  # it had not
+        (20_000, 28_000, "UNKNOWN"),
+        (20_000, 30_050, "UNKNOWN"),
+        (20_000, 30_051, "VIOLATED"),
+    ],
+)
+def test_the_session_of_a_static_member_counts_from_its_last_sign_or_the_end_of_the_phase(
+    judge: Judge, heard_ms: float, evicted_ms: float, verdict: str
+) -> None:
+    history = given_up().says("stabilized", 24_000, generation=2, members=3)
+    history.heartbeats("member-1", *range(6_000, int(heard_ms) + 1, 2_000), error_code=27)
+    history.says("evicted", evicted_ms, "member-1").rebalance(evicted_ms + 1, 3, 2, "x")
+    assert verdict == judge(static(history), "R01")["verdict"]
+
+
 @pytest.mark.parametrize(("started_ms", "verdict"), [(7_050, "HOLDS"), (7_051, "VIOLATED")])
 def test_a_phase_that_never_ends_is_held_against_nobody(
     judge: Judge, started_ms: float, verdict: str
