@@ -31,8 +31,8 @@ def an_offset_each() -> str:
 
     A producer without idempotence sends again what failed: others may overtake that, and what was
     stored twice has offsets that nobody was told. So order and gaps of its records are examined up
-    to the first fault. What was not acknowledged may have offsets too, whoever sent it: gaps are
-    examined where all was acknowledged.
+    to the first fault. What was not acknowledged may have offsets too, whoever sent it, but none
+    below one that was acknowledged before it was sent: gaps are examined up to then.
 
     Law: records that an idempotent producer had acknowledged have offsets in the order in which
     they were sent, whatever breaks meanwhile, and none is stored twice.
@@ -40,10 +40,11 @@ def an_offset_each() -> str:
     return """
         WITH first_fault AS (SELECT min(injecting_at) AS at FROM {fault_windows}),
         unsure AS (
-            SELECT DISTINCT topic, partition FROM {sends}
-            WHERE outcome <> 'acknowledged' OR first_offset IS NULL
+            SELECT topic, partition, min(first_sent_at) AS from_at FROM {sends}
+            WHERE outcome <> 'acknowledged' OR first_offset IS NULL GROUP BY topic, partition
         ), offsets AS (
             SELECT s.topic, s.partition, s.first_offset, s.last_offset, s.count,
+                   s.last_answered_at,
                    :idempotent = 1 OR coalesce(s.last_answered_at < f.at, true) AS in_order,
                    max(s.last_offset) OVER (
                        PARTITION BY s.topic, s.partition ORDER BY s.first_offset, s.last_offset
@@ -55,7 +56,8 @@ def an_offset_each() -> str:
             WHERE s.outcome = 'acknowledged' AND s.first_offset IS NOT NULL
         ), compared AS (
             SELECT o.*, coalesce(o.in_order AND o.sent_before > o.last_offset, false) AS overtaken,
-                   IF(o.in_order AND u.topic IS NULL AND o.first_offset > o.used + 1,
+                   IF(o.in_order AND o.first_offset > o.used + 1
+                          AND (u.topic IS NULL OR o.last_answered_at < u.from_at),
                       o.first_offset - o.used - 1, 0) AS left_out
             FROM offsets o LEFT JOIN unsure u ON same(u, o, topic, partition)
         ), shared AS (

@@ -117,6 +117,21 @@ def test_what_was_not_acknowledged_with_an_offset_may_have_one(
     assert (verdict, float(verdict == "VIOLATED")) == (found["verdict"], found["measured_max"])
 
 
+@pytest.mark.parametrize("outcome", ["failed", "unanswered", "acknowledged"])
+@pytest.mark.parametrize(("answered_ms", "verdict"), [(4_999, "VIOLATED"), (5_000, "HOLDS")])
+def test_what_was_not_acknowledged_has_no_offset_of_before_it_was_sent(
+    judge: Judge, outcome: str, answered_ms: float, verdict: str
+) -> None:
+    """Offsets 10 to 209 are left out, and one record of 5 s may have an offset."""
+    history = History().acknowledged(0, 0, 9)
+    history.acknowledged(
+        0, 210, 219, first_number=10, last_number=19, last_answered_at=at(answered_ms)
+    )
+    history.acknowledged(0, 20, 20, outcome=outcome, first_sent_at=at(5_000))
+    history.rows["sends"][-1].update(first_offset=None, last_offset=None)
+    assert verdict == judge(history, "X63")["verdict"]
+
+
 @pytest.mark.parametrize(
     ("fault_ms", "idempotence", "verdict"),
     [(5_002, False, "VIOLATED"), (5_001, False, "HOLDS"), (5_001, True, "VIOLATED")],
