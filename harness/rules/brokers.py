@@ -17,7 +17,8 @@ FOUND_OUT_MS: Final = 1_000
 # How often the group rebalanced within each of the `spans`, and the first of those rebalances, but
 # for what members caused by themselves. `own` are the times in which one was broken by a fault of
 # its own, and a session after, or ended in order; `elsewhere` those of the rebalances for such a
-# member, by the coordinator's reason, or for a process that joined for the first time.
+# member, by the coordinator's reason, for a process that joined for the first time, or for a topic
+# that changed, until who asks for metadata next has seen it.
 REBALANCES = """
     , own AS (
         SELECT resolved AS member, injecting_at AS from_at,
@@ -26,7 +27,7 @@ REBALANCES = """
         UNION ALL
         SELECT member, at, :ended_at FROM {halts} WHERE what = 'close'
     ), named AS (
-        SELECT e.at, e.evidence, e.reason, coalesce(b.named, nullif(regexp_extract(e.reason,
+        SELECT e.at, e.evidence, e.reason, e.event, coalesce(b.named, nullif(regexp_extract(e.reason,
                    '([-_.\\\\w]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})', 1), ''))
                    AS member_id
         FROM {coordinator_events} e LEFT JOIN {epoch_bumps} b ON same(b, e, at, evidence)
@@ -35,12 +36,18 @@ REBALANCES = """
         SELECT member, min(struct(joined_at AS at, member_id)) AS joined
         FROM {memberships} WHERE joined_at IS NOT NULL GROUP BY member
     ), starts AS (
-        SELECT n.at, n.evidence, n.reason, count(o.from_at) + count(f.member) > 0 AS elsewhere
+        SELECT n.at, n.evidence, n.reason,
+               count(o.from_at) + count(f.member) + count(t.fault) > 0 AS elsewhere
         FROM named n LEFT JOIN {identities} i ON i.member_id = n.member_id
         LEFT JOIN own o ON o.member = i.member AND o.from_at <= n.at AND o.to_at >= n.at
         LEFT JOIN firsts f
           ON f.joined.member_id = n.member_id AND f.joined.at >= after(-:FOUND_OUT_MS, n.at)
          AND f.joined.at <= after(:slack_ms, n.at)
+        LEFT JOIN {fault_windows} t
+          ON t.breaks = 'topic' AND t.took_effect AND t.injecting_at <= n.at
+         AND after(:metadata_refresh_ms + :heartbeat_ms + :FOUND_OUT_MS, t.injected_at) >= n.at
+         AND (n.reason RLIKE '(?i)re-?join|updating metadata'
+              OR n.event = 'epoch_bumped' AND n.member_id IS NULL)
         GROUP BY n.at, n.evidence, n.reason
     ), elsewhere AS (
         SELECT s.at AS from_at, coalesce(max(e.last_at), after(:session_ms, s.at)) AS to_at
@@ -86,7 +93,8 @@ def _no_rebalance(spans: str) -> str:
     """Per span of time: rebalances, and callbacks that took partitions away.
 
     Law: neither is the broker's doing where the coordinator's reason, or the callback, is of a
-    member that was broken or ended by itself, or of a process that joined for the first time.
+    member that was broken or ended by itself, of a process that joined for the first time, or of
+    one that saw a topic change.
     """
     return f"""
         {spans}{REBALANCES}, callbacks AS (

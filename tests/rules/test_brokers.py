@@ -119,6 +119,32 @@ def test_an_epoch_has_the_cause_of_the_line_before_it(judge: Judge, event: str, 
     told(judge, history, broker_did_it=named == "member-1")
 
 
+NOTICED = f"Updating metadata for member {member_id('member-1')} during Stable"
+
+
+@pytest.mark.parametrize(
+    ("ms", "reason", "event", "broker_did_it"),
+    [
+        (14_000, NOTICED, "rebalance_started", False),
+        (19_000, NOTICED, "rebalance_started", False),
+        (19_001, NOTICED, "rebalance_started", True),
+        (10_998, NOTICED, "rebalance_started", True),
+        (14_000, EVICTED, "rebalance_started", True),
+        (14_000, "metadata hash 2", "epoch_bumped", False),
+        (14_000, "metadata hash 2", "rebalance_started", True),
+    ],
+)
+def test_a_topic_that_grows_meanwhile_is_not_the_brokers_doing(
+    judge: Judge, ms: float, reason: str, event: str, broker_did_it: bool
+) -> None:
+    """At 11 s; members ask for metadata every 5 s."""
+    history = group_of("member-1", "member-2").fault("add-partitions", "t", 11_000)
+    history.group["metadata_refresh_ms"] = 5_000
+    history.says("epoch_bumped", 5_000, generation=1, reason="metadata hash 1")
+    history.says(event, ms, generation=2, reason=reason)
+    told(judge, history.told("member-1", "revoked", ms + 5, [0]), broker_did_it)
+
+
 @pytest.mark.parametrize("rule", ["R11", "R20d"])
 def test_a_broker_fault_without_effect_is_not_examined(judge: Judge, rule: str) -> None:
     history = History().fault("kill-broker", "broker-3", 10_000, 25_000, took_effect=False)
