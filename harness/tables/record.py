@@ -111,17 +111,22 @@ def record_of_logs() -> str:
             FROM {topology}
             WHERE what = 'unreachable'
               AND (detail LIKE '%timed out' OR detail LIKE '%came in time')
-        ), silences AS (
-            SELECT g.broker,
-                   ms_between(g.from_at, g.to_at) - sum(IF(e.from_at IS NULL, 0, ms_between(
-                       greatest(g.from_at, e.from_at), least(g.to_at, e.to_at)))) AS quiet_ms
+        ), overlaps AS (
+            -- What two excuses have in common counts once.
+            SELECT g.broker, g.from_at, g.to_at, e.to_at AS until_at,
+                   greatest(g.from_at, e.from_at, max(e.to_at) OVER (
+                       PARTITION BY g.broker, g.from_at, g.to_at ORDER BY e.from_at, e.to_at
+                       {BEFORE})) AS since_at
             FROM gaps g JOIN looks s
               ON s.broker = g.broker AND s.alive AND g.from_at >= s.from_at AND g.to_at <= s.to_at
             LEFT JOIN excuses e
               ON e.from_at < g.to_at AND e.to_at > g.from_at
              AND coalesce(e.whose = concat('broker-', g.broker), true)
             WHERE ms_between(g.from_at, g.to_at) > :QUIET_MS
-            GROUP BY g.broker, g.from_at, g.to_at
+        ), silences AS (
+            SELECT broker, ms_between(from_at, to_at) - sum(IF(until_at IS NULL, 0, greatest(
+                       0, ms_between(since_at, least(to_at, until_at))))) AS quiet_ms
+            FROM overlaps GROUP BY broker, from_at, to_at
         ), quiet AS (
             SELECT broker, max(quiet_ms) AS longest_ms FROM silences
             WHERE quiet_ms > :QUIET_MS GROUP BY broker

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -178,6 +179,31 @@ def test_a_fault_of_the_broker_explains_its_own_time_without_questions(
     )
     found = logs(history, rows)["unknown"]
     assert (longest_s is None) == (found is None)
+    assert found is None or f"for {longest_s} s in which its broker answered" in found
+
+
+@pytest.mark.parametrize(
+    ("to_ms", "again", "noted", "longest_s"),
+    [
+        (18_000, False, range(6_500, 14_001, 500), None),
+        (18_001, False, range(6_500, 14_001, 500), "5.0"),
+        (18_001, True, (), "5.0"),
+        (18_501, False, (14_000, 14_250, 14_500), "5.0"),
+        (18_500, True, (14_000, 14_250, 14_500), None),
+    ],
+)
+def test_what_two_things_explain_counts_once(
+    rows: Rows, to_ms: float, again: bool, noted: Iterable[int], longest_s: str | None
+) -> None:
+    """No question from 5 s on; a fault of the broker, which answers, is from 6 to 14 s."""
+    history = asked(5_000, to_ms, 19_900)
+    history.fault("isolate-broker", "broker-1", 6_000.5, 14_000, injecting_ms=6_000)
+    if again:
+        history.fault("isolate-broker", "broker-1", 8_000, 12_000)
+    for ms in noted:
+        history.add("topology", at=at(ms), what="unreachable", detail="look: timed out")
+    found = logs(history, rows)["unknown"]
+    assert (longest_s is None) == (found is None), found
     assert found is None or f"for {longest_s} s in which its broker answered" in found
 
 
