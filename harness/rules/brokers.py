@@ -27,7 +27,8 @@ REBALANCES = """
         UNION ALL
         SELECT member, at, :ended_at FROM {halts} WHERE what = 'close'
     ), named AS (
-        SELECT e.at, e.evidence, e.reason, e.event, coalesce(b.named, nullif(regexp_extract(e.reason,
+        SELECT e.at, e.evidence, e.event, e.reason,
+               coalesce(b.named, nullif(regexp_extract(e.reason,
                    '([-_.\\\\w]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})', 1), ''))
                    AS member_id
         FROM {coordinator_events} e LEFT JOIN {epoch_bumps} b ON same(b, e, at, evidence)

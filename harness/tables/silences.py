@@ -83,7 +83,8 @@ def signs_of_life() -> str:
         ), unheard AS (
             SELECT w.member_id, w.member, w.broker, w.generation, w.to_at, w.evidence,
                    coalesce(max(h.armed_from_at), w.to_at) AS from_at
-            FROM {join_waits} w LEFT ANTI JOIN {joins} j ON same(j, w, member_id, broker, generation)
+            FROM {join_waits} w
+            LEFT ANTI JOIN {joins} j ON same(j, w, member_id, broker, generation)
             -- Of whom no request is on record, nothing is known.
             LEFT SEMI JOIN {own_requests} r ON r.member_id = w.member_id
             LEFT JOIN heard h
