@@ -80,7 +80,7 @@ class Agreements:
         They did and it is not its day, or they do by the same queries in this test, whatever its
         parameters.
         """
-        self.asked.add(digest)
+        self.asked.add(str(digest))  # pytest-xdist sends no other kind of text
         if digest in self._known and int(digest, 16) % DAYS != self._today:
             return True
         begun = (test, digest.queries) in self._begun
@@ -89,7 +89,7 @@ class Agreements:
 
     def agree(self, digest: str) -> None:
         """Both engines were seen to agree."""
-        self.agreed.add(digest)
+        self.agreed.add(str(digest))
 
     def worth_keeping(self, *, all_asked: bool) -> list[str]:
         """What `agreed.txt` should hold after these tests.

@@ -197,7 +197,7 @@ def test_without_its_request_on_record_only_an_id_that_is_never_dropped_can_be_t
     if dropped:
         history.logged("pending_evicted", 7_001, "a")
     judged = judge(history, "X08-wire")
-    assert (verdict, 6_050) == (judged["verdict"], judged["bound_high"])
+    assert (verdict, 6_050 if dropped else None) == (judged["verdict"], judged["bound_high"])
     why = [row["why"] for row in judged["rows"] if row["ok"] is not True]
     assert ["its request was not recorded" if dropped else "was never dropped"] == why
 
@@ -617,7 +617,8 @@ def test_before_a_group_is_full_nobody_is_turned_away(judge: Judge) -> None:
     history.call("JOIN_GROUP", 1_500, 81).joined("b", 2_000)
     history.call("JOIN_GROUP", 3_000, 26).call("HEARTBEAT", 3_100, 81, member="x")
     verdict = judge(history, "X15")
-    assert (3, 1, 2) == (verdict["examined"], verdict["violations"], verdict["measured_max"])
+    assert (3, 1) == (verdict["examined"], verdict["violations"])
+    assert 2 == max(row["measured"] or 0 for row in verdict["rows"])
 
 
 def test_a_join_that_makes_a_group_no_larger_is_excused_where_it_is_too_large(judge: Judge) -> None:

@@ -69,6 +69,7 @@ def test_what_no_test_asks_for_any_more_is_dropped_once_all_have_asked(
 
     kept = found.worth_keeping(all_asked=all_asked)
     assert [digest(8), *dropped, digest(24)] == kept
+    assert {str} == {type(each) for each in {*found.asked, *found.agreed}}
 
 
 def test_what_was_compared_and_did_not_agree_is_not_kept() -> None:
