@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from harness.base.paths import ROOT
 from harness.rules import RULES
@@ -53,9 +53,9 @@ _TEXT_OR_SPACE: Final = re.compile(r"('(?:[^'\\]|\\.|'')*')|(?:\s|--[^\n]*)+")
 
 
 class Digest(str):
-    """The digest of a judgement; `queries` is that of its queries alone, whatever the rows."""
+    """The digest of a judgement; `queries` has those of its queries alone, whatever the rows."""
 
-    queries: str = ""
+    queries: frozenset[str] = frozenset()
 
 
 class Agreements:
@@ -63,7 +63,7 @@ class Agreements:
 
     `asked` has every digest that a test came upon, and `agreed` those that both engines judged
     alike in this run of the tests. With `every` each is judged that is not on record, and
-    otherwise one of each test and its queries.
+    otherwise one of each test and query.
     """
 
     def __init__(self, known: Iterable[str], today: int, *, every: bool = True) -> None:
@@ -83,9 +83,9 @@ class Agreements:
         self.asked.add(str(digest))  # pytest-xdist sends no other kind of text
         if digest in self._known and int(digest, 16) % DAYS != self._today:
             return True
-        begun = (test, digest.queries) in self._begun
-        self._begun.add((test, digest.queries))
-        return begun and not self._every
+        new = {(test, query) for query in digest.queries} - self._begun
+        self._begun |= new
+        return not (new or self._every)
 
     def agree(self, digest: str) -> None:
         """Both engines were seen to agree."""
@@ -141,21 +141,20 @@ def digest_of_queries(
     comparing: Callable[..., object],
 ) -> Digest:
     """The digest of running these queries on these rows, compared by this function."""
+    asked = [texts(query, client) for query in queries]
+    how = [_code(), inspect.getsource(comparing)]
+    found = Digest(_sum([*how, *(text for each in asked for text in each), *rows]))
+    found.queries = frozenset(_sum([*how, *each]) for each in asked)
+    return found
+
+
+def _sum(parts: Iterable[object]) -> str:
+    """Of each as a digest of its own, of equal length, so that none runs into the next."""
     found = hashlib.sha256()
-    asked = [text for query in queries for text in texts(query, client)]
-    _take(found, [_code(), inspect.getsource(comparing), *asked])
-    so_far = found.hexdigest()
-    _take(found, rows)
-    digest = Digest(found.hexdigest()[:16])
-    digest.queries = so_far
-    return digest
-
-
-def _take(found: Any, parts: Iterable[object]) -> None:
-    """Each as a digest of its own, of equal length, so that none runs into the next."""
     for part in parts:
         data = part if isinstance(part, bytes) else str(part).encode()
         found.update(hashlib.sha256(data).digest())
+    return found.hexdigest()[:16]
 
 
 @cache

@@ -11,17 +11,26 @@ from harness.rules.rule import A_MEMBER, Need, Rule
 FOLLOWED_MS: Final = 1_000
 
 # Evictions, and whether the silence before one `may_be_short` of its session, or `may_be_long`,
-# though it need not be; `span` is a clause about that. A commit is answered when it is replicated,
-# and has its effect before: it counts from its arrival, unless its broker waited for a processor.
+# though it need not be, and is known less closely than the bounds are apart; `span` is a clause
+# about that. `judged_ms` is the end of the silence that is judged: where it is known closely
+# enough, the one within the bounds. A commit is answered when it is replicated, and has its effect
+# before: it counts from its arrival, unless its broker waited for a processor.
+# Law: an eviction is accused only if no moment at which its last sign may have counted explains it.
 WEIGHED: Final = """
     weighed AS (
         SELECT e.*,
                silence_least_ms < session_timeout_ms - :slack_ms
                    AND silence_ms >= session_timeout_ms - :slack_ms
+                   AND silence_ms - silence_least_ms > 2 * :slack_ms
                    AND (last_seen_api = 'HEARTBEAT' OR coalesce(h.ms > :slack_ms, false))
                    AS may_be_short,
                silence_least_ms <= session_timeout_ms + :slack_ms
+                   AND silence_ms - silence_least_ms > 2 * :slack_ms
                    AND silence_ms > session_timeout_ms + :slack_ms AS may_be_long,
+               CASE WHEN silence_ms <= session_timeout_ms + :slack_ms THEN silence_ms
+                    WHEN silence_least_ms > session_timeout_ms + :slack_ms
+                         OR silence_ms - silence_least_ms <= 2 * :slack_ms THEN silence_least_ms
+                    ELSE silence_ms END AS judged_ms,
                clause('was silent for ', CAST(round(silence_least_ms) AS INT), ' to ',
                       CAST(round(silence_ms) AS INT), ' ms: its last ', last_seen_api,
                       ' took effect within ',
@@ -60,9 +69,7 @@ def evicted_on_time() -> str:
               ON b.broker = e.broker AND e.evicted_at BETWEEN b.from_at AND b.to_at
         )
         SELECT concat(coalesce(member, member_id), ' (eviction)') AS subject, evicted_at AS at,
-               IF(silence_least_ms > session_timeout_ms + :slack_ms, silence_least_ms, silence_ms)
-                   AS measured,
-               session_timeout_ms - :slack_ms AS bound_low,
+               judged_ms AS measured, session_timeout_ms - :slack_ms AS bound_low,
                session_timeout_ms + :slack_ms AS bound_high,
                CASE WHEN timer_started_at IS NULL
                     THEN 'no sign of life before the eviction is on record'

@@ -46,8 +46,7 @@ SESSIONS_OF_CLOSED: Final = (
     f""", {WEIGHED}"""
     """
     SELECT concat(c.member, ' (close)') AS subject, c.at,
-           IF(e.silence_least_ms > c.session_timeout_ms + :slack_ms, e.silence_least_ms,
-              e.silence_ms) AS measured,
+           e.judged_ms AS measured,
            c.session_timeout_ms - :slack_ms AS bound_low,
            c.session_timeout_ms + :slack_ms AS bound_high,
            CASE WHEN broken IS NOT NULL THEN NULL
