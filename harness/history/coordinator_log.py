@@ -23,10 +23,10 @@ Patterns = Sequence[tuple[str, re.Pattern[str]]]
 _GROUP: Final = r"group (?P<group>\S+?)"
 # A member id that the coordinator makes is the client.id, in which there may be blanks, and a UUID.
 _ANY_MEMBER: Final = r"(?P<member_id>\S+)"
-_MEMBER: Final = r"(?P<member_id>\S+|.+?-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+MEMBER: Final = r"(?P<member_id>\S+|.+?-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 
 PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
-    (event, re.compile(pattern.replace(_ANY_MEMBER, _MEMBER)))
+    (event, re.compile(pattern.replace(_ANY_MEMBER, MEMBER)))
     for event, pattern in (
         (
             "member_id_given",
@@ -224,7 +224,7 @@ PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
 _OFFSETS_PARTITION: Final = r"\(__consumer_offsets-\d+\)"
 
 OLD_PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
-    (event, re.compile(pattern.replace(_ANY_MEMBER, _MEMBER)))
+    (event, re.compile(pattern.replace(_ANY_MEMBER, MEMBER)))
     for event, pattern in (
         (
             "rebalance_started",

@@ -22,9 +22,14 @@ from harness.history.coordinator_log import departed_at, last_lines
 from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, Client, client_of
 from harness.history.foreign.files import blocks_of
 from harness.history.foreign.lines import Clock, peeled, stamps_in
-from harness.history.foreign.wordings import MARK, row_of
+from harness.history.foreign.wordings import MARK, is_known, row_of
 
 _MARK: Final = MARK.encode()
+# What the coordinator of 2.x and 3.x writes beside: its offsets, and who is fenced (before 3.0).
+_KEEPER: Final = b"[GroupMetadataManager brokerId="
+_FENCES: Final = b"given member.id "
+_BESIDE: Final = re.compile(rb"\[GroupMetadataManager brokerId=(\d+)\] |(?<!: )given member\.id ")
+_OLD_BROKER: Final = re.compile(rb"\[GroupCoordinator (\d+)\]: ")
 _COMPLETED: Final = "Completed request:"
 _CALL: Final = _COMPLETED.encode()
 _VERSION: Final = re.compile(rb"Kafka version: (\d[\w.-]*)")
@@ -41,6 +46,8 @@ _REMEDIES: Final = {
     "kafka": "name the brokers' logs, server.log or what their containers print",
     "other": "name the brokers' logs, server.log or what their containers print",
 }
+_EXAMPLES: Final = 3  # of lines that are not known
+_SHOWN: Final = 300  # characters of one
 _LOOKED_AT: Final = 200  # lines of a block in which a stamp is looked for
 
 
@@ -74,6 +81,8 @@ class Log:
     twice: int = 0  # those that another file has too
     clients: int = 0  # of whom it says who they are, as a request log
     unread: int = 0  # of a coordinator, and cut off or without a time
+    unknown: int = 0  # of a coordinator, in words that are not known
+    examples: list[str] = field(default_factory=list)  # of those
     first_at: int | None = None
     last_at: int | None = None
     clock: Clock = field(default_factory=Clock)
@@ -92,6 +101,10 @@ class Log:
             return "is empty" if not self.damage else self.damage[0]
         if self.unread and not self.kafka:
             return "has lines of a coordinator without a time, or none that is whole"
+        if self.unknown:
+            return (
+                f"has lines of the group coordinator in words that are not known here{self.whose}"
+            )
         if self.broker or self.marked:
             return _NO_INFO
         return (
@@ -99,6 +112,11 @@ class Log:
             if self.kafka
             else "is no broker's log"
         )
+
+    @property
+    def whose(self) -> str:
+        """The version of Kafka that the log shows, in brackets."""
+        return f" (Kafka {', '.join(sorted(self.versions))})" if self.versions else ""
 
 
 @dataclass
@@ -232,6 +250,8 @@ class _Reader:
             log.kafka = log.kafka or log.broker or any(mark in block for mark in _KAFKA)
         if b"Kafka version: " in block:
             log.versions.update(each.decode() for each in _VERSION.findall(block))
+        if _KEEPER in block or _FENCES in block:
+            block = _with_marks(block)
         calls = b"requestApiKeyName" in block
         first = log.lines
         if calls or _MARK in block:
@@ -274,7 +294,8 @@ class _Reader:
         row = _row(line.message)
         if row is None:
             self._log.unread += cut
-            self._read_what_begins_within(raw, number)
+            if not self._read_what_begins_within(raw, number) and not cut:
+                self._wonder_at(line.message)
             return
         at = self._log.clock.at(line)
         whole = not cut or line.whole or line.message[-1:] in ".)"
@@ -283,11 +304,18 @@ class _Reader:
             return
         self._add(row, at, number)
 
-    def _read_what_begins_within(self, raw: bytes, number: int) -> None:
+    def _wonder_at(self, message: str) -> None:
+        if is_known(message):
+            return
+        self._log.unknown += 1
+        if len(self._log.examples) < _EXAMPLES:
+            self._log.examples.append(message[:_SHOWN])
+
+    def _read_what_begins_within(self, raw: bytes, number: int) -> bool:
         """A broker that is killed while it writes, and started again, goes on behind its half."""
         begins = raw.find(_MARK, raw.find(_MARK) + 1)
         if begins < 0:
-            return
+            return False
         text = raw.decode("utf-8", "replace")
         first = text.find(MARK)
         second = text.find(MARK, first + 1)
@@ -297,13 +325,15 @@ class _Reader:
         self._log.unread += 1
         if row is not None and at is not None:
             self._add(row, at, number)
+        return True
 
     def _add(self, row: Row, at: int, number: int) -> None:
         self._log.brokers.add(row["broker"])
         group = row.get("group")
         if group is not None:
-            at = departed_at(row, self._before[group]) or at
-            self._before[group].append({**row, "at": at})
+            if not row["text"].endswith("removing it from the group"):  # 2.x writes it first
+                at = departed_at(row, self._before[group]) or at
+            self._before[group].append({"reason": "", **row, "at": at})
         self._log.first_at = min(at, self._log.first_at or at)
         self._log.last_at = max(at, self._log.last_at or at)
         event = _event(row, at)
@@ -334,6 +364,18 @@ class _Reader:
         if member_id:
             self._log.clients += 1
             self._clients.setdefault(member_id, Client()).learn(**vars(client))
+
+
+def _with_marks(block: bytes) -> bytes:
+    """The same lines, where the old coordinator's have another mark, or none, with its own."""
+    named = _OLD_BROKER.search(block)
+    broker = named[1] if named else b"0"
+    return _BESIDE.sub(
+        lambda found: (
+            b"[GroupCoordinator %b]: %b" % (found[1] or broker, b"" if found[1] else found[0])
+        ),
+        block,
+    )
 
 
 def _is_call(line: bytes) -> bool:

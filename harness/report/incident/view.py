@@ -108,6 +108,13 @@ def _notes(read: Read) -> Iterator[str]:
             + (", and others are UTC: " if mixed else " and are shown as written: ")
             + "say --timezone Europe/Berlin, or the zone in which the brokers ran"
         )
+    for name, log in named:
+        if log.unknown:
+            lines = plural(log.unknown, "line")
+            yield (
+                f"{name}: {lines} of the coordinator in words that are not known here{log.whose}, "
+                f"such as {'; '.join(f'“{each}”' for each in log.examples)}"
+            )
     for name, log in useful:
         if log.damage:
             yield f"{name} {log.damage[0]}: what is before that is used"
