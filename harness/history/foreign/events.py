@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from difflib import get_close_matches
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -20,8 +20,9 @@ from harness.base.paths import here
 from harness.history.broker_log import UNREADABLE, Row, texts_in
 from harness.history.coordinator_log import departed_at, last_lines
 from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, Client, client_of
-from harness.history.foreign.files import blocks_of
-from harness.history.foreign.lines import Clock, peeled, stamps_in
+from harness.history.foreign.files import BLOCK, blocks_of
+from harness.history.foreign.lines import Clock, Line, Page, peeled, plain
+from harness.history.foreign.stamps import stamps_in
 from harness.history.foreign.wordings import MARK, is_known, row_of
 
 _MARK: Final = MARK.encode()
@@ -46,8 +47,10 @@ _REMEDIES: Final = {
     "kafka": "name the brokers' logs, server.log or what their containers print",
     "other": "name the brokers' logs, server.log or what their containers print",
 }
+_FINER: Final = (b"DEBUG", b"TRACE")  # levels that are not Kafka's default
 _EXAMPLES: Final = 3  # of lines that are not known
 _SHOWN: Final = 300  # characters of one
+_ENOUGH: Final = 64  # events that show whether a log begins with the newest
 _LOOKED_AT: Final = 200  # lines of a block in which a stamp is looked for
 
 
@@ -155,6 +158,7 @@ def read(paths: Sequence[Path], zone: tzinfo | None = None) -> Read:
         try:
             for block, ended in blocks_of(path, log.damage.append):
                 reader.take(block, ended=ended)
+            reader.done()
         except OSError as error:
             raise BadInput(
                 f"{here(path)} cannot be read ({error.strerror or error}): check its permissions"
@@ -240,31 +244,50 @@ class _Reader:
         self._number = number
         self._clients = clients
         self._before: defaultdict[str, deque[Row]] = defaultdict(last_lines)
+        self._rest = b""  # lines that are needed once more with the next block, and
+        self._again = 0  # how many of them are read
+        self._held: list[tuple[Row, int, int]] | None = []  # until it is known which way time goes
         self.found: list[tuple[Event, int]] = []
 
     def take(self, block: bytes, *, ended: bool) -> None:
         """Read a block of whole lines."""
+        if _KEEPER in block or _FENCES in block:
+            block = _with_marks(block)
+        block = self._rest + block
+        keep, until = _finished(block) if ended else (len(block), len(block))
+        self._read_block(block, until, ended=ended)
+        self._again = block.count(b"\n", keep, until)
+        self._rest = block[keep:]
+        self._log.lines += block.count(b"\n", 0, keep) + (not ended)
+
+    def done(self) -> None:
+        """Read what was kept back."""
+        self._read_block(self._rest, len(self._rest), ended=True)
+        self._log.lines += self._rest.count(b"\n")
+        held, self._held = self._held or [], None
+        for row, at, number in reversed(held) if _newest_first(held) else held:
+            self._keep(row, at, number)
+
+    def _read_block(self, block: bytes, until: int, *, ended: bool) -> None:
         log = self._log
         if not log.broker:
             log.broker = any(mark in block for mark in _BROKER)
             log.kafka = log.kafka or log.broker or any(mark in block for mark in _KAFKA)
         if b"Kafka version: " in block:
             log.versions.update(each.decode() for each in _VERSION.findall(block))
-        if _KEEPER in block or _FENCES in block:
-            block = _with_marks(block)
         calls = b"requestApiKeyName" in block
-        first = log.lines
         if calls or _MARK in block:
             lines = block.split(b"\n")
-            for number, line in enumerate(lines, start=first + 1):
+            page = Page(lines)
+            stop = len(lines) if until == len(block) else block.count(b"\n", 0, until)
+            for index, line in enumerate(islice(lines, self._again, stop), start=self._again):
                 if _MARK in line and calls and _is_call(line):
                     self._hear(line)
                 elif _MARK in line:
-                    log.marked += 1
-                    self._read(line, number, cut=not ended and number == first + len(lines))
+                    cut = not ended and index == len(lines) - 1
+                    self._read(page.messages(index), line, log.lines + index + 1, cut=cut)
                 elif calls and CLIENT_CALLS.search(line):
                     self._know(line)
-        log.lines += block.count(b"\n") + (not ended)
         self._look_at_times(block)
 
     def _look_at_times(self, block: bytes) -> None:
@@ -280,32 +303,34 @@ class _Reader:
 
     def _first_time(self, lines: Iterable[bytes]) -> int | None:
         for line in islice(lines, _LOOKED_AT):
-            stamps = list(islice(stamps_in(line[:400].decode("utf-8", "replace")), 2))
+            text = line[:400].decode("utf-8", "replace")
+            stamps = [stamp for stamp in islice(stamps_in(text), 2) if stamp.dated]
             if stamps:
                 shown = stamps[0] if stamps[0].offset_us is not None else stamps[-1]
                 return self._log.clock.utc(shown)
         return None
 
-    def _read(self, raw: bytes, number: int, *, cut: bool) -> None:
-        line = peeled(raw.decode("utf-8", "replace"))
-        if line is None:
-            self._log.unread += 1
-            return
-        row = _row(line.message)
-        if row is None:
-            self._log.unread += cut
-            if not self._read_what_begins_within(raw, number) and not cut:
-                self._wonder_at(line.message)
-            return
-        at = self._log.clock.at(line)
-        whole = not cut or line.whole or line.message[-1:] in ".)"
-        if at is None or not whole:
-            self._log.unread += 1
-            return
-        self._add(row, at, number)
+    def _read(self, found: list[list[Line]], raw: bytes, number: int, *, cut: bool) -> None:
+        """Read the messages of a line, each in the first of its ways that says something known."""
+        self._log.marked += max(1, len(found))
+        self._log.unread += not found
+        for ways in found:
+            known = ((line, row) for line in ways if (row := _row(line.message)) is not None)
+            line, row = next(known, (ways[0], None))
+            if row is None:
+                self._log.unread += cut or line.open
+                if not self._read_what_begins_within(raw, number) and not (cut or line.open):
+                    self._wonder_at(line.message, raw)
+                continue
+            at = self._log.clock.at(line)
+            whole = not line.open and (not cut or line.whole or line.message[-1:] in ".)")
+            if at is None or not whole:
+                self._log.unread += 1
+                continue
+            self._add(row, at, number)
 
-    def _wonder_at(self, message: str) -> None:
-        if is_known(message):
+    def _wonder_at(self, message: str, raw: bytes) -> None:
+        if is_known(message) or any(level in raw for level in _FINER):
             return
         self._log.unknown += 1
         if len(self._log.examples) < _EXAMPLES:
@@ -328,6 +353,16 @@ class _Reader:
         return True
 
     def _add(self, row: Row, at: int, number: int) -> None:
+        if self._held is None:
+            self._keep(row, at, number)
+            return
+        self._held.append((row, at, number))
+        if len(self._held) == _ENOUGH and not _newest_first(self._held):
+            held, self._held = self._held, None
+            for each in held:
+                self._keep(*each)
+
+    def _keep(self, row: Row, at: int, number: int) -> None:
         self._log.brokers.add(row["broker"])
         group = row.get("group")
         if group is not None:
@@ -376,6 +411,28 @@ def _with_marks(block: bytes) -> bytes:
         ),
         block,
     )
+
+
+def _finished(block: bytes) -> tuple[int, int]:
+    """From where on a block is needed with the next one, and up to where it can be read now.
+
+    What belongs to the last message in it may stand in the next one.
+    """
+    at = block.rfind(_MARK)
+    begin = block.rfind(b"\n", 0, max(at, 0)) + 1
+    line = plain(block[begin:].partition(b"\n")[0].decode("utf-8", "replace")) if at >= 0 else None
+    before = block.rfind(_MARK, 0, begin)
+    keep = block.find(b"\n", before) + 1 if before >= 0 else 0
+    if at < 0 or (line is not None and line.whole) or len(block) - keep > BLOCK:
+        return len(block), len(block)
+    return keep, begin
+
+
+def _newest_first(held: list[tuple[Row, int, int]]) -> bool:
+    steps = Counter(
+        (later > earlier) - (later < earlier) for (_, earlier, _), (_, later, _) in pairwise(held)
+    )
+    return steps[-1] > steps[1]
 
 
 def _is_call(line: bytes) -> bool:
