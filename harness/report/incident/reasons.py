@@ -15,6 +15,7 @@ _LEAVES: Final = (
     ("removed_by_admin", re.compile(r"removed by an admin", re.IGNORECASE)),
 )
 _REJOINS: Final = (
+    ("connect", re.compile(r"connect worker requested")),
     ("cooperative", re.compile(r"need to revoke partitions|after revoking what we lost")),
     ("metadata", re.compile(r"cached metadata has changed")),
     ("subscription", re.compile(r"subscription has changed|does not match the current subscript")),
@@ -28,7 +29,7 @@ _REASONS: Final = (
     ("session_expired", re.compile(r"heartbeat expiration")),
     ("sync_expired", re.compile(r"pending sync request expiration")),
     ("over_capacity", re.compile(r"^Freshly-loaded group")),
-    ("store_failed", re.compile(r"^Error .* when storing group assignment")),
+    ("store_failed", re.compile(r"^[Ee]rror .*when storing group assignment")),
     ("assignor", re.compile(r"selectedProtocol will change")),
     ("static_changed", re.compile(r"^Updating metadata for static member")),
     ("joined", re.compile(r"^Adding new member")),
@@ -36,19 +37,19 @@ _REASONS: Final = (
 )
 _CLIENT_REASON: Final = re.compile(r"client reason: (.*?)\.?$")
 _REJOINING: Final = re.compile(
-    r"^(?:Leader .* re-joining|Updating metadata for member|Member .* (?:is )?joining) ?"
+    r"^(?:[Ll]eader .* re-joining|Updating metadata for member|Member .* (?:is )?joining) ?"
 )
 # Who a reason names: a member id, which may have blanks in its client.id.
 _ID: Final = r"([^\s,()\[\]]+|.+?-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 _NAMED: Final = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"^Adding new member {_ID} with group instance id (?P<instance>.*?); client",
+        rf"^Adding new member {_ID}(?: with group instance ?id (?P<instance>.*?))?(?:; client|$)",
         rf"^[Rr]emoving member {_ID} on ",
-        rf"^Updating metadata for static member {_ID} with instance id (?P<instance>.*?); client",
+        rf"^Updating metadata for static member {_ID} with instance id (?P<instance>.*?)(?:; |$)",
         rf"static member {_ID} with instance id (?P<instance>.*?) joined",
-        rf"^Updating metadata for member {_ID} during ",
-        rf"^Leader {_ID} re-joining ",
+        rf"^Updating metadata for member {_ID}(?: during |; client|$)",
+        rf"^[Ll]eader {_ID} re-joining\b",
         rf"^Member {_ID} (?:is )?joining group ",
         rf"\(member: {_ID}\)",
     )
