@@ -24,6 +24,7 @@ _MOST_NAMES: Final = 3
 _MADE_ID: Final = re.compile(r"^(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.DOTALL)
 # A name ends in what tells one instance from another: numbers, and the letters of pods' names.
 _INSTANCE: Final = re.compile(r"(?:[-_.](?:[a-z]*\d\w*|[^\Waeiou_]{5,}))+(?= at |$)")
+_AT_ONCE: Final = 4  # sessions that end on one broker within a second
 _GONE: Final = ("closed", "left", "unsubscribed", "static_away")
 
 
@@ -111,6 +112,7 @@ class Names:
 def explained(incident: Incident, names: Names, last_at: int) -> list[Explained]:
     """What is found of each group."""
     found = []
+    _find_bursts(incident.groups)
     for group in incident.groups:
         storms = storms_of(group)
         driven = tuple(
@@ -148,6 +150,23 @@ def _program(group: Group, names: Names) -> Program | None:
 def _first_of(program: Program | None, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The first one says what to look at in such a program too."""
     return (*(replace(each, program=program) for each in findings[:1]), *findings[1:])
+
+
+def _find_bursts(groups: Iterable[Group]) -> None:
+    """Give each removal its burst: sessions that ended at once on one broker."""
+    rows = [row for group in groups for row in group.removals if row.cause == "session_expired"]
+    runs: list[list[Removal]] = []
+    for row in sorted(rows, key=lambda row: (row.coordinator, row.at)):
+        first = runs[-1][0] if runs else None
+        if not first or first.coordinator != row.coordinator or row.at - first.at > _SECOND:
+            runs.append([])
+        runs[-1].append(row)
+    for run in runs:
+        if len({row.member_id for row in run}) >= _AT_ONCE:
+            first, last, whose = run[0], run[-1], {row.group for row in run}
+            burst = Burst(first.coordinator, first.at, last.at, len(run), len(whose))
+            for row in run:
+                row.burst = burst
 
 
 def storms_of(group: Group) -> list[Storm]:
@@ -207,19 +226,22 @@ def findings_in(
             counts.setdefault(one.cause, Counter())[name] += 1
             if words := one.reason if one.cause == "unknown" else one.client_reason:
                 said.setdefault(one.cause, Counter())[words] += 1
-    for at, before, after in group.moves:
+    for at, left, after in group.moves:
         if from_at - _SECOND <= at <= to_at + _SECOND:
-            told = f"{names.broker(before, at)} to {after}"
+            told = f"{names.broker(left, at)} to {after}"
             counts.setdefault("coordinator_moved", Counter())[told] += 1
     gone_at = [row.at for row in leaves if row.cause in _GONE]
     _as_a_deploy(counts, gone_at, max((at for _, at in joins), default=0))
     _as_two_programs(counts, len(removals) + len(leaves) + len(joins))
     found = [_finding(CAUSES[cause], who, said.get(cause)) for cause, who in counts.items()]
     found.sort(key=_weight)
-    gone: dict[str, int] = {}
+    gone: dict[str, list[int]] = {}
     for row in sorted((*removals, *leaves), key=lambda row: row.at):
-        gone.setdefault(names.of(row.member_id, row.instance_id), row.at)
-    back = Counter(name for member, at in joins if at > gone.get(name := names.of(member), at))
+        gone.setdefault(names.of(row.member_id, row.instance_id), []).append(row.at)
+    back: dict[str, list[int]] = {}  # how long after it had gone
+    for member, joined_at in joins:
+        if before := [each for each in gone.get(names.of(member), ()) if each < joined_at]:
+            back.setdefault(names.of(member), []).append(joined_at - before[-1])
     for place, finding in enumerate(found):
         yield _with_costs(finding, counts, back, len(rebalances)) if place == 0 else finding
 
@@ -240,13 +262,14 @@ def _not_closed(
 ) -> set[str]:
     """Members whose sessions expired after another had come in their place, if all did so."""
     gone = {row.member_id: row.at for row in (*removals, *leaves)}
+    came = dict(joins)
     expired = [row for row in removals if row.cause == "session_expired"]
     old = {row.member_id for row in expired}
     new = [each for each in joins if each[0] not in old]
     for row in sorted(expired, key=lambda row: row.at):
+        after = max(row.at - STORM_S * _SECOND, came.get(row.member_id, 0))
         for each in new:
-            member, at = each
-            if row.at - STORM_S * _SECOND <= at < row.at < gone.get(member, row.at + 1):
+            if after < each[1] < row.at < gone.get(each[0], row.at + 1):
                 new.remove(each)
                 break
         else:
@@ -291,14 +314,15 @@ def _sentence(
 
 
 def _with_costs(
-    finding: Finding, counts: dict[str, Counter[str]], joined: Counter[str], rebalances: int
+    finding: Finding, counts: dict[str, Counter[str]], joined: dict[str, list[int]], rebalances: int
 ) -> Finding:
     """The first finding says what follows from it; `joined` are joins after a departure."""
     parts = []
-    back = sum(joined[name] for name, _ in finding.who)
+    back = sorted(after for name, _ in finding.who for after in joined.get(name, ()))
     if finding.cause.sort == "fault" and back:
         who = "it" if len(finding.who) == 1 else "they"
-        parts.append(f"{who} joined again {times(back)}")
+        after = duration(back[len(back) // 2] / 1e3)
+        parts.append(f"{who} joined again {times(len(back))}, {after} later (median)")
     second = counts.get("cooperative", Counter()).total()
     if second and finding.cause.name != "cooperative":
         parts.append(

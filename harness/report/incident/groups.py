@@ -46,7 +46,6 @@ _OF_EPOCHS: Final = {
 
 _MOMENT_US: Final = 1_000_000
 _SYNC_US: Final = 300_000_000  # who is put out so long after its generation began lacked a sync
-_AT_ONCE: Final = 4  # members put out by one broker within a moment
 
 
 @dataclass(slots=True)
@@ -137,7 +136,6 @@ class Incident:
     groups: list[Group]
     instances: dict[str, str]  # by member id
     ended: list[tuple[int, int]]  # times, and brokers that were shut down in order
-    bursts: list[Burst]
     expired: list[tuple[int, int]]  # times, and brokers that removed offsets of unnamed groups
 
 
@@ -162,27 +160,7 @@ def incident_of(read: Read, only: str | None = None) -> Incident:
         for event in read.events
         if event.event == "offsets_expired" and not event.group
     ]
-    return Incident(groups, instances, ended, _bursts(groups), expired)
-
-
-def _bursts(groups: Iterable[Group]) -> list[Burst]:
-    """Sessions that ended at once on one broker; each removal gets its burst."""
-    rows = [row for group in groups for row in group.removals if row.cause == "session_expired"]
-    runs: list[list[Removal]] = []
-    for row in sorted(rows, key=lambda row: (row.coordinator, row.at)):
-        first = runs[-1][0] if runs else None
-        if not first or first.coordinator != row.coordinator or row.at - first.at > _MOMENT_US:
-            runs.append([])
-        runs[-1].append(row)
-    found = []
-    for run in runs:
-        if len({row.member_id for row in run}) >= _AT_ONCE:
-            first, last, whose = run[0], run[-1], {row.group for row in run}
-            burst = Burst(first.coordinator, first.at, last.at, len(run), len(whose))
-            found.append(burst)
-            for row in run:
-                row.burst = burst
-    return found
+    return Incident(groups, instances, ended, expired)
 
 
 def _instances(read: Read) -> dict[str, str]:
@@ -367,7 +345,8 @@ class _Teller:
         self._group.turned_away.append(self._removal(event, "pending_expired"))
 
     def _never_synced(self, event: Event) -> None:
-        self._removed(event, "sync_expired")
+        for member in [event.member_id] if event.member_id else _listed(event):
+            self._removed(event, "sync_expired", member)
 
     def _dead(self, event: Event) -> None:
         self._group.deaths.append(event.at)
@@ -375,9 +354,8 @@ class _Teller:
     _offsets_expired = _dead
 
     def _stragglers_removed(self, event: Event) -> None:
-        for member in (event.reason or "").strip("[]").split(", "):
-            if member:
-                self._removed(event, "rebalance_timeout", member)
+        for member in _listed(event):
+            self._removed(event, "rebalance_timeout", member)
 
     def _removed(self, event: Event, cause: str, member: str | None = None) -> None:
         one = self._removal(event, cause, member)
@@ -434,6 +412,10 @@ class _Teller:
         self._latest = None
         self._members = None  # no line of KIP-848 has how many there are
         self._group.rebalances.append(one)
+
+
+def _listed(event: Event) -> list[str]:
+    return [each for each in (event.reason or "").strip("[]").split(", ") if each]
 
 
 def _classic_trigger(reason: str) -> str:

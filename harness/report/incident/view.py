@@ -67,7 +67,8 @@ def view_of(read: Read, only: str | None = None) -> View:
 
 def _of_brokers(incident: Incident) -> Iterator[str]:
     """What brokers did to several groups at once."""
-    for one in incident.bursts:
+    rows = [row for group in incident.groups for row in group.removals]
+    for one in sorted({row.burst for row in rows if row.burst}, key=lambda one: one.from_at):
         if one.groups > 1:
             yield (
                 f"broker {one.broker} put out {one.members} members of {one.groups} groups at "
