@@ -15,6 +15,7 @@ _LEAVES: Final = (
     ("removed_by_admin", re.compile(r"removed by an admin", re.IGNORECASE)),
 )
 _REJOINS: Final = (
+    ("connect", re.compile(r"connect worker requested")),
     ("cooperative", re.compile(r"need to revoke partitions|after revoking what we lost")),
     ("metadata", re.compile(r"cached metadata has changed")),
     ("subscription", re.compile(r"subscription has changed|does not match the current subscript")),
@@ -28,7 +29,7 @@ _REASONS: Final = (
     ("session_expired", re.compile(r"heartbeat expiration")),
     ("sync_expired", re.compile(r"pending sync request expiration")),
     ("over_capacity", re.compile(r"^Freshly-loaded group")),
-    ("store_failed", re.compile(r"^[Ee]rror (?:.* )?when storing group assignment")),
+    ("store_failed", re.compile(r"^[Ee]rror .*when storing group assignment")),
     ("assignor", re.compile(r"selectedProtocol will change")),
     ("static_changed", re.compile(r"^Updating metadata for static member")),
     ("joined", re.compile(r"^Adding new member")),
