@@ -409,7 +409,7 @@ def test_a_request_log_says_where_members_are(tmp_path: Path) -> None:
             "has no INFO lines of the group coordinator: name the logs of all brokers, written",
         ),
         (
-            f"[2026-03-29 10:30:00,123] WARN {NEW}Attempt to add rejoining member (kafka.x.Y)\n",
+            f"[2026-03-29 10:30:00,123] WARN {NEW}Failed to load x (kafka.x.Y)\n",
             "has no INFO lines of the group coordinator",
         ),
         (

@@ -7,7 +7,7 @@ import re
 import sys
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import tzinfo
 from difflib import get_close_matches
 from functools import cached_property
@@ -22,15 +22,12 @@ from harness.history.coordinator_log import departed_at, last_lines
 from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, Client, client_of
 from harness.history.foreign.files import BLOCK, blocks_of
 from harness.history.foreign.lines import Clock, Line, Page, peeled, plain
+from harness.history.foreign.log import NO_INFO
+from harness.history.foreign.log import Log as Log
 from harness.history.foreign.stamps import stamps_in
-from harness.history.foreign.wordings import MARK, is_known, row_of
+from harness.history.foreign.wordings import MARK, is_known, row_of, with_marks
 
 _MARK: Final = MARK.encode()
-# What the coordinator of 2.x and 3.x writes beside: its offsets, and who is fenced (before 3.0).
-_KEEPER: Final = b"[GroupMetadataManager brokerId="
-_FENCES: Final = b"given member.id "
-_BESIDE: Final = re.compile(rb"\[GroupMetadataManager brokerId=(\d+)\] |(?<!: )given member\.id ")
-_OLD_BROKER: Final = re.compile(rb"\[GroupCoordinator (\d+)\]: ")
 _COMPLETED: Final = "Completed request:"
 _CALL: Final = _COMPLETED.encode()
 _VERSION: Final = re.compile(rb"Kafka version: (\d[\w.-]*)")
@@ -40,16 +37,14 @@ _BROKER: Final = (
     b'"requestApiKeyName":',  # a log of requests, whatever pattern its lines have
 )
 _KAFKA: Final = (b"org.apache.kafka.", b"[QuorumController id=", b"[ControllerServer id=")
-_NO_INFO: Final = "has no INFO lines of the group coordinator"
 _REMEDIES: Final = {
+    "unknown": "report them with this version, so that they will be read",
     "no info": "name the logs of all brokers, written with org.apache.kafka.coordinator.group "
     "(Kafka 3.x: kafka.coordinator.group.GroupCoordinator) at INFO, which is Kafka's default",
     "kafka": "name the brokers' logs, server.log or what their containers print",
     "other": "name the brokers' logs, server.log or what their containers print",
 }
 _FINER: Final = (b"DEBUG", b"TRACE")  # levels that are not Kafka's default
-_EXAMPLES: Final = 3  # of lines that are not known
-_SHOWN: Final = 300  # characters of one
 _ENOUGH: Final = 64  # events that show whether a log begins with the newest
 _LOOKED_AT: Final = 200  # lines of a block in which a stamp is looked for
 
@@ -71,55 +66,6 @@ class Event:
     other_id: str | None = None
     log: int = 0  # number of the file
     line: int = 0
-
-
-@dataclass
-class Log:
-    """A file that was read, and what of it is known."""
-
-    path: Path
-    lines: int = 0
-    marked: int = 0  # lines of a coordinator
-    told: int = 0  # those that are understood, each once
-    twice: int = 0  # those that another file has too
-    clients: int = 0  # of whom it says who they are, as a request log
-    unread: int = 0  # of a coordinator, and cut off or without a time
-    unknown: int = 0  # of a coordinator, in words that are not known
-    examples: list[str] = field(default_factory=list)  # of those
-    first_at: int | None = None
-    last_at: int | None = None
-    clock: Clock = field(default_factory=Clock)
-    brokers: set[int] = field(default_factory=set)
-    versions: set[str] = field(default_factory=set)
-    kafka: bool = False
-    broker: bool = False
-    damage: list[str] = field(default_factory=list)
-
-    @property
-    def lacks(self) -> str | None:
-        """Why it is of no use, as the end of a sentence; None if it is."""
-        if self.told or self.twice or self.clients:
-            return None
-        if not self.lines:
-            return "is empty" if not self.damage else self.damage[0]
-        if self.unread and not self.kafka:
-            return "has lines of a coordinator without a time, or none that is whole"
-        if self.unknown:
-            return (
-                f"has lines of the group coordinator in words that are not known here{self.whose}"
-            )
-        if self.broker or self.marked:
-            return _NO_INFO
-        return (
-            "is no broker's log, but a controller's or client's"
-            if self.kafka
-            else "is no broker's log"
-        )
-
-    @property
-    def whose(self) -> str:
-        """The version of Kafka that the log shows, in brackets."""
-        return f" (Kafka {', '.join(sorted(self.versions))})" if self.versions else ""
 
 
 @dataclass
@@ -177,7 +123,7 @@ def check(found: Read, group: str | None = None) -> None:
     if not names:
         log = found.logs[0]
         more = f", and {len(found.logs) - 1} more" if len(found.logs) > 1 else ""
-        raise NoData(f"{here(log.path)} {log.lacks or _NO_INFO}{more}: {_REMEDIES[_sort(log)]}")
+        raise NoData(f"{here(log.path)} {log.lacks or NO_INFO}{more}: {_REMEDIES[_sort(log)]}")
     if group is not None and group not in names:
         near = get_close_matches(group, names, n=1) or sorted(names)[:3]
         raise NoData(
@@ -188,6 +134,8 @@ def check(found: Read, group: str | None = None) -> None:
 
 
 def _sort(log: Log) -> str:
+    if log.unknown:
+        return "unknown"
     if log.broker or log.marked:
         return "no info"
     return "kafka" if log.kafka else "other"
@@ -251,9 +199,7 @@ class _Reader:
 
     def take(self, block: bytes, *, ended: bool) -> None:
         """Read a block of whole lines."""
-        if _KEEPER in block or _FENCES in block:
-            block = _with_marks(block)
-        block = self._rest + block
+        block = self._rest + with_marks(block)
         keep, until = _finished(block) if ended else (len(block), len(block))
         self._read_block(block, until, ended=ended)
         self._again = block.count(b"\n", keep, until)
@@ -315,12 +261,13 @@ class _Reader:
         self._log.marked += max(1, len(found))
         self._log.unread += not found
         for ways in found:
-            known = ((line, row) for line in ways if (row := _row(line.message)) is not None)
-            line, row = next(known, (ways[0], None))
+            told = ((line, row) for line in ways if (row := _row(line.message)) is not None)
+            line, row = next(told, (ways[0], None))
             if row is None:
                 self._log.unread += cut or line.open
-                if not self._read_what_begins_within(raw, number) and not (cut or line.open):
-                    self._wonder_at(line.message, raw)
+                known = cut or line.open or self._read_what_begins_within(raw, number)
+                if not (known or is_known(line.message) or any(each in raw for each in _FINER)):
+                    self._log.wonder_at(line.message)
                 continue
             at = self._log.clock.at(line)
             whole = not line.open and (not cut or line.whole or line.message[-1:] in ".)")
@@ -328,13 +275,6 @@ class _Reader:
                 self._log.unread += 1
                 continue
             self._add(row, at, number)
-
-    def _wonder_at(self, message: str, raw: bytes) -> None:
-        if is_known(message) or any(level in raw for level in _FINER):
-            return
-        self._log.unknown += 1
-        if len(self._log.examples) < _EXAMPLES:
-            self._log.examples.append(message[:_SHOWN])
 
     def _read_what_begins_within(self, raw: bytes, number: int) -> bool:
         """A broker that is killed while it writes, and started again, goes on behind its half."""
@@ -399,18 +339,6 @@ class _Reader:
         if member_id:
             self._log.clients += 1
             self._clients.setdefault(member_id, Client()).learn(**vars(client))
-
-
-def _with_marks(block: bytes) -> bytes:
-    """The same lines, where the old coordinator's have another mark, or none, with its own."""
-    named = _OLD_BROKER.search(block)
-    broker = named[1] if named else b"0"
-    return _BESIDE.sub(
-        lambda found: (
-            b"[GroupCoordinator %b]: %b" % (found[1] or broker, b"" if found[1] else found[0])
-        ),
-        block,
-    )
 
 
 def _finished(block: bytes) -> tuple[int, int]:

@@ -168,6 +168,11 @@ _OLD: Final = (
     ("dead", r"Group {group} transitioned to Dead in generation {generation}"),
     ("offsets_expired", r"Removed {members} expired offsets in "),
 )
+# What the coordinator of 2.x and 3.x writes beside: of offsets, and of who is fenced.
+_KEEPER: Final = b"[GroupMetadataManager brokerId="
+_FENCES: Final = b"given member.id "
+_BESIDE: Final = re.compile(rb"\[GroupMetadataManager brokerId=(\d+)\] |(?<!: )given member\.id ")
+_OLD_BROKER: Final = re.compile(rb"\[GroupCoordinator (\d+)\]: ")
 _VALUE: Final = re.compile(r"\{([a-z_]*)\}")
 _NUMBERS: Final = ("generation", "members")
 _NOT_LITERAL: Final = re.compile(r"\\.|\[[^\]]*\]|\.[*+]\??|.\?|\^|\$")
@@ -261,4 +266,21 @@ def is_known(message: str) -> bool:
     return found is not None and OF_ANY.match(message, found.end()) is not None
 
 
-__all__ = ["MARK", "is_known", "row_of"]
+def with_marks(block: bytes) -> bytes:
+    """The same lines, where the old coordinator's have another mark, or none, with its own.
+
+    Those of a fenced member (before 3.0) name no broker: it is taken from a line near by.
+    """
+    if _KEEPER not in block and _FENCES not in block:
+        return block
+    named = _OLD_BROKER.search(block)
+    broker = named[1] if named else b"0"
+    return _BESIDE.sub(
+        lambda found: (
+            b"[GroupCoordinator %b]: %b" % (found[1] or broker, b"" if found[1] else found[0])
+        ),
+        block,
+    )
+
+
+__all__ = ["MARK", "is_known", "row_of", "with_marks"]
