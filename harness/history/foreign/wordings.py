@@ -69,11 +69,14 @@ _OF_GROUPS: Final = (
         "member_added",
         (
             r"(?P<reason>Static member with (?:unknown member id and )?instance id {instance_id} "
-            r"re-joins the \w+ group)(?: using the \w+ protocol)?\. Created a new member "
+            r"re-joins the \w+ group(?: using the \w+ protocol)?)\. Created a new member "
             r"{member_id} to replace"
         ),
     ),
-    ("member_added", rf"(?P<reason>{_MEMBER} (?:re-)?joins the \w+ group)"),
+    (
+        "member_added",
+        rf"(?P<reason>{_MEMBER} (?:re-)?joins the \w+ group(?: using the \w+ protocol)?)",
+    ),
     ("left_for_now", rf"(?P<reason>{_MEMBER} temporarily left the \w+ group)\.$"),
     ("left", rf"(?P<reason>{_MEMBER} left the \w+ group)\.$"),
     (
@@ -173,6 +176,7 @@ _KEEPER: Final = b"[GroupMetadataManager brokerId="
 _FENCES: Final = b"given member.id "
 _BESIDE: Final = re.compile(rb"\[GroupMetadataManager brokerId=(\d+)\] |(?<!: )given member\.id ")
 _OLD_BROKER: Final = re.compile(rb"\[GroupCoordinator (\d+)\]: ")
+_OF_MEMBERS: Final = ("member_added", "left", "left_for_now", "subscribed")
 _VALUE: Final = re.compile(r"\{([a-z_]*)\}")
 _NUMBERS: Final = ("generation", "members")
 _NOT_LITERAL: Final = re.compile(r"\\.|\[[^\]]*\]|\.[*+]\??|.\?|\^|\$")
@@ -254,8 +258,9 @@ def row_of(message: str) -> Row | None:
             row = coordinator_row(text, wordings.of(text))
             if row is None:
                 return None
-            whose = row.pop("whose", None)  # of the streams group
-            row["member_id"] = row.get("member_id") or whose
+            whose = row.pop("whose", None)  # which member of a Streams group asked then
+            if row["event"] in _OF_MEMBERS:
+                row["member_id"] = row.get("member_id") or whose
             return {**row, "broker": int(found[1])}
     return None
 
