@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -248,8 +249,9 @@ def findings_in(
         gone.setdefault(names.of(row.member_id, row.instance_id), []).append(row.at)
     back: dict[str, list[int]] = {}  # how long after it had gone
     for member, joined_at in joins:
-        if before := [each for each in gone.get(names.of(member), ()) if each < joined_at]:
-            back.setdefault(names.of(member), []).append(joined_at - before[-1])
+        left_at = gone.get(name := names.of(member), [])
+        if before := bisect_left(left_at, joined_at):
+            back.setdefault(name, []).append(joined_at - left_at[before - 1])
     for place, finding in enumerate(found):
         yield _with_costs(finding, counts, back, len(rebalances)) if place == 0 else finding
 
@@ -273,13 +275,13 @@ def _not_closed(
     came = dict(joins)
     expired = [row for row in removals if row.cause == "session_expired"]
     old = {row.member_id for row in expired}
-    new = [each for each in joins if each[0] not in old]
+    new = sorted((at, member) for member, at in joins if member not in old)
     found = set()
     for row in sorted(expired, key=lambda row: row.at):
         after = max(row.at - STORM_S * _SECOND, came.get(row.member_id, 0))
-        for each in new:
-            if after < each[1] < row.at < gone.get(each[0], row.at + 1):
-                new.remove(each)
+        for place in range(bisect_right(new, (after, "\uffff")), bisect_left(new, (row.at, ""))):
+            if row.at < gone.get(new[place][1], row.at + 1):
+                del new[place]
                 found.add(row.member_id)
                 break
     return found if len(found) > 1 and len(found) * 2 > len(expired) else set()
