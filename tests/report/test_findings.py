@@ -181,6 +181,18 @@ def test_connect_and_schema_registry_are_called_what_they_are(
     assert ("config.storage.topic" in text or "schema.registry.group.id" in text) == bool(says)
 
 
+def test_connect_s_workers_join_again_without_a_reason_before_3_2(tmp_path: Path) -> None:
+    group = Classic(old=True)
+    for turn in range(4):
+        group.begins(turn, f"leader {member('connect-1')} re-joining group during Stable")
+        group.ends(turn + 0.5, 2, member("connect-1"))
+
+    cause, text = first(tmp_path, group)
+
+    assert "connect" == cause
+    assert "connect-1 asked for a rebalance 4 times, and did not say why." in text
+
+
 @pytest.mark.parametrize("said", ["closing since the moon is full", None])
 def test_the_reason_given_is_printed(said: str | None, tmp_path: Path) -> None:
     group = Classic()
@@ -201,12 +213,14 @@ def test_a_group_that_is_deleted_with_its_offsets_is_named(tmp_path: Path) -> No
     last = read.events[-1].at
     read.events += [
         events.Event(last + 1, 1, "offsets_expired"),
-        events.Event(last + 2, 1, "dead", group="g"),
+        events.Event(last + 2, 1, "offsets_expired", group="g"),
+        events.Event(last + 3, 1, "dead", group="g"),
     ]
 
     shown = view_of(read)
 
-    assert "offsets_expired" == shown.groups[0].findings[0].cause.name
+    found = shown.groups[0].findings[0]
+    assert ("offsets_expired", 1) == (found.cause.name, found.count)
     assert "broker 1 removed expired offsets at" in shown.notes[-1]
 
 

@@ -15,6 +15,7 @@ class Program:
     name: str
     client_ids: str  # a pattern
     next: tuple[str, ...]
+    again: str = ""  # the cause if a member joins again without a reason
 
 
 PROGRAMS: Final = (
@@ -32,6 +33,7 @@ PROGRAMS: Final = (
                 "look for who changes connectors all the time (Connect's REST log, an operator)."
             ),
         ),
+        again="connect",
     ),
     Program(
         "instances of Schema Registry",
@@ -231,9 +233,9 @@ CAUSES: Final = {
             "{who} joined again {times}{why}",
             (
                 (
-                    "Clients other than Java's do so when topics or partitions changed, in the "
-                    "second step of a cooperative rebalance, and after an error: their own logs "
-                    "say which."
+                    "Clients do so when topics or partitions changed, in the second step of a "
+                    "cooperative rebalance, and after an error. Java's say which since 3.2, if the "
+                    "broker is of 3.2 too; of others only their own logs do."
                 ),
             ),
             sort="follows",

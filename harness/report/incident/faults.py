@@ -268,7 +268,7 @@ FAULTS: Final = (
     Cause(
         "offsets_expired",
         "group deleted",
-        "the group was deleted with its offsets, {times}",
+        "the group was empty, and was deleted with the offsets it had, {times}",
         (
             (
                 "A group that is empty for offsets.retention.minutes loses its offsets, unless "

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from harness.base.words import plural
 from harness.history.foreign.clients import Client
@@ -15,6 +16,7 @@ from harness.report.incident.faults import Cause
 from harness.report.incident.groups import Burst, Group, Incident, Rebalance, Removal
 from harness.report.words import clip, duration
 
+_Row = TypeVar("_Row", Rebalance, Removal)
 STORM_LEAST: Final = 6  # rebalances
 STORM_S: Final = 600  # within so many seconds
 _ENDED_S: Final = 300  # a group moves so long after its coordinator ended, at most
@@ -114,20 +116,17 @@ def explained(incident: Incident, names: Names, last_at: int) -> list[Explained]
     found = []
     _find_bursts(incident.groups)
     for group in incident.groups:
-        storms = storms_of(group)
-        driven = tuple(
-            (
-                storm,
-                tuple(findings_in(group, names, storm.rebalances, storm.from_at, storm.to_at)),
-            )
-            for storm in storms
-        )
-        whole = list(findings_in(group, names, group.rebalances, group.first_at, group.last_at))
+        program = _program(group, names)
+        driven = []
+        for storm in storms_of(group):
+            time = storm.from_at, storm.to_at
+            findings = findings_in(group, names, storm.rebalances, time, program)
+            driven.append((storm, _first_of(program, list(findings))))
+        time = group.first_at, group.last_at
+        whole = list(findings_in(group, names, group.rebalances, time, program))
         whole += _standing(group, last_at)
         whole.sort(key=_weight)
-        program = _program(group, names)
-        driven = tuple((storm, _first_of(program, findings)) for storm, findings in driven)
-        found.append(Explained(group, driven, _first_of(program, whole), program))
+        found.append(Explained(group, tuple(driven), _first_of(program, whole), program))
     return found
 
 
@@ -155,36 +154,38 @@ def _first_of(program: Program | None, findings: Sequence[Finding]) -> tuple[Fin
 def _find_bursts(groups: Iterable[Group]) -> None:
     """Give each removal its burst: sessions that ended at once on one broker."""
     rows = [row for group in groups for row in group.removals if row.cause == "session_expired"]
-    runs: list[list[Removal]] = []
-    for row in sorted(rows, key=lambda row: (row.coordinator, row.at)):
-        first = runs[-1][0] if runs else None
-        if not first or first.coordinator != row.coordinator or row.at - first.at > _SECOND:
-            runs.append([])
-        runs[-1].append(row)
-    for run in runs:
-        if len({row.member_id for row in run}) >= _AT_ONCE:
-            first, last, whose = run[0], run[-1], {row.group for row in run}
-            burst = Burst(first.coordinator, first.at, last.at, len(run), len(whose))
+    for broker in {row.coordinator for row in rows}:
+        ours = sorted((row for row in rows if row.coordinator == broker), key=lambda row: row.at)
+        for run in _dense(ours, _AT_ONCE, _SECOND):
+            whose = len({row.group for row in run})
+            burst = Burst(broker, run[0].at, run[-1].at, len(run), whose)
             for row in run:
                 row.burst = burst
+
+
+def _dense(rows: Sequence[_Row], least: int, within_us: int) -> list[list[_Row]]:
+    """Stretches of rows, ordered by time, in which so many lie so close."""
+    inside: set[int] = set()
+    for first in range(len(rows) - least + 1):
+        if rows[first + least - 1].at - rows[first].at <= within_us:
+            inside.update(range(first, first + least))
+    runs: list[list[_Row]] = []
+    for place, row in enumerate(rows):
+        if place not in inside:
+            continue
+        if place - 1 not in inside or row.at - rows[place - 1].at > within_us:
+            runs.append([])
+        runs[-1].append(row)
+    return runs
 
 
 def storms_of(group: Group) -> list[Storm]:
     """The storms of a group, and in each of their rebalances its number."""
     rows = sorted(group.rebalances, key=lambda each: each.at)
-    inside: set[int] = set()
-    for first in range(len(rows) - STORM_LEAST + 1):
-        last = first + STORM_LEAST - 1
-        if rows[last].at - rows[first].at <= STORM_S * _SECOND:
-            inside.update(range(first, last + 1))
-    runs: list[list[Rebalance]] = []
-    for place, row in enumerate(rows):
-        if place not in inside:
-            continue
-        if place - 1 not in inside or row.at - rows[place - 1].at > STORM_S * _SECOND:
-            runs.append([])
-        runs[-1].append(row)
-        row.storm = len(runs)
+    runs = _dense(rows, STORM_LEAST, STORM_S * _SECOND)
+    for number, run in enumerate(runs, start=1):
+        for row in run:
+            row.storm = number
     return [
         Storm(number, run[0].at, max(each.ended_at or each.at for each in run), tuple(run))
         for number, run in enumerate(runs, start=1)
@@ -192,9 +193,14 @@ def storms_of(group: Group) -> list[Storm]:
 
 
 def findings_in(
-    group: Group, names: Names, rebalances: Sequence[Rebalance], from_at: int, to_at: int
+    group: Group,
+    names: Names,
+    rebalances: Sequence[Rebalance],
+    span: tuple[int, int],
+    program: Program | None = None,
 ) -> Iterator[Finding]:
     """What drives these rebalances, the likeliest first."""
+    from_at, to_at = span
 
     def within(rows: Iterable[Removal]) -> list[Removal]:
         # What a departure causes is logged after it, within moments.
@@ -223,9 +229,12 @@ def findings_in(
     for one in rebalances:
         if one.cause not in seen and one.reason is not None:  # else these logs begin after it
             name = names.of(one.named[0]) if one.named else "no member"
-            counts.setdefault(one.cause, Counter())[name] += 1
-            if words := one.reason if one.cause == "unknown" else one.client_reason:
-                said.setdefault(one.cause, Counter())[words] += 1
+            cause = one.cause
+            if cause == "rejoined" and program is not None:
+                cause = program.again or cause
+            counts.setdefault(cause, Counter())[name] += 1
+            if words := one.reason if cause == "unknown" else one.client_reason:
+                said.setdefault(cause, Counter())[words] += 1
     for at, left, after in group.moves:
         if from_at - _SECOND <= at <= to_at + _SECOND:
             told = f"{names.broker(left, at)} to {after}"
@@ -240,8 +249,9 @@ def findings_in(
         gone.setdefault(names.of(row.member_id, row.instance_id), []).append(row.at)
     back: dict[str, list[int]] = {}  # how long after it had gone
     for member, joined_at in joins:
-        if before := [each for each in gone.get(names.of(member), ()) if each < joined_at]:
-            back.setdefault(names.of(member), []).append(joined_at - before[-1])
+        left_at = gone.get(name := names.of(member), [])
+        if before := bisect_left(left_at, joined_at):
+            back.setdefault(name, []).append(joined_at - left_at[before - 1])
     for place, finding in enumerate(found):
         yield _with_costs(finding, counts, back, len(rebalances)) if place == 0 else finding
 
@@ -260,21 +270,21 @@ def _as_a_deploy(counts: dict[str, Counter[str]], left_at: list[int], last_join_
 def _not_closed(
     removals: Sequence[Removal], leaves: Sequence[Removal], joins: Sequence[tuple[str, int]]
 ) -> set[str]:
-    """Members whose sessions expired after another had come in their place, if all did so."""
+    """Members whose sessions expired after another had come in their place, if most were."""
     gone = {row.member_id: row.at for row in (*removals, *leaves)}
     came = dict(joins)
     expired = [row for row in removals if row.cause == "session_expired"]
     old = {row.member_id for row in expired}
-    new = [each for each in joins if each[0] not in old]
+    new = sorted((at, member) for member, at in joins if member not in old)
+    found = set()
     for row in sorted(expired, key=lambda row: row.at):
         after = max(row.at - STORM_S * _SECOND, came.get(row.member_id, 0))
-        for each in new:
-            if after < each[1] < row.at < gone.get(each[0], row.at + 1):
-                new.remove(each)
+        for place in range(bisect_right(new, (after, "\uffff")), bisect_left(new, (row.at, ""))):
+            if row.at < gone.get(new[place][1], row.at + 1):
+                del new[place]
+                found.add(row.member_id)
                 break
-        else:
-            return set()
-    return old if len(expired) > 1 else set()
+    return found if len(found) > 1 and len(found) * 2 > len(expired) else set()
 
 
 def _as_two_programs(counts: dict[str, Counter[str]], changes: int) -> None:

@@ -349,7 +349,8 @@ class _Teller:
             self._removed(event, "sync_expired", member)
 
     def _dead(self, event: Event) -> None:
-        self._group.deaths.append(event.at)
+        if event.at - max(self._group.deaths, default=0) > _MOMENT_US:  # both lines may be there
+            self._group.deaths.append(event.at)
 
     _offsets_expired = _dead
 
