@@ -41,6 +41,7 @@ OLD: Final = "[GroupCoordinator 1]: "
 NEW: Final = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1] "
 AT: Final = datetime(2026, 3, 29, 10, 30, 0, 123456, UTC)
 UUID: Final = "0f1e2d3c-d521-4fd4-ba65-9bc33c56d66e"
+KEEPER: Final = "[GroupMetadataManager brokerId=1] "
 LEFT: Final = "has left group through explicit `LeaveGroup` request; client reason: "
 
 
@@ -518,10 +519,8 @@ def test_lines_in_words_that_are_not_known_are_counted_and_shown(tmp_path: Path)
         events.check(found)
     log.write_text(version + lines(odd) + FIVE)
     [note] = [note for note in view_of(read(log)).notes if "not known here" in note]
-    assert (
-        f"1 line of the coordinator in words that are not known here (Kafka 5.0.0), such as “{NEW}{odd}”"
-        in note
-    )  # noqa: E501
+    assert "1 line of the coordinator in words that are not known here (Kafka 5.0.0)" in note
+    assert f"such as “{NEW}{odd}”" in note
 
 
 def test_the_old_coordinator_s_other_lines_are_read(tmp_path: Path) -> None:
@@ -533,16 +532,16 @@ def test_the_old_coordinator_s_other_lines_are_read(tmp_path: Path) -> None:
                 (
                     f"INFO {OLD}Member m-1 in group g has failed, removing it from the group",
                     (
-                        "INFO [GroupMetadataManager brokerId=1] Group g transitioned to Dead in "
+                        f"INFO {KEEPER}Group g transitioned to Dead in "
                         "generation 3 (kafka.coordinator.group.GroupMetadataManager)"
                     ),
                     (
-                        "INFO [GroupMetadataManager brokerId=1] Removed 6 expired offsets in 2 "
+                        f"INFO {KEEPER}Removed 6 expired offsets in 2 "
                         "milliseconds. (kafka.coordinator.group.GroupMetadataManager)"
                     ),
                     (
-                        "ERROR given member.id m-1 is identified as a known static member i-1,but not "
-                        "matching the expected member.id m-2 (kafka.coordinator.group.GroupMetadata)"
+                        "ERROR given member.id m-1 is identified as a known static member i-1,but "
+                        "not matching the expected member.id m-2 (kafka.coordinator.x.Y)"
                     ),
                 )
             )
