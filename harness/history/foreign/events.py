@@ -294,8 +294,11 @@ class _Reader:
         self._log.marked += max(1, len(found))
         self._log.unread += not found
         for ways in found:
-            known = ((line, row) for line in ways if (row := _row(line.message)) is not None)
-            line, row = next(known, (ways[0], None))
+            for line in ways:
+                if (row := _row(line.message)) is not None:
+                    break
+            else:
+                line = ways[0]
             if row is None:
                 self._log.unread += cut or line.open
                 self._read_what_begins_within(raw, number)
