@@ -9,7 +9,7 @@ import json
 import re
 import textwrap
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 _PLAIN: Final = re.compile(r"\[(.{23})\] INFO (.*) \(([\w.]+)\)")
@@ -31,7 +31,7 @@ class Logged(NamedTuple):
     @property
     def nanos(self) -> int:
         """Its time since the epoch."""
-        at = self.at.replace(tzinfo=None) - datetime(1970, 1, 1)
+        at = self.at - datetime(1970, 1, 1, tzinfo=UTC)
         return (at.days * 86_400 + at.seconds) * 10**9 + at.microseconds * 1000
 
 
@@ -42,7 +42,7 @@ def logged(plain: str) -> list[Logged]:
     """The lines of a log in Kafka's default layout."""
     found = (_PLAIN.fullmatch(line) for line in plain.splitlines())
     return [
-        Logged(match[0], datetime.strptime(match[1], "%Y-%m-%d %H:%M:%S,%f"), match[2], match[3])
+        Logged(match[0], datetime.fromisoformat(f"{match[1]}Z"), match[2], match[3])
         for match in found
         if match
     ]

@@ -304,12 +304,11 @@ class Page:
         if line.whole or self._begins(index + 1):
             return [line]
         cut_at = self._cut_at
-        likelier = self._joined(index, hard=cut_at > 0)
-        if likelier.whole:
-            return [likelier]
-        joined = [likelier, self._joined(index, hard=cut_at == 0)]
+        joined = [self._joined(index, hard=hard) for hard in (cut_at > 0, cut_at == 0)]
         joined.sort(key=lambda each: not each.whole)
-        return [*joined, line] if len(self._text(index)) == cut_at else [line, *joined]
+        if joined[0].whole or len(self._text(index)) == cut_at:
+            return [*joined, line]
+        return [line, *joined]
 
     def _joined(self, index: int, *, hard: bool) -> Line:
         """A message with as many lines behind it as it needs; `hard` if cut anywhere in a word."""
