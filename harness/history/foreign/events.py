@@ -261,8 +261,11 @@ class _Reader:
         self._log.marked += max(1, len(found))
         self._log.unread += not found
         for ways in found:
-            told = ((line, row) for line in ways if (row := _row(line.message)) is not None)
-            line, row = next(told, (ways[0], None))
+            for line in ways:
+                if (row := _row(line.message)) is not None:
+                    break
+            else:
+                line = ways[0]
             if row is None:
                 self._log.unread += cut or line.open
                 known = cut or line.open or self._read_what_begins_within(raw, number)

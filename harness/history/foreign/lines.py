@@ -19,10 +19,10 @@ from typing import Any, Final, NamedTuple
 from harness.history.coordinator_log import MARK
 from harness.history.foreign.stamps import (
     DAY,
-    PATTERNS,
     SECOND,
     Stamp,
-    stamp_of,
+    placed_in,
+    stamp_at,
     stamps_in,
     time_in,
 )
@@ -44,10 +44,13 @@ _LOGGER: Final = (
 _TAIL: Final = re.compile(_LOGGER + r"(?: \[[^\]]*\])?$")
 _ANY_TAIL: Final = re.compile(_LOGGER)
 # Between a stamp and the message: level, logger, thread, labels and brackets, and no sentence.
-_BETWEEN: Final = re.compile(r"[\]\s]*(?:[^\s]+\s+){0,6}?(?:[-:|>]\s*)?(?:\w+=|<[^<>]*>|\S*,)?$")
+_BETWEEN: Final = re.compile(r"[\]\s]*(?:[^\s]+\s+){0,6}?(?:[-:|>]\s*)?(?:\S*[=,;>\[])?$")
 _LABELS: Final = re.compile(r'"[^"]*"|\{[^{}]*\}|<[^<>]*>')
 _JSON: Final = re.compile(r'\{\s*"')
 _OPENS: Final = re.compile(r"""(?:^|[:,;=>|(\[{\t ])\s*(\\*"+|')(?![\s,;:}])""")
+_CSV_FIELD: Final = re.compile(r"(?<!:\d\d)([,;])(?:[\d:TZ.+-]+ )*(?:[A-Z]+ +)?$")
+# The only stamp of a line is a container's: its line goes on without another.
+_SHIPS: Final = re.compile(r"Z (?:stdout|stderr) [FP] ?$")
 _QUOTES: Final = re.compile(r'(\\*)("+)')
 _APOSTROPHE_ENDS: Final = re.compile(r"'(?=\s*(?:[,;})\]]|$))")
 _MARKUP: Final = re.compile(r"</\w+>|<br\s*/?>|\]\]>|\t")
@@ -56,7 +59,7 @@ _MARKDOWN: Final = re.compile(r"\\([\[\]_*`#().-])")
 _CITED: Final = re.compile(r"^(?:> ?)+")
 _HYPHEN: Final = re.compile(r"\S-$")
 _DECODER: Final = json.JSONDecoder(strict=False)
-_ODD: Final = re.compile(r"[&\x1b\t]|</|<br|\\\]")  # what Kafka does not write
+_ODD: Final = ("&", "\x1b", "\t", "<", "\\]", "]]>")  # what Kafka seldom writes
 _MEMBER: Final = re.compile(r'\s*"[^"]*"\s*:\s*"')
 _FIELD: Final = re.compile(r"\s+|\w+=|<")
 _DATE: Final = re.compile(rb"\[?\d{4}-\d\d-\d\d[T ]\d\d:")
@@ -87,8 +90,8 @@ class Line(NamedTuple):
 
 def plain(line: str) -> Line | None:
     """The message of a line as Kafka's own configuration writes it; None for another."""
-    if found := _PLAIN.match(line):
-        stamp = stamp_of(found)
+    if (found := _PLAIN.match(line)) and not any(odd in line for odd in _ODD):
+        stamp = stamp_at(*found.groups())
         if stamp is not None:
             return _line(line[found.end() :], stamp, None)
     return None
@@ -105,6 +108,9 @@ def messages_in(text: str, shipped: Stamp | None = None, deepest: int = _DEEPEST
         for each in text.splitlines():
             yield from messages_in(each, shipped, deepest)
         return
+    if (plainly := plain(text)) is not None and plainly.whole:
+        yield plainly._replace(shipped=shipped)
+        return
     text = _COLOURS.sub("", text) if "\x1b" in text else text
     begin, at = 0, text.find(MARK)
     while at >= 0:
@@ -117,7 +123,8 @@ def messages_in(text: str, shipped: Stamp | None = None, deepest: int = _DEEPEST
         before = next(stamps_in(text[begin:first][:_WITHIN]), None)
         begin = last
         for inner, time in _marked(value, shipped or before, _DEEPEST):
-            yield from messages_in(inner, time, deepest - 1)
+            for line in messages_in(inner, time, deepest - 1):
+                yield line._replace(whole=True, open=False)
         at = text.find(MARK, begin)
 
 
@@ -153,7 +160,8 @@ def _marked(found: Any, time: Stamp | None, deepest: int) -> Iterator[tuple[str,
 
 def _of_text(text: str, at: int, shipped: Stamp | None) -> Line | None:
     """The message that begins at a place of a text, in which are no documents."""
-    if markup := _MARKUP.search(text, at):
+    odd = any(odd in text for odd in _ODD)
+    if odd and (markup := _MARKUP.search(text, at)):
         text = text[: markup.start()]
     if "&" in text and _ENTITY.search(text):
         text = html.unescape(text)
@@ -167,8 +175,8 @@ def _of_text(text: str, at: int, shipped: Stamp | None) -> Line | None:
         return _in_the_open(head, text[at:], shipped)
     end = _end_of_field(text, at, opening[1])
     within = head[opening.end() :]
-    own = next(iter([*stamps_in(within)][-1:]), None)
-    if not _BETWEEN.match(_LABELS.sub("", _behind_stamp(within))):
+    own, behind = next(reversed([*placed_in(within)]), (None, 0))
+    if not _BETWEEN.match(_LABELS.sub("", within[behind:])):
         return None
     shipped = shipped or next(stamps_in(head[: opening.start()]), None)
     if own is None and shipped is None and end is not None:
@@ -211,15 +219,18 @@ def _unescaped(text: str, quote: str) -> str:
 
 def _in_the_open(head: str, message: str, shipped: Stamp | None) -> Line | None:
     """A message that stands in no quotes."""
-    stamps = list(stamps_in(head))
-    own = stamps[-1] if stamps else None
+    stamps = [*placed_in(head)]
+    own, behind = stamps[-1] if stamps else (None, 0)
     if len(stamps) > 1:
-        shipped = shipped or stamps[0]
-    if len(stamps) == 1 and _ships(head):
+        shipped = shipped or stamps[0][0]
+    if len(stamps) == 1 and _SHIPS.search(head):
         own, shipped = None, own
-    if not _BETWEEN.match(_LABELS.sub("", _behind_stamp(head))):
+    if not _BETWEEN.match(_LABELS.sub("", head[behind:])):
         return None
-    return _line(message, own, shipped)
+    line = _line(message, own, shipped)
+    if (field := _CSV_FIELD.search(head)) and not line.whole:  # without quotes, so without commas
+        return line._replace(message=message.partition(field[1])[0], whole=True)
+    return line
 
 
 def _line(message: str, own: Stamp | None, shipped: Stamp | None) -> Line:
@@ -233,17 +244,6 @@ def _line(message: str, own: Stamp | None, shipped: Stamp | None) -> Line:
     return Line(message, own, shipped, tail is not None)
 
 
-def _behind_stamp(head: str) -> str:
-    """What stands between the last stamp and the message."""
-    ends = [match.end() for pattern in PATTERNS for match in pattern.finditer(head)]
-    return head[max(ends, default=0) :]
-
-
-def _ships(head: str) -> bool:
-    """Whether the only stamp of a line is a container's: its line goes on without another."""
-    return bool(re.search(r"Z (?:stdout|stderr) [FP] ?$", head))
-
-
 class Page:
     """Lines one below the other, of which some may belong to the one before."""
 
@@ -254,7 +254,7 @@ class Page:
         """The messages in a line; of each the ways to read it, the likeliest first."""
         text = self._text(index)
         line = plain(text)
-        if line is not None and (line.whole or self._begins(index + 1)) and not _ODD.search(text):
+        if line is not None and (line.whole or self._begins(index + 1)):
             return [[line]]
         found = list(messages_in(text))
         if len(found) != 1:
@@ -282,14 +282,16 @@ class Page:
             if tried == _CANDIDATES or not self._lines[first].rstrip().endswith(b"{"):
                 continue
             tried += 1
-            last = min(index + _FARTHEST, len(self._lines))
-            texts = [self._text(number) for number in range(first, last)]
-            before = sum(len(text) + 1 for text in texts[: index - first])
+            head, rest = (
+                b"\n".join(self._lines[begin:end]).decode("utf-8", "replace")
+                for begin, end in ((first, index), (index, index + _FARTHEST))
+            )
+            brace = head.partition("\n")[0].rindex("{")
             try:
-                value, end = _DECODER.raw_decode("\n".join(texts), len(texts[0].rstrip()) - 1)
+                value, end = _DECODER.raw_decode(f"{head}\n{rest}", brace)
             except (ValueError, RecursionError):
                 continue
-            inside = list(_marked(value, None, _DEEPEST)) if end > before else []
+            inside = list(_marked(value, None, _DEEPEST)) if end > len(head) else []
             if len(inside) > marked:
                 line = next(messages_in(*inside[marked]), None)
                 if line is not None and inside[marked][1] is not None:
@@ -301,19 +303,19 @@ class Page:
         """A message as it stands, and with the lines behind it where it was wrapped."""
         if line.whole or self._begins(index + 1):
             return [line]
-        hard, soft = self._joined(index, hard=True), self._joined(index, hard=False)
-        joined = [hard, soft] if self._cut_at else [soft, hard]
+        cut_at = self._cut_at
+        joined = [self._joined(index, hard=hard) for hard in (cut_at > 0, cut_at == 0)]
         joined.sort(key=lambda each: not each.whole)
-        if joined[0].whole or len(self._text(index)) == self._cut_at:
+        if joined[0].whole or len(self._text(index)) == cut_at:
             return [*joined, line]
         return [line, *joined]
 
     def _joined(self, index: int, *, hard: bool) -> Line:
         """A message with as many lines behind it as it needs; `hard` if cut anywhere in a word."""
         text = last = self._text(index)
-        line = next(messages_in(text))
+        at = text.find(MARK)
         for number in range(index + 1, index + _PIECES):
-            if self._begins(number):
+            if self._begins(number) or _ANY_TAIL.search(text, at):
                 break
             piece = self._text(number)
             if hard:
@@ -323,10 +325,7 @@ class Page:
                 text, piece = text.rstrip(), piece.lstrip()
             last = self._text(number)
             text += gap + _CITED.sub("", piece)
-            line = next(messages_in(text), line)
-            if line.whole:
-                break
-        return line
+        return next(messages_in(text))
 
     @cached_property
     def _cut_at(self) -> int:

@@ -19,7 +19,7 @@ _OF_CLOCK: Final = (  # in numbers of one digit as well, or with AM and PM
 )
 _NAME: Final = r"(?P<mo>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* +(?P<d>\d\d?)"
 # Tried in this order: the first that is found in a text is what its times look like.
-PATTERNS: Final = (
+_PATTERNS: Final = (
     re.compile(r"(?<!\d)(?P<y>\d{4})[-/.](?P<mo>\d\d)[-/.](?P<d>\d\d)[T ]" + _TIME),
     re.compile(r"(?<!\d)(?P<d>\d\d)[ /-](?P<mo>[A-Z][a-z]{2})[ /-](?P<y>\d{4})[ :T]" + _TIME),
     re.compile(
@@ -37,6 +37,8 @@ PATTERNS: Final = (
     ),
     re.compile(r"(?<![\d:])" + _TIME),
 )
+
+_ANY: Final = re.compile(r"\d\d:\d\d|\d{10}|\d{8}[T ]\d{6}")  # what each of them has
 
 
 class Stamp(NamedTuple):
@@ -71,18 +73,23 @@ def _day(year: str, month: str, day: str) -> int:
 
 def stamps_in(text: str) -> Iterator[Stamp]:
     """The times in a text, from left to right."""
-    for pattern in PATTERNS:
+    return (stamp for stamp, _ in placed_in(text))
+
+
+def placed_in(text: str) -> Iterator[tuple[Stamp, int]]:
+    """The times in a text, from left to right, each with where it ends."""
+    for pattern in _PATTERNS if _ANY.search(text) else ():
         found = False
         for match in pattern.finditer(text):
-            stamp = stamp_of(match)
+            stamp = _stamp_of(match)
             if stamp is not None:
                 found = True
-                yield stamp
+                yield stamp, match.end()
         if found:
             return
 
 
-def stamp_of(match: re.Match[str]) -> Stamp | None:
+def _stamp_of(match: re.Match[str]) -> Stamp | None:
     """What one of the patterns found; None where it is no time."""
     said = match.groupdict()
     if epoch := said.get("epoch"):
@@ -90,18 +97,34 @@ def stamp_of(match: re.Match[str]) -> Stamp | None:
     year, month, day = said.get("y"), said.get("mo"), said.get("d")
     if month and day and int(day) <= 12 < int(month if month.isdigit() else 0):
         month, day = day, month  # Europe's order
+    hour = said["h"]
+    if half := said.get("half"):
+        hour = str(int(hour) % 12 + (12 if half in "Pp" else 0))
+    rest = (hour, said["m"], said["s"], said.get("f"), said.get("zone"))
+    stamp = stamp_at(year or _NO_YEAR, month or "1", day or "1", *rest)
+    return stamp if month or stamp is None else stamp._replace(dated=False)
+
+
+def stamp_at(
+    year: str,
+    month: str,
+    day: str,
+    hour: str,
+    minute: str,
+    second: str,
+    fraction: str | None,
+    zone: str | None,
+) -> Stamp | None:
+    """The time that these digits are; None if they are none."""
     try:
-        at = _day(year or _NO_YEAR, month or "1", day or "1")
+        at = _day(year, month, day)
     except ValueError:
         return None
-    hour = int(said["h"])
-    if half := said.get("half"):
-        hour = hour % 12 + (12 if half in "Pp" else 0)
-    if hour > 23 or int(said["m"]) > 59 or int(said["s"]) > 60:
+    if int(hour) > 23 or int(minute) > 59 or int(second) > 60:
         return None
-    seconds = hour * 3600 + int(said["m"]) * 60 + int(said["s"])
-    at += seconds * SECOND + int((said.get("f") or "").ljust(6, "0")[:6])
-    return Stamp(at, _offset(said.get("zone")), dated=month is not None)
+    seconds = int(hour) * 3600 + int(minute) * 60 + int(second)
+    at += seconds * SECOND + int((fraction or "").ljust(6, "0")[:6])
+    return Stamp(at, _offset(zone))
 
 
 def _offset(zone: str | None) -> int | None:
@@ -128,9 +151,10 @@ def time_in(found: Any) -> Stamp | None:
         return next((stamp for each in found[:2] if (stamp := _alone(each))), None)
     if not isinstance(found, dict):
         return None
-    for key in (*_TIME_KEYS, *filter(_LIKE_TIME.search, found)):
-        stamp = _time(found.get(key))
-        if stamp is not None and (stamp.dated or key in _TIME_KEYS):
+    known = [key for key in _TIME_KEYS if key in found]
+    for key in known or filter(_LIKE_TIME.search, found):
+        stamp = _time(found[key])
+        if stamp is not None and (stamp.dated or known):
             return stamp
     inner = (time_in(each) for each in found.values() if isinstance(each, dict))
     return next((stamp for stamp in inner if stamp is not None), None)
