@@ -3,7 +3,8 @@
 Why: a store that is down fills a group with batches that are tried again, and that is when somebody
 starts one process more. The rebalance takes partitions from under a batch that is in work.
 Watch: whether each record comes to the store in the end, and whether a member commits partitions
-that it has given up in between.
+that it has given up in between. A process that takes more than 20 s to join comes when the store is
+back, and then the run shows nothing of this.
 """
 
 from harness.experiment import Experiment, Fault, holds

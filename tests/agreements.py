@@ -10,6 +10,10 @@ So is another part of the rest each day, in case that a digest should lack somet
 it has is all that tells one judgement from another; what it could lack (Java, the machine, a module
 that is not named here) is shared by many, and shows in any hundred of them. So a 32nd is enough for
 a day, and each has its turn within five weeks.
+
+Where a query has changed, a test of it asks for one judgement by both engines, with the first of
+its parameters: what may differ is the translation of the query, and not whether 1,999 or 2,000 ms
+are too long. `make agreed` asks for all.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from harness.base.paths import ROOT
 from harness.rules import RULES
@@ -48,23 +52,40 @@ _ENGINES: Final = ("pyspark", "duckdb", "sqlglot", "pyarrow")
 _TEXT_OR_SPACE: Final = re.compile(r"('(?:[^'\\]|\\.|'')*')|(?:\s|--[^\n]*)+")
 
 
+class Digest(str):
+    """The digest of a judgement; `queries` is that of its queries alone, whatever the rows."""
+
+    queries: str = ""
+
+
 class Agreements:
     """Those that are on record, and what the tests have asked of them.
 
     `asked` has every digest that a test came upon, and `agreed` those that both engines judged
-    alike in this run of the tests.
+    alike in this run of the tests. With `every` each is judged that is not on record, and
+    otherwise one of each test and its queries.
     """
 
-    def __init__(self, known: Iterable[str], today: int) -> None:
+    def __init__(self, known: Iterable[str], today: int, *, every: bool = True) -> None:
         self._known = frozenset(known)
         self._today = today % DAYS
+        self._every = every
+        self._begun: set[tuple[str, str]] = set()
         self.asked: set[str] = set()
         self.agreed: set[str] = set()
 
-    def settled(self, digest: str) -> bool:
-        """Whether both engines need not judge this anew: they did, and it is not its day."""
+    def settled(self, digest: Digest, test: str) -> bool:
+        """Whether both engines need not judge this anew.
+
+        They did and it is not its day, or they do by the same queries in this test, whatever its
+        parameters.
+        """
         self.asked.add(digest)
-        return digest in self._known and int(digest, 16) % DAYS != self._today
+        if digest in self._known and int(digest, 16) % DAYS != self._today:
+            return True
+        begun = (test, digest.queries) in self._begun
+        self._begun.add((test, digest.queries))
+        return begun and not self._every
 
     def agree(self, digest: str) -> None:
         """Both engines were seen to agree."""
@@ -79,10 +100,10 @@ class Agreements:
         return sorted(found & self.asked if all_asked else found)
 
 
-def on_record() -> Agreements:
+def on_record(*, every: bool) -> Agreements:
     """Those in `agreed.txt`, on the day that it is."""
     lines = AGREED.read_text(encoding="utf-8").split() if AGREED.exists() else []
-    return Agreements(lines, datetime.now(UTC).toordinal())
+    return Agreements(lines, datetime.now(UTC).toordinal(), every=every)
 
 
 def keep(digests: Iterable[str]) -> None:
@@ -92,7 +113,7 @@ def keep(digests: Iterable[str]) -> None:
 
 def digest_of(
     rules: Iterable[str], client: str, rows: Iterable[object], comparing: Callable[..., object]
-) -> str:
+) -> Digest:
     """The digest of judging these rules by these rows, compared by this function.
 
     `rows` are whatever else decides the verdict: the history, the manifest, or their bytes.
@@ -103,7 +124,7 @@ def digest_of(
 
 def digest_of_tables(
     tables: Iterable[str], client: str, rows: Iterable[object], comparing: Callable[..., object]
-) -> str:
+) -> Digest:
     """The digest of deriving these tables from these rows, compared by this function.
 
     A table that is a file of the history is among the rows.
@@ -118,21 +139,23 @@ def digest_of_queries(
     client: str,
     rows: Iterable[object],
     comparing: Callable[..., object],
-) -> str:
+) -> Digest:
     """The digest of running these queries on these rows, compared by this function."""
     found = hashlib.sha256()
-    parts: list[object] = [
-        _code(),
-        inspect.getsource(comparing),
-        *(text for query in queries for text in texts(query, client)),
-        *rows,
-    ]
+    asked = [text for query in queries for text in texts(query, client)]
+    _take(found, [_code(), inspect.getsource(comparing), *asked])
+    so_far = found.hexdigest()
+    _take(found, rows)
+    digest = Digest(found.hexdigest()[:16])
+    digest.queries = so_far
+    return digest
+
+
+def _take(found: Any, parts: Iterable[object]) -> None:
+    """Each as a digest of its own, of equal length, so that none runs into the next."""
     for part in parts:
         data = part if isinstance(part, bytes) else str(part).encode()
-        found.update(
-            hashlib.sha256(data).digest()
-        )  # of equal length, so that none runs into the next
-    return found.hexdigest()[:16]
+        found.update(hashlib.sha256(data).digest())
 
 
 @cache

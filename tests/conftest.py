@@ -17,7 +17,7 @@ from harness.tables import session
 from harness.tables.engines.base import Engine
 from harness.tables.engines.spark import SMALL_SETTINGS, Spark
 from tests import agreements, remembering, turns
-from tests.agreements import Agreements
+from tests.agreements import Agreements, Digest
 from tests.histories import History, differences, digest_of, judged, numbers
 from tests.machine import NEEDS, REQUIRED
 from tests.spark_servers import connect, java_home, master  # noqa: F401 (fixtures)
@@ -69,7 +69,8 @@ def _leave_out_what_lacks(config: pytest.Config, items: list[pytest.Item]) -> No
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read what both engines have agreed on before."""
-    config.stash[_AGREEMENTS] = agreements.on_record()
+    every = bool(config.getoption("--keep-agreed"))
+    config.stash[_AGREEMENTS] = agreements.on_record(every=every)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -185,18 +186,20 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 
 @pytest.fixture
-def engines_for(request: pytest.FixtureRequest) -> Callable[[Callable[[], str]], list[Engine]]:
+def engines_for(request: pytest.FixtureRequest) -> Callable[[Callable[[], Digest]], list[Engine]]:
     """The engines that have to judge what has this digest, for tests in which they have to agree.
 
-    All that were chosen; but not Spark beside DuckDB where it is on record that they agree. When
-    the test has passed, they do.
+    All that were chosen; but not Spark beside DuckDB where it need not judge that anew. When the
+    test has passed, they agree.
     """
 
-    def chosen(digest: Callable[[], str]) -> list[Engine]:
+    test = request.node.nodeid.partition("[")[0]
+
+    def chosen(digest: Callable[[], Digest]) -> list[Engine]:
         names = _chosen(request.config)
         if len(names) > 1:
             found = digest()
-            if request.config.stash[_AGREEMENTS].settled(found):
+            if request.config.stash[_AGREEMENTS].settled(found, test):
                 names = names[:1]
             else:
                 request.node.stash.setdefault(_AGREEING, []).append(found)
@@ -244,7 +247,7 @@ def spark_engine(spark: SparkSession) -> Engine:
 def judge(
     request: pytest.FixtureRequest,
     snapshot: SnapshotAssertion,
-    engines_for: Callable[[Callable[[], str]], list[Engine]],
+    engines_for: Callable[[Callable[[], Digest]], list[Engine]],
 ) -> Callable[[History, str], dict[str, Any]]:
     """Judges one rule by a hand-written history; the verdict row.
 

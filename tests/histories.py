@@ -507,7 +507,7 @@ def judged(history: History, engine: Engine, rule: str) -> dict[str, Any]:
     return {**verdict, "rows": outcome.rows.get(rule, [])}
 
 
-def digest_of(history: History, rule: str) -> str:
+def digest_of(history: History, rule: str) -> agreements.Digest:
     """Of all that decides what an engine makes of this rule and history."""
     client, rows = decides(history)
     return agreements.digest_of([rule], client, rows, differences)

@@ -33,7 +33,7 @@ def as_text(row: Row) -> str:
 
 def digest_of(
     run: Path, *tables: str, comparing: Callable[..., object] = derived, more: Iterable[object] = ()
-) -> str:
+) -> agreements.Digest:
     """Of all that decides what an engine makes of these tables, `more` of it among that."""
     about = read_run(run)
     files = [path.read_bytes() for path in sorted((run / "history").glob("*.parquet"))]

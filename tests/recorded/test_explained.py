@@ -20,6 +20,7 @@ from harness.report.incident.findings import Names
 from harness.report.incident.groups import incident_of
 from harness.tables.engines.base import Engine
 from harness.tables.source import read_run
+from tests.agreements import Digest
 from tests.foreign_logs import LAYOUTS, write_logs
 from tests.recorded.derived import Row, derived, digest_of
 from tests.recorded.keep import PROGRAMS, RUNS
@@ -34,7 +35,7 @@ SAME: Final = (
 
 @pytest.mark.parametrize("run", KEPT, ids=lambda run: run.name)
 def test_a_run_s_lines_give_its_rebalances_and_evictions(
-    run: Path, tmp_path: Path, engines_for: Callable[[Callable[[], str]], list[Engine]]
+    run: Path, tmp_path: Path, engines_for: Callable[[Callable[[], Digest]], list[Engine]]
 ) -> None:
     about = read_run(run)
     layout = LAYOUTS[KEPT.index(run) % len(LAYOUTS)]

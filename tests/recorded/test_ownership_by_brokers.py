@@ -22,6 +22,7 @@ from harness.experiment import SLACK_MS
 from harness.tables.engines.base import Engine
 from harness.tables.settings import POLL_MS
 from harness.tables.source import read_run
+from tests.agreements import Digest
 from tests.recorded.derived import Row, derived, digest_of
 from tests.recorded.keep import RUNS
 
@@ -130,7 +131,7 @@ def explanation(run: Compared, told: Row, shown: Row) -> str | None:
 
 @pytest.mark.parametrize("run", KEPT, ids=lambda run: run.name)
 def test_every_interval_has_its_one_counterpart(
-    run: Path, engines_for: Callable[[Callable[[], str]], list[Engine]]
+    run: Path, engines_for: Callable[[Callable[[], Digest]], list[Engine]]
 ) -> None:
     engines = engines_for(lambda: digest_of(run, *TABLES))
     tables = [derived(run, engine, *TABLES) for engine in engines]

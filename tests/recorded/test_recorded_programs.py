@@ -18,6 +18,7 @@ from harness.check.check import check
 from harness.report.load import load
 from harness.report.parts.situations import Shown, Standing, shown
 from harness.tables.engines.base import Engine
+from tests.agreements import Digest
 from tests.recorded.keep import LARGEST, PROGRAMS
 from tests.recorded.test_recorded_runs import as_row, as_verdict, copied, digest_of
 
@@ -86,7 +87,7 @@ KEPT: Final = sorted(path.name for path in PROGRAMS.iterdir()) if PROGRAMS.exist
 def test_a_recorded_run_of_a_program_is_judged_as_before(
     run: str,
     tmp_path: Path,
-    engines_for: Callable[[Callable[[], str]], list[Engine]],
+    engines_for: Callable[[Callable[[], Digest]], list[Engine]],
     snapshot: SnapshotAssertion,
 ) -> None:
     engines = engines_for(lambda: digest_of(PROGRAMS / run, judged))

@@ -19,6 +19,7 @@ from harness.rules import RULES
 from harness.tables.engines.base import Engine
 from harness.tables.source import read_run
 from tests import agreements
+from tests.agreements import Digest
 from tests.recorded.keep import RUNS
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ KEPT = sorted(path.name for path in RUNS.iterdir())
 def test_a_recorded_run_is_judged_as_before(
     run: str,
     tmp_path: Path,
-    engines_for: Callable[[Callable[[], str]], list[Engine]],
+    engines_for: Callable[[Callable[[], Digest]], list[Engine]],
     snapshot: SnapshotAssertion,
 ) -> None:
     engines = engines_for(lambda: digest_of(RUNS / run, judged))
@@ -56,7 +57,7 @@ def copied(run: Path, run_dir: Path) -> Path:
     return run_dir
 
 
-def digest_of(run: Path, comparing: Callable[..., object]) -> str:
+def digest_of(run: Path, comparing: Callable[..., object]) -> agreements.Digest:
     """Of all that decides what an engine makes of this run, compared by this function."""
     about = read_run(run)
     declared = {each["rule"] for each in about.expected}

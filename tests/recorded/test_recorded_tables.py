@@ -19,6 +19,7 @@ import pytest
 from harness.tables.engines.base import Engine
 from harness.tables.recipes import recipes_of
 from harness.tables.source import read_run
+from tests.agreements import Digest
 from tests.recorded.derived import Row, derived, digest_of
 from tests.recorded.keep import PROGRAMS, RUNS
 
@@ -59,7 +60,7 @@ _UUID: Final = re.compile(r"([0-9a-f]{4})[0-9a-f]{4}-(?:[0-9a-f]{4}-){3}[0-9a-f]
 @pytest.mark.parametrize("run", PINNED, ids=lambda run: run.name)
 def test_the_tables_of_a_recorded_run_are_as_before(
     run: Path,
-    engines_for: Callable[[Callable[[], str]], list[Engine]],
+    engines_for: Callable[[Callable[[], Digest]], list[Engine]],
     snapshot: SnapshotAssertion,
 ) -> None:
     about = read_run(run)

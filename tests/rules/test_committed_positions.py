@@ -121,7 +121,7 @@ def test_the_first_of_several_wrong_answers_and_the_worst_are_told(judge: Judge)
 
 def test_one_ahead_of_all_commits_is_not_behind(judge: Judge) -> None:
     verdict = judge(answered(committed(), 300, 30), "R30")
-    assert ("VIOLATED", 0) == (verdict["verdict"], verdict["measured_max"])
+    assert ("VIOLATED", None) == (verdict["verdict"], verdict["measured_max"])
 
 
 @pytest.mark.parametrize(("position", "verdict"), [(-1, "HOLDS"), (0, "VIOLATED")])

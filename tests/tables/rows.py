@@ -23,7 +23,7 @@ def derived(history: History, engine: Engine, table: str) -> list[Row]:
         tables.close()
 
 
-def digest_of(history: History, table: str) -> str:
+def digest_of(history: History, table: str) -> agreements.Digest:
     """Of all that decides what an engine makes of this table."""
     client, rows = decides(history)
     return agreements.digest_of_tables([table], client, rows, derived)

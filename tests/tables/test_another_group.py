@@ -19,6 +19,7 @@ from harness.history.schema import HISTORY
 from harness.tables.engines.base import Engine
 from harness.tables.recipes import recipes_of
 from harness.tables.source import load, read_run
+from tests.agreements import Digest
 from tests.in_memory import tables_of_run
 from tests.recorded.derived import digest_of
 from tests.recorded.keep import PROGRAMS, RUNS
@@ -37,7 +38,7 @@ _OF_ALL: Final = frozenset({"record_of_logs"})
 
 @pytest.mark.parametrize("run", KEPT, ids=lambda run: run.name)
 def test_another_group_changes_no_table(
-    run: Path, engines_for: Callable[[Callable[[], str]], list[Engine]]
+    run: Path, engines_for: Callable[[Callable[[], Digest]], list[Engine]]
 ) -> None:
     for engine in engines_for(lambda: _digest_of(run)):
         alone, beside = _tables(run, engine, beside=False), _tables(run, engine, beside=True)
@@ -45,7 +46,7 @@ def test_another_group_changes_no_table(
         assert any(alone.values())
 
 
-def _digest_of(run: Path) -> str:
+def _digest_of(run: Path) -> Digest:
     """Of all that decides what an engine makes of its tables."""
     names = recipes_of(read_run(run).client)
     return digest_of(run, *names, comparing=_tables, more=[inspect.getsource(_another_groups)])

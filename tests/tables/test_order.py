@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from harness.tables.engines.base import Engine
+from tests.agreements import Digest
 from tests.histories import History, parts, tables_of
 from tests.tables.rows import digest_of
 
@@ -42,7 +43,7 @@ def the_wrong_way_round() -> History:
 
 @pytest.mark.parametrize("table", ORDER)
 def test_rows_are_in_order(
-    engines_for: Callable[[Callable[[], str]], list[Engine]], table: str
+    engines_for: Callable[[Callable[[], Digest]], list[Engine]], table: str
 ) -> None:
     history = the_wrong_way_round()
     for engine in engines_for(lambda: digest_of(history, table)):

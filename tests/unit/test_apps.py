@@ -583,7 +583,7 @@ def test_links_of_one_process_cannot_be_broken_where_all_share_them() -> None:
 
     with pytest.raises(
         BadInput,
-        match=r"isolate of any member needs links of one process alone, and the 62 processes of "
+        match=r"isolate of any member needs links of one process alone, and the 61 processes of "
         r"orders share theirs, as more than 60 do: lower instances",
     ):
         registry.checked(with_app(registry.load("everyday"), more))

@@ -122,7 +122,7 @@ def test_limits_are_held_in_every_run() -> None:
         (["consumer-crash"], ["members=3,03"], "has 3 twice"),
         (["consumer-crash"], ["members=3,5", "group.members=4,6"], "is swept twice"),
         (["consumer-crash"], ["session_timeout=6000,9000"], "mean 'session_timeout_ms'?"),
-        (["consumer-crash"], ["members=3,many"], "takes a int such as 3, not 'many'"),
+        (["consumer-crash"], ["members=3,many"], "takes a whole number such as 3, not 'many'"),
         (
             ["consumer-crash"],
             ["session_timeout_ms=3000,6000"],
