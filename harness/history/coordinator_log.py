@@ -7,7 +7,7 @@ UTC, integers of microseconds since the epoch.
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +16,7 @@ from harness.history.broker_log import MARK as MARK
 from harness.history.broker_log import Reading, Row, lines_of, parts_of, repeats
 from harness.history.other_lines import OF_NEW, OF_OLD, UNKNOWN, kind_of
 
-Patterns = Sequence[tuple[str, re.Pattern[str]]]
+Patterns = Iterable[tuple[str, re.Pattern[str]]]
 
 # One entry per line that tells of a group, in the order they are tried. Named groups become
 # columns of `coordinator_events`.

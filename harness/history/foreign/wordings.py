@@ -186,16 +186,32 @@ _ANY_ID: Final = re.compile(
     r"\(\?P<(group|member_id|instance_id)>(?:\\S\+\??|\[\^(?:\\\]|,)\]\+|\.\+\?)\)"
 )
 _LITERAL: Final = re.compile(r"[^\0()|{}+*?]+")
+_BEGINNING: Final = re.compile(r"\[?\w+")
 
 
 class _Wordings:
-    """Patterns, each with words that a message has to have: of sixty, only a few are tried."""
+    """Patterns by the word that a message begins with, each with words that it has to have too.
+
+    Of ninety, only a few are tried.
+    """
 
     def __init__(self, *patterns: tuple[str, str]) -> None:
-        self._all = [(_words_in(text), (event, re.compile(text))) for event, text in patterns]
+        self._by_word: dict[str, list[tuple[str, tuple[str, re.Pattern[str]]]]] = {}
+        for event, text in patterns:
+            word = _word_of(text.removeprefix("^").replace("\\", ""))
+            entry = (_words_in(text), (event, re.compile(text)))
+            self._by_word.setdefault(word, []).append(entry)
 
-    def of(self, text: str) -> Patterns:
-        return [pattern for words, pattern in self._all if words in text]
+    def of(self, text: str) -> Iterator[tuple[str, re.Pattern[str]]]:
+        for words, pattern in self._by_word.get(_word_of(text), ()):
+            if words in text:
+                yield pattern
+
+
+def _word_of(text: str) -> str:
+    """The first word; "[Group g]" and "[GroupId g]" begin alike."""
+    found = _BEGINNING.match(text)
+    return found[0].removesuffix("Id") if found else ""
 
 
 def _words_in(pattern: str) -> str:
