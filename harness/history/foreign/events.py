@@ -257,15 +257,15 @@ class _Reader:
         return None
 
     def _read(self, found: list[list[Line]], raw: bytes, number: int, *, cut: bool) -> None:
-        """Read the messages of a line, each in the first of its ways that says something known."""
+        """Read the messages of a line, each in the likeliest of its ways that say something known."""
         self._log.marked += max(1, len(found))
         self._log.unread += not found
         for ways in found:
-            for line in ways:
-                if (row := _row(line.message)) is not None:
-                    break
-            else:
-                line = ways[0]
+            line = ways[0]
+            row = _row(line.message)
+            if len(ways) > 1:
+                told = [(way, row) for way in ways if (row := _row(way.message)) is not None]
+                line, row = min(told, key=_blanks, default=(line, None))
             if row is None:
                 self._log.unread += cut or line.open
                 known = cut or line.open or self._read_what_begins_within(raw, number)
@@ -376,6 +376,11 @@ def _row(message: str) -> Row | None:
         return row_of(message)
     except ValueError:  # a number of more digits than Python takes
         return None
+
+
+def _blanks(told: tuple[Line, Row]) -> int:
+    """How many blanks are in ids, of which few have any: where a line was wrapped is none."""
+    return sum((told[1].get(name) or "").count(" ") for name in ("group", "member_id"))
 
 
 def _event(row: Row, at: int) -> Event:

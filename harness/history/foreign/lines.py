@@ -90,11 +90,14 @@ class Line(NamedTuple):
 
 def plain(line: str) -> Line | None:
     """The message of a line as Kafka's own configuration writes it; None for another."""
-    if (found := _PLAIN.match(line)) and not any(odd in line for odd in _ODD):
-        stamp = stamp_at(*found.groups())
-        if stamp is not None:
-            return _line(line[found.end() :], stamp, None)
-    return None
+    found = _PLAIN.match(line)
+    if found is None:
+        return None
+    for odd in _ODD:
+        if odd in line:
+            return None
+    stamp = stamp_at(*found.groups())
+    return _line(line[found.end() :], stamp, None) if stamp is not None else None
 
 
 def peeled(line: str) -> Line | None:
