@@ -336,7 +336,7 @@ def departed_at(row: Row, before: Collection[Row]) -> int | None:
     *earlier, last = before
     ended = last["event"] in ("stabilized", "emptied")
     first = earlier[-1] if ended and earlier else last
-    if first["event"] == "rebalance_started" and row["member_id"] in first["reason"]:
+    if first["event"] == "rebalance_started" and row["member_id"] in first.get("reason", ""):
         return int(first["at"])
     return int(last["at"]) if ended else None
 

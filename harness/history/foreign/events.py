@@ -45,6 +45,7 @@ _REMEDIES: Final = {
     "other": "name the brokers' logs, server.log or what their containers print",
 }
 _FINER: Final = (b"DEBUG", b"TRACE")  # levels that are not Kafka's default
+_FIRST: Final = "removing it from the group"  # 2.x writes it before what comes of it
 _ENOUGH: Final = 64  # events that show whether a log begins with the newest
 _LOOKED_AT: Final = 200  # lines of a block in which a stamp is looked for
 
@@ -257,14 +258,14 @@ class _Reader:
         return None
 
     def _read(self, found: list[list[Line]], raw: bytes, number: int, *, cut: bool) -> None:
-        """Read the messages of a line, each in the likeliest of its ways that say something known."""
+        """Read the messages of a line, each in the likeliest way that says something known."""
         self._log.marked += max(1, len(found))
         self._log.unread += not found
         for ways in found:
             line = ways[0]
             row = _row(line.message)
             if len(ways) > 1:
-                told = [(way, row) for way in ways if (row := _row(way.message)) is not None]
+                told = [(way, said) for way in ways if (said := _row(way.message)) is not None]
                 line, row = min(told, key=_blanks, default=(line, None))
             if row is None:
                 self._log.unread += cut or line.open
@@ -309,9 +310,11 @@ class _Reader:
         self._log.brokers.add(row["broker"])
         group = row.get("group")
         if group is not None:
-            if not row["text"].endswith("removing it from the group"):  # 2.x writes it first
-                at = departed_at(row, self._before[group]) or at
-            self._before[group].append({"reason": "", **row, "at": at})
+            before = self._before[group]
+            if row["event"] == "left" and not row["text"].endswith(_FIRST):
+                at = departed_at(row, before) or at
+            row["at"] = at
+            before.append(row)
         self._log.first_at = min(at, self._log.first_at or at)
         self._log.last_at = max(at, self._log.last_at or at)
         event = _event(row, at)

@@ -277,7 +277,8 @@ def row_of(message: str) -> Row | None:
             whose = row.pop("whose", None)  # which member of a Streams group asked then
             if row["event"] in _OF_MEMBERS:
                 row["member_id"] = row.get("member_id") or whose
-            return {**row, "broker": int(found[1])}
+            row["broker"] = int(found[1])
+            return row
     return None
 
 
