@@ -604,7 +604,7 @@ WHOLE: Final = [layout(AT, NEW_LOGGER, NEW + text) for layout in BY_NAME.values(
 PIECES: Final = st.one_of(st.sampled_from(WHOLE), st.sampled_from(ODD), st.text(max_size=30))
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     pieces=st.lists(
         st.tuples(PIECES, st.integers(0, 400), st.booleans(), st.sampled_from(["\n", "", "\r\n"])),
