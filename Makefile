@@ -167,6 +167,10 @@ bom: ## print the bill of materials of everything that set-up fetches, as Cyclon
 lock-kafka: ## for maintainers: pin the jars of another Kafka version: KAFKA=4.4.0
 	@$(PYTHON) -m harness.provision lock-kafka '$(KAFKA)'
 
+.PHONY: coordinator-words
+coordinator-words: ## for maintainers: list what the coordinators of Kafka's versions log, from their jars
+	@$(ENV) -m tests.coordinator_words
+
 # uv comes and goes in an environment of its own; no header and no index go into
 # the locks, so they name neither this machine nor its mirror.
 UV_COMPILE = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

@@ -7,7 +7,7 @@ UTC, integers of microseconds since the epoch.
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -16,17 +16,17 @@ from harness.history.broker_log import MARK as MARK
 from harness.history.broker_log import Reading, Row, lines_of, parts_of, repeats
 from harness.history.other_lines import OF_NEW, OF_OLD, UNKNOWN, kind_of
 
-Patterns = Sequence[tuple[str, re.Pattern[str]]]
+Patterns = Iterable[tuple[str, re.Pattern[str]]]
 
 # One entry per line that tells of a group, in the order they are tried. Named groups become
 # columns of `coordinator_events`.
 _GROUP: Final = r"group (?P<group>\S+?)"
 # A member id that the coordinator makes is the client.id, in which there may be blanks, and a UUID.
 _ANY_MEMBER: Final = r"(?P<member_id>\S+)"
-_MEMBER: Final = r"(?P<member_id>\S+|.+?-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+MEMBER: Final = r"(?P<member_id>\S+|.+?-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 
 PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
-    (event, re.compile(pattern.replace(_ANY_MEMBER, _MEMBER)))
+    (event, re.compile(pattern.replace(_ANY_MEMBER, MEMBER)))
     for event, pattern in (
         (
             "member_id_given",
@@ -224,7 +224,7 @@ PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
 _OFFSETS_PARTITION: Final = r"\(__consumer_offsets-\d+\)"
 
 OLD_PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
-    (event, re.compile(pattern.replace(_ANY_MEMBER, _MEMBER)))
+    (event, re.compile(pattern.replace(_ANY_MEMBER, MEMBER)))
     for event, pattern in (
         (
             "rebalance_started",
@@ -336,7 +336,7 @@ def departed_at(row: Row, before: Collection[Row]) -> int | None:
     *earlier, last = before
     ended = last["event"] in ("stabilized", "emptied")
     first = earlier[-1] if ended and earlier else last
-    if first["event"] == "rebalance_started" and row["member_id"] in first["reason"]:
+    if first["event"] == "rebalance_started" and row["member_id"] in first.get("reason", ""):
         return int(first["at"])
     return int(last["at"]) if ended else None
 

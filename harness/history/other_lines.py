@@ -58,7 +58,9 @@ _NEW: Final = (
     rf"{_GROUP_ID} (?:Scanned \d+ topics|Received result of regular|Could\S+ \w+ regular)",
     r"(?:Cannot|Skip) (?:upgrad|downgrad)\w+ (?:the )?(?:classic|consumer) group ",
     r"(?:Loaded|Removed|onUnloaded) group .*with an unknown group type ",
-    # Groups of other kinds.
+)
+# Groups of kinds that no run has, in all that is said of them.
+_OF_OTHER_KINDS: Final = (
     rf"{_GROUP_ID}\[MemberId ",
     rf"(?:{_GROUP_ID} )?.*\b(?:share|streams) (?:group|member)",
 )
@@ -83,13 +85,51 @@ _OLD: Final = (
     r"Member .+ has already been removed from the group",
 )
 
+# What other versions log, from 2.0 on, and of groups that no run has.
+_OF_OTHERS: Final = (
+    # Which broker coordinates: `loaded` and `unloaded` have it for each group.
+    r"(?:Already|Not) (?:loading|removing) offsets and group metadata ",
+    r"(?:Attempted to load offsets|Loaded (?:offsets and group )?metadata from \S+ with buffer) ",
+    r"(?:Scheduling|Finished) (?:un)?loading |Group \S+ has moved away from |BrokerId \S+ is no ",
+    r"Ignoring load(?:ing| completion) |Unknown (?:message key|record type) ",
+    r"(?:Coordinator loader is already|Draining threw|Exiting with|Tried to flush an empty) ",
+    # Requests, records and offsets that failed: the client gets an error, and the group stays.
+    r"(?:\w+ request|Operation) .*hit an unexpected exception|The write event for the task ",
+    r"(?:Replaying|Deserializing) records? |Appending metadata message for group ",
+    r"Failed to compute a new target assignment |group: .+ has received offset commits from ",
+    rf"{_GROUP_ID} \S+\.$",  # an exception
+    # What another line tells, too, and members that were pending or stayed.
+    r"Member id \S+ was not found in |Pending member \S+ is leaving group ",
+    r"Static member joins during \S+ stage will not |Group leader \[member\.id: ",
+    rf"Cannot join the consumer group |{_GROUP_ID} Member \S+ transitioned from ",
+    # How the coordinator works out assignments of Streams groups; epochs and targets have it.
+    rf"(?:{_GROUP_ID}(?:\[MemberId [^\]]+\])? )?(?:Valid topic configuration|Topic configuration)",
+    (
+        rf"{_GROUP_ID}\[MemberId [^\]]+\] (?:Configuring|Assignment configurations|Member's new|"
+        r"Shutdown requested|Member (?:initialized the topology|joined with stale topology))"
+    ),
+    rf"{_GROUP_ID} (?:Clearing shutdown|Requested topology|(?:Skipping|Cannot compute) delayed) ",
+    rf"{_GROUP_ID} (?:Group not found|The (?:refined|configured task) assign|updatedMember is)",
+    rf"{_GROUP_ID} Size of assignment epochs |Internal topics are|Topology description plugin",
+    r"(?:Unexpected error (?:running|scanning)|Failed to apply topology-description) ",
+    r"Failed to (?:finalize StoredDescription|write the UNCERTAIN)|Unable to assign active task ",
+    r"\S+ (?:Error in standby task assignment|There is not enough available capacity)",
+    # What is stored of share groups' offsets.
+    r"(?:Error deleting|Existing deleting entries|Received error while|Result is null for) ",
+    r"Failed to (?:delete|read summary of the|retrieve) |Unable to (?:cleanup topic|delete|init)",
+    r"(?:Initializing|Some) topics? .*\bshare group |Partition end offset fetch |Persister init",
+    r"NetworkPartitionMetadataClient |(?:Exhausted max retries|Response for|Interrupted while) ",
+    r"(?:Authentication|Version mismatch) exception",
+)
+
 
 def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
-OF_NEW: Final = _any_of(_NEW)  # of the coordinator that 4.x has
+OF_NEW: Final = _any_of((*_NEW, *_OF_OTHER_KINDS))  # of the coordinator that 4.x has
 OF_OLD: Final = _any_of(_OLD)  # of that of 3.x
+OF_ANY: Final = _any_of((*_NEW, *_OLD, *_OF_OTHERS))  # of any version's
 
 _VARYING: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\{[^}]*\}|\S*[0-9=]\S*")
 _NAMED: Final = re.compile(r"\bgroup (?!(?:is|was|with|in|to|has|for|because)\b)\S+")

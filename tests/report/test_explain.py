@@ -165,8 +165,8 @@ def test_the_cause_of_a_cooperative_storm_comes_first(tmp_path: Path, old: bool)
     assert ((who, 8),) == first.who
     assert f"{who} left 8 times because it exceeded max.poll.interval.ms" in first.told
     assert (
-        "It joined again 7 times; 8 of the 26 rebalances are the second step of a cooperative one"
-        in first.back
+        "It joined again 7 times, 20.00 s later (median); 8 of the 26 rebalances are the second "
+        "step of a cooperative one" in first.back
     )
     text = page(shown)
     told = re.search(r'<div class="finding.*?<p>(.*?)</p>', text, re.DOTALL)
@@ -374,7 +374,7 @@ def test_what_a_reason_names_may_have_blanks() -> None:
 
 def test_every_cause_can_be_told_and_its_experiment_played() -> None:
     for cause in causes.CAUSES.values():
-        assert cause.told.format(who="x", times="twice", it="they")
+        assert cause.told.format(who="x", times="twice", it="they", why="")
         assert cause.next
         assert cause.sort in ("fault", "change", "follows")
         if cause.experiment:

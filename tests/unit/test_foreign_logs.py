@@ -40,6 +40,8 @@ from tests.foreign_logs import BY_NAME, NEW_LOGGER, Layout
 OLD: Final = "[GroupCoordinator 1]: "
 NEW: Final = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1] "
 AT: Final = datetime(2026, 3, 29, 10, 30, 0, 123456, UTC)
+UUID: Final = "0f1e2d3c-d521-4fd4-ba65-9bc33c56d66e"
+KEEPER: Final = "[GroupMetadataManager brokerId=1] "
 LEFT: Final = "has left group through explicit `LeaveGroup` request; client reason: "
 
 
@@ -172,6 +174,73 @@ LEFT: Final = "has left group through explicit `LeaveGroup` request; client reas
             NEW + "[GroupId g][MemberId m-1] Member joins the streams group.",
             "member_added",
             {"group": "g", "member_id": "m-1"},
+        ),
+        (  # 4.1 to 4.4
+            NEW + "[GroupId g] Streams member m-1 fenced from the group because the member session "
+            "expired.",
+            "evicted",
+            {"group": "g", "member_id": "m-1"},
+        ),
+        (  # 4.4
+            NEW + "[GroupId g][MemberId m-2] Static member with instance id i-1 re-joins the "
+            "streams group using the streams protocol. Created a new member m-2 to replace the "
+            "existing member m-1.",
+            "member_added",
+            {"group": "g", "member_id": "m-2", "instance_id": "i-1"},
+        ),
+        (  # 4.1 to 4.4, the member is whoever asked
+            NEW + "[GroupId g][MemberId m-1] Computed new metadata hash: 7.",
+            "metadata_computed",
+            {"group": "g", "member_id": None},
+        ),
+        (  # 2.0
+            OLD + "Preparing to rebalance group g with old generation 4 (__consumer_offsets-7)",
+            "rebalance_started",
+            {"group": "g", "generation": 4},
+        ),
+        (  # 2.0 to 2.7
+            OLD + "Stabilized group g generation 15 (__consumer_offsets-7)",
+            "stabilized",
+            {"group": "g", "generation": 15},
+        ),
+        (  # 2.0 to 2.7
+            OLD + "Assignment received from leader for group g for generation 15",
+            "assignment_received",
+            {"group": "g", "generation": 15},
+        ),
+        (  # 2.4 to 2.8
+            OLD + "Member[group.instance.id Some(i-1), member.id m-1] in group g has left, "
+            "removing it from the group",
+            "left",
+            {"group": "g", "member_id": "m-1", "instance_id": "i-1"},
+        ),
+        (  # 2.3 and 2.4, which name no group
+            OLD + "Static member Some(i-1) with unknown member id rejoins, assigning new member id "
+            "m-2, while old member m-1 will be removed.",
+            "replaced",
+            {"instance_id": "i-1", "member_id": "m-1", "other_id": "m-2"},
+        ),
+        (  # 2.5 to 2.8
+            OLD + "Static member Some(i-1) of group g with unknown member id rejoins, assigning "
+            "new member id m-2, while old member id m-1 will be removed.",
+            "replaced",
+            {"group": "g", "instance_id": "i-1", "member_id": "m-1", "other_id": "m-2"},
+        ),
+        (  # 2.7
+            OLD + "Group g remove dynamic members who haven't joined: Set(m-1, m-2)",
+            "stragglers_removed",
+            {"group": "g", "reason": "[m-1, m-2]"},
+        ),
+        (  # a group and a client.id with blanks and brackets
+            OLD + f"Member my [old] app-{UUID} in group Order Service has failed, removing it from "
+            "the group",
+            "evicted",
+            {"group": "Order Service", "member_id": f"my [old] app-{UUID}"},
+        ),
+        (
+            NEW + "[GroupId a [b] c] Member m-1 left the consumer group.",
+            "left",
+            {"group": "a [b] c", "member_id": "m-1"},
         ),
         (NEW + "Loaded streams group g with 3 members.", "loaded", {"group": "g", "members": 3}),
         ("[GroupCoordinator id=3] Startup complete.", "broker_started", {"broker": 3}),
@@ -311,7 +380,7 @@ def test_files_are_known_by_what_is_in_them(tmp_path: Path, pack: Callable[[byte
 
 
 def test_of_a_file_that_is_damaged_what_comes_before_is_read(tmp_path: Path) -> None:
-    many = "".join(FIVE for _ in range(20_000))
+    many = "".join(FIVE for _ in range(4_000))
     packed = gzip.compress(many.encode())
     log = tmp_path / "server.log.gz"
     log.write_bytes(packed[: len(packed) // 2])
@@ -409,7 +478,7 @@ def test_a_request_log_says_where_members_are(tmp_path: Path) -> None:
             "has no INFO lines of the group coordinator: name the logs of all brokers, written",
         ),
         (
-            f"[2026-03-29 10:30:00,123] WARN {NEW}Attempt to add rejoining member (kafka.x.Y)\n",
+            f"[2026-03-29 10:30:00,123] WARN {NEW}Failed to load x (kafka.x.Y)\n",
             "has no INFO lines of the group coordinator",
         ),
         (
@@ -435,6 +504,57 @@ def test_a_log_that_tells_nothing_is_one_sentence(tmp_path: Path, content: str, 
 
     assert says in str(told.value)
     assert "\n" not in str(told.value)
+
+
+def test_lines_in_words_that_are_not_known_are_counted_and_shown(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    version = "[2026-03-29 10:29:59,000] INFO Kafka version: 5.0.0 (org.apache.kafka.x.Y)\n"
+    odd = "Member m-1 was sent to the moon"
+    log.write_text(version + lines(*[odd] * 5, "Cannot load coordinator x in state y."))
+
+    found = read(log)
+
+    assert [5, 3] == [found.logs[0].unknown, len(found.logs[0].examples)]
+    with pytest.raises(NoData, match=r"words that are not known here \(Kafka 5\.0\.0\): report"):
+        events.check(found)
+    log.write_text(version + lines(odd) + FIVE)
+    [note] = [note for note in view_of(read(log)).notes if "not known here" in note]
+    assert "1 line of the coordinator in words that are not known here (Kafka 5.0.0)" in note
+    assert f"such as “{NEW}{odd}”" in note
+
+
+def test_the_old_coordinator_s_other_lines_are_read(tmp_path: Path) -> None:
+    """Of its offsets, which have another mark, and before 3.0 of a fenced member, with none."""
+    (tmp_path / "server.log").write_text(
+        "".join(
+            f"[2026-03-29 10:30:0{number},123] {line}\n"
+            for number, line in enumerate(
+                (
+                    f"INFO {OLD}Member m-1 in group g has failed, removing it from the group",
+                    (
+                        f"INFO {KEEPER}Group g transitioned to Dead in "
+                        "generation 3 (kafka.coordinator.group.GroupMetadataManager)"
+                    ),
+                    (
+                        f"INFO {KEEPER}Removed 6 expired offsets in 2 "
+                        "milliseconds. (kafka.coordinator.group.GroupMetadataManager)"
+                    ),
+                    (
+                        "ERROR given member.id m-1 is identified as a known static member i-1,but "
+                        "not matching the expected member.id m-2 (kafka.coordinator.x.Y)"
+                    ),
+                )
+            )
+        )
+    )
+
+    found = read(tmp_path)
+
+    assert ["evicted", "dead", "offsets_expired", "instance_fenced"] == [
+        event.event for event in found.events
+    ]
+    assert {1} == {event.broker for event in found.events}
+    assert ("i-1", "m-2") == (found.events[-1].instance_id, found.events[-1].other_id)
 
 
 def test_what_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ import re
 import sys
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import tzinfo
 from difflib import get_close_matches
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -20,9 +20,12 @@ from harness.base.paths import here
 from harness.history.broker_log import UNREADABLE, Row, texts_in
 from harness.history.coordinator_log import departed_at, last_lines
 from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, Client, client_of
-from harness.history.foreign.files import blocks_of
-from harness.history.foreign.lines import Clock, peeled, stamps_in
-from harness.history.foreign.wordings import MARK, row_of
+from harness.history.foreign.files import BLOCK, blocks_of
+from harness.history.foreign.lines import Clock, Line, Page, peeled, plain
+from harness.history.foreign.log import NO_INFO
+from harness.history.foreign.log import Log as Log
+from harness.history.foreign.stamps import stamps_in
+from harness.history.foreign.wordings import MARK, is_known, row_of, with_marks
 
 _MARK: Final = MARK.encode()
 _COMPLETED: Final = "Completed request:"
@@ -34,13 +37,16 @@ _BROKER: Final = (
     b'"requestApiKeyName":',  # a log of requests, whatever pattern its lines have
 )
 _KAFKA: Final = (b"org.apache.kafka.", b"[QuorumController id=", b"[ControllerServer id=")
-_NO_INFO: Final = "has no INFO lines of the group coordinator"
 _REMEDIES: Final = {
+    "unknown": "report them with this version, so that they will be read",
     "no info": "name the logs of all brokers, written with org.apache.kafka.coordinator.group "
     "(Kafka 3.x: kafka.coordinator.group.GroupCoordinator) at INFO, which is Kafka's default",
     "kafka": "name the brokers' logs, server.log or what their containers print",
     "other": "name the brokers' logs, server.log or what their containers print",
 }
+_FINER: Final = (b"DEBUG", b"TRACE")  # levels that are not Kafka's default
+_FIRST: Final = "removing it from the group"  # 2.x writes it before what comes of it
+_ENOUGH: Final = 64  # events that show whether a log begins with the newest
 _LOOKED_AT: Final = 200  # lines of a block in which a stamp is looked for
 
 
@@ -61,44 +67,6 @@ class Event:
     other_id: str | None = None
     log: int = 0  # number of the file
     line: int = 0
-
-
-@dataclass
-class Log:
-    """A file that was read, and what of it is known."""
-
-    path: Path
-    lines: int = 0
-    marked: int = 0  # lines of a coordinator
-    told: int = 0  # those that are understood, each once
-    twice: int = 0  # those that another file has too
-    clients: int = 0  # of whom it says who they are, as a request log
-    unread: int = 0  # of a coordinator, and cut off or without a time
-    first_at: int | None = None
-    last_at: int | None = None
-    clock: Clock = field(default_factory=Clock)
-    brokers: set[int] = field(default_factory=set)
-    versions: set[str] = field(default_factory=set)
-    kafka: bool = False
-    broker: bool = False
-    damage: list[str] = field(default_factory=list)
-
-    @property
-    def lacks(self) -> str | None:
-        """Why it is of no use, as the end of a sentence; None if it is."""
-        if self.told or self.twice or self.clients:
-            return None
-        if not self.lines:
-            return "is empty" if not self.damage else self.damage[0]
-        if self.unread and not self.kafka:
-            return "has lines of a coordinator without a time, or none that is whole"
-        if self.broker or self.marked:
-            return _NO_INFO
-        return (
-            "is no broker's log, but a controller's or client's"
-            if self.kafka
-            else "is no broker's log"
-        )
 
 
 @dataclass
@@ -137,6 +105,7 @@ def read(paths: Sequence[Path], zone: tzinfo | None = None) -> Read:
         try:
             for block, ended in blocks_of(path, log.damage.append):
                 reader.take(block, ended=ended)
+            reader.done()
         except OSError as error:
             raise BadInput(
                 f"{here(path)} cannot be read ({error.strerror or error}): check its permissions"
@@ -155,7 +124,7 @@ def check(found: Read, group: str | None = None) -> None:
     if not names:
         log = found.logs[0]
         more = f", and {len(found.logs) - 1} more" if len(found.logs) > 1 else ""
-        raise NoData(f"{here(log.path)} {log.lacks or _NO_INFO}{more}: {_REMEDIES[_sort(log)]}")
+        raise NoData(f"{here(log.path)} {log.lacks or NO_INFO}{more}: {_REMEDIES[_sort(log)]}")
     if group is not None and group not in names:
         near = get_close_matches(group, names, n=1) or sorted(names)[:3]
         raise NoData(
@@ -166,6 +135,8 @@ def check(found: Read, group: str | None = None) -> None:
 
 
 def _sort(log: Log) -> str:
+    if log.unknown:
+        return "unknown"
     if log.broker or log.marked:
         return "no info"
     return "kafka" if log.kafka else "other"
@@ -222,10 +193,29 @@ class _Reader:
         self._number = number
         self._clients = clients
         self._before: defaultdict[str, deque[Row]] = defaultdict(last_lines)
+        self._rest = b""  # lines that are needed once more with the next block, and
+        self._again = 0  # how many of them are read
+        self._held: list[tuple[Row, int, int]] | None = []  # until it is known which way time goes
         self.found: list[tuple[Event, int]] = []
 
     def take(self, block: bytes, *, ended: bool) -> None:
         """Read a block of whole lines."""
+        block = self._rest + with_marks(block)
+        keep, until = _finished(block) if ended else (len(block), len(block))
+        self._read_block(block, until, ended=ended)
+        self._again = block.count(b"\n", keep, until)
+        self._rest = block[keep:]
+        self._log.lines += block.count(b"\n", 0, keep) + (not ended)
+
+    def done(self) -> None:
+        """Read what was kept back."""
+        self._read_block(self._rest, len(self._rest), ended=True)
+        self._log.lines += self._rest.count(b"\n")
+        held, self._held = self._held or [], None
+        for row, at, number in reversed(held) if _newest_first(held) else held:
+            self._keep(row, at, number)
+
+    def _read_block(self, block: bytes, until: int, *, ended: bool) -> None:
         log = self._log
         if not log.broker:
             log.broker = any(mark in block for mark in _BROKER)
@@ -233,18 +223,18 @@ class _Reader:
         if b"Kafka version: " in block:
             log.versions.update(each.decode() for each in _VERSION.findall(block))
         calls = b"requestApiKeyName" in block
-        first = log.lines
         if calls or _MARK in block:
             lines = block.split(b"\n")
-            for number, line in enumerate(lines, start=first + 1):
+            page = Page(lines)
+            stop = len(lines) if until == len(block) else block.count(b"\n", 0, until)
+            for index, line in enumerate(islice(lines, self._again, stop), start=self._again):
                 if _MARK in line and calls and _is_call(line):
                     self._hear(line)
                 elif _MARK in line:
-                    log.marked += 1
-                    self._read(line, number, cut=not ended and number == first + len(lines))
+                    cut = not ended and index == len(lines) - 1
+                    self._read(page.messages(index), line, log.lines + index + 1, cut=cut)
                 elif calls and CLIENT_CALLS.search(line):
                     self._know(line)
-        log.lines += block.count(b"\n") + (not ended)
         self._look_at_times(block)
 
     def _look_at_times(self, block: bytes) -> None:
@@ -260,34 +250,41 @@ class _Reader:
 
     def _first_time(self, lines: Iterable[bytes]) -> int | None:
         for line in islice(lines, _LOOKED_AT):
-            stamps = list(islice(stamps_in(line[:400].decode("utf-8", "replace")), 2))
+            text = line[:400].decode("utf-8", "replace")
+            stamps = [stamp for stamp in islice(stamps_in(text), 2) if stamp.dated]
             if stamps:
                 shown = stamps[0] if stamps[0].offset_us is not None else stamps[-1]
                 return self._log.clock.utc(shown)
         return None
 
-    def _read(self, raw: bytes, number: int, *, cut: bool) -> None:
-        line = peeled(raw.decode("utf-8", "replace"))
-        if line is None:
-            self._log.unread += 1
-            return
-        row = _row(line.message)
-        if row is None:
-            self._log.unread += cut
-            self._read_what_begins_within(raw, number)
-            return
-        at = self._log.clock.at(line)
-        whole = not cut or line.whole or line.message[-1:] in ".)"
-        if at is None or not whole:
-            self._log.unread += 1
-            return
-        self._add(row, at, number)
+    def _read(self, found: list[list[Line]], raw: bytes, number: int, *, cut: bool) -> None:
+        """Read the messages of a line, each in the likeliest way that says something known."""
+        self._log.marked += max(1, len(found))
+        self._log.unread += not found
+        for ways in found:
+            line = ways[0]
+            row = _row(line.message)
+            if len(ways) > 1:
+                told = [(way, said) for way in ways if (said := _row(way.message)) is not None]
+                line, row = min(told, key=_blanks, default=(line, None))
+            if row is None:
+                self._log.unread += cut or line.open
+                known = cut or line.open or self._read_what_begins_within(raw, number)
+                if not (known or is_known(line.message) or any(each in raw for each in _FINER)):
+                    self._log.wonder_at(line.message)
+                continue
+            at = self._log.clock.at(line)
+            whole = not line.open and (not cut or line.whole or line.message[-1:] in ".)")
+            if at is None or not whole:
+                self._log.unread += 1
+                continue
+            self._add(row, at, number)
 
-    def _read_what_begins_within(self, raw: bytes, number: int) -> None:
+    def _read_what_begins_within(self, raw: bytes, number: int) -> bool:
         """A broker that is killed while it writes, and started again, goes on behind its half."""
         begins = raw.find(_MARK, raw.find(_MARK) + 1)
         if begins < 0:
-            return
+            return False
         text = raw.decode("utf-8", "replace")
         first = text.find(MARK)
         second = text.find(MARK, first + 1)
@@ -297,13 +294,27 @@ class _Reader:
         self._log.unread += 1
         if row is not None and at is not None:
             self._add(row, at, number)
+        return True
 
     def _add(self, row: Row, at: int, number: int) -> None:
+        if self._held is None:
+            self._keep(row, at, number)
+            return
+        self._held.append((row, at, number))
+        if len(self._held) == _ENOUGH and not _newest_first(self._held):
+            held, self._held = self._held, None
+            for each in held:
+                self._keep(*each)
+
+    def _keep(self, row: Row, at: int, number: int) -> None:
         self._log.brokers.add(row["broker"])
         group = row.get("group")
         if group is not None:
-            at = departed_at(row, self._before[group]) or at
-            self._before[group].append({**row, "at": at})
+            before = self._before[group]
+            if row["event"] == "left" and not row["text"].endswith(_FIRST):
+                at = departed_at(row, before) or at
+            row["at"] = at
+            before.append(row)
         self._log.first_at = min(at, self._log.first_at or at)
         self._log.last_at = max(at, self._log.last_at or at)
         event = _event(row, at)
@@ -336,6 +347,28 @@ class _Reader:
             self._clients.setdefault(member_id, Client()).learn(**vars(client))
 
 
+def _finished(block: bytes) -> tuple[int, int]:
+    """From where on a block is needed with the next one, and up to where it can be read now.
+
+    What belongs to the last message in it may stand in the next one.
+    """
+    at = block.rfind(_MARK)
+    begin = block.rfind(b"\n", 0, max(at, 0)) + 1
+    line = plain(block[begin:].partition(b"\n")[0].decode("utf-8", "replace")) if at >= 0 else None
+    before = block.rfind(_MARK, 0, begin)
+    keep = block.find(b"\n", before) + 1 if before >= 0 else 0
+    if at < 0 or (line is not None and line.whole) or len(block) - keep > BLOCK:
+        return len(block), len(block)
+    return keep, begin
+
+
+def _newest_first(held: list[tuple[Row, int, int]]) -> bool:
+    steps = Counter(
+        (later > earlier) - (later < earlier) for (_, earlier, _), (_, later, _) in pairwise(held)
+    )
+    return steps[-1] > steps[1]
+
+
 def _is_call(line: bytes) -> bool:
     """Whether it is a request's line: one of a coordinator has the mark first."""
     return 0 <= line.find(_CALL) < line.find(_MARK)
@@ -346,6 +379,11 @@ def _row(message: str) -> Row | None:
         return row_of(message)
     except ValueError:  # a number of more digits than Python takes
         return None
+
+
+def _blanks(told: tuple[Line, Row]) -> int:
+    """How many blanks are in ids, of which few have any: where a line was wrapped is none."""
+    return sum((told[1].get(name) or "").count(" ") for name in ("group", "member_id"))
 
 
 def _event(row: Row, at: int) -> Event:

@@ -19,6 +19,7 @@ from harness.base.paths import here
 
 BLOCK: Final = 1 << 20  # bytes read at a time
 LONGEST: Final = 16 * BLOCK  # of a line: a file without line ends is no log
+_LONG: Final = 4 * BLOCK
 _STDIN: Final = Path("/dev/stdin")
 _DAMAGED: Final = (EOFError, OSError, zlib.error, lzma.LZMAError, pa.ArrowException)
 
@@ -56,6 +57,8 @@ def blocks_of(path: Path, damage: Callable[[str], None]) -> Iterator[tuple[bytes
             while block := stream.read(BLOCK):
                 rest += block
                 cut = rest.rfind(b"\n") + 1
+                if not cut and len(rest) > _LONG:  # a JSON array may have all its objects in one
+                    cut = max(rest.rfind(b"},{"), rest.rfind(b"}, {")) + 1
                 if cut:
                     yield rest[:cut], True
                     rest = rest[cut:]

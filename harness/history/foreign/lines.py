@@ -1,33 +1,34 @@
 """From a line of somebody's log to its time and the coordinator's message in it.
 
-Read are Kafka's default (`[%d] %p %m (%c)%n`), Strimzi's (`%d{ISO8601} %p %m (%c) [%t]%n`), other
-patterns that have a date and the message, JSON lines of any layout, and what Docker, Kubernetes and
-shippers of logs put around them. A stamp that Kafka wrote goes before one of whoever shipped it.
+What Kafka wrote begins at the coordinator's mark and ends with its logger, or with the text or
+field in which whoever shipped it put it: within quotes of JSON, CSV or key=value, in a value of a
+JSON document, before a tag. What stands around it need not be known. A stamp that Kafka wrote goes
+before one of whoever shipped it.
 """
 
 from __future__ import annotations
 
+import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from harness.history.coordinator_log import MARK
-
-_SECOND: Final = 1_000_000
-_QUARTER: Final = 900 * _SECOND  # offsets of time zones are multiples of it
-_MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec"
-_ZONE: Final = r"(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\d:]))?"
-_TIME: Final = r"(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?" + _ZONE
-_STAMPS: Final = (
-    re.compile(r"(?<!\d)(?P<y>\d{4})[-/.](?P<mo>\d\d)[-/.](?P<d>\d\d)[T ]" + _TIME),
-    re.compile(r"(?<!\d)(?P<d>\d\d)[ /-](?P<mo>[A-Z][a-z]{2})[ /-](?P<y>\d{4})[ :T]" + _TIME),
-    re.compile(
-        r"(?<!\d)(?P<y>\d{4})(?P<mo>\d\d)(?P<d>\d\d)[T ](?P<h>\d\d):?(?P<m>\d\d):?(?P<s>\d\d)"
-        r"[.,](?P<f>\d{1,9})" + _ZONE
-    ),
+from harness.history.foreign.stamps import (
+    DAY,
+    SECOND,
+    Stamp,
+    placed_in,
+    stamp_at,
+    stamps_in,
+    time_in,
 )
+
+_MARK: Final = MARK.encode()
+_QUARTER: Final = 900 * SECOND  # offsets of time zones are multiples of it
 # The head of most lines, read at once: Kafka's default, Strimzi's and our own.
 _PLAIN: Final = re.compile(
     r"\[?(?P<y>\d{4})-(?P<mo>\d\d)-(?P<d>\d\d)[T ](?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)"
@@ -35,28 +36,46 @@ _PLAIN: Final = re.compile(
     r"(?=\[GroupCoordinator )"
 )
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
-# Behind the message: the logger, in Strimzi's pattern the thread as well, or a location.
-_TAIL: Final = re.compile(r" \((?:kafka|org\.apache\.kafka)\.[\w.$]+(?::\d+)?\)(?: \[[^\]]*\])?$")
-# Between a stamp and the message: level, logger, thread and brackets, and no sentence.
-_BETWEEN: Final = re.compile(r"[\]\s]*(?:[^\s]+\s+){0,6}?(?:[-:|>]\s*)?$")
-_TIME_KEYS: Final = (
-    *("@timestamp", "timestamp", "time", "ts", "date", "datetime", "asctime", "instant"),
-    *("timeMillis", "epochMillis", "eventTime", "@t", "Timestamp"),
+_LOGGER: Final = (
+    r" \((?:(?:kafka|org\.apache\.kafka|(?:o\.a\.)?k\.c)\.[\w.$]+|Group(?:Coordinator|Metadata)\w*)"
+    r"(?::\d+)?\)"
 )
+# Behind the message: the logger, in Strimzi's pattern the thread as well, or a location.
+_TAIL: Final = re.compile(_LOGGER + r"(?: \[[^\]]*\])?$")
+_ANY_TAIL: Final = re.compile(_LOGGER)
+# Between a stamp and the message: level, logger, thread, labels and brackets, and no sentence.
+_BETWEEN: Final = re.compile(r"[\]\s]*(?:[^\s]+\s+){0,6}?(?:[-:|>]\s*)?(?:\S*[=,;>\[])?$")
+_LABELS: Final = re.compile(r'"[^"]*"|\{[^{}]*\}|<[^<>]*>')
 _JSON: Final = re.compile(r'\{\s*"')
+_OPENS: Final = re.compile(r"""(?:^|[:,;=>|(\[{\t ])\s*(\\*"+|')(?![\s,;:}])""")
+_CSV_FIELD: Final = re.compile(r"(?<!:\d\d)([,;])(?:[\d:TZ.+-]+ )*(?:[A-Z]+ +)?$")
+# The only stamp of a line is a container's: its line goes on without another.
+_SHIPS: Final = re.compile(r"Z (?:stdout|stderr) [FP] ?$")
+_QUOTES: Final = re.compile(r'(\\*)("+)')
+_APOSTROPHE_ENDS: Final = re.compile(r"'(?=\s*(?:[,;})\]]|$))")
+_MARKUP: Final = re.compile(r"</\w+>|<br\s*/?>|\]\]>|\t")
+_ENTITY: Final = re.compile(r"&(?:\w{2,6}|#\d+|#x[0-9a-fA-F]+);")
+_MARKDOWN: Final = re.compile(r"\\([\[\]_*`#().-])")
+_CITED: Final = re.compile(r"^(?:> ?)+")
+_HYPHEN: Final = re.compile(r"\S-$")
+_DECODER: Final = json.JSONDecoder(strict=False)
+_ODD: Final = ("&", "\x1b", "\t", "<", "\\]", "]]>")  # what Kafka seldom writes
+_MEMBER: Final = re.compile(r'\s*"[^"]*"\s*:\s*"')
+_FIELD: Final = re.compile(r"\s+|\w+=|<")
+_DATE: Final = re.compile(rb"\[?\d{4}-\d\d-\d\d[T ]\d\d:")
+# What begins no part of a line, though it has no time.
+_NO_PART: Final = re.compile(
+    r'\s*(?:$|--|```|</|\{\s*"|\}[,\]]*\s*$|\]\s*$|(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b)'
+)
+_HEAD: Final = 64  # characters in which a line that begins has its time
+_SAMPLE: Final = 1_000  # lines that show whether all were cut
+_FEW: Final = 3
+_WITHIN: Final = 1_000  # characters before a message in which its stamp is looked for
+_FARTHEST: Final = 200  # lines before and behind one that may belong to it
 _DEEPEST: Final = 4  # layers of JSON in JSON
-
-
-class Stamp(NamedTuple):
-    """A time as it is written: microseconds of that clock, and its offset from UTC, if said."""
-
-    local_us: int
-    offset_us: int | None
-
-    @property
-    def at(self) -> int:
-        """UTC; as written where no zone is said."""
-        return self.local_us - (self.offset_us or 0)
+_CANDIDATES: Final = 16  # objects that may be around a text
+_PIECES: Final = 12  # of a line that was wrapped
+_MOST: Final = 0.6  # of the lines that go on are as long as the longest: they were cut there
 
 
 class Line(NamedTuple):
@@ -66,179 +85,286 @@ class Line(NamedTuple):
     stamp: Stamp | None
     shipped: Stamp | None
     whole: bool  # something stands behind the message
+    open: bool = False  # within quotes that do not end
 
 
-_days: dict[tuple[str, str, str], int] = {}
-
-
-def _day(year: str, month: str, day: str) -> int:
-    """Microseconds since the epoch of a date. Raises ValueError for none."""
-    key = (year, month, day)
-    if key not in _days:
-        # A name of a month that is none gives 0, which is no month.
-        number = int(month) if month.isdigit() else (_MONTHS.find(month.lower()) + 4) // 4
-        moment = datetime(int(year), number, int(day), tzinfo=UTC)
-        _days[key] = int(moment.timestamp()) * _SECOND
-    return _days[key]
-
-
-def stamps_in(text: str) -> Iterator[Stamp]:
-    """The times in a text, from left to right."""
-    for pattern in _STAMPS:
-        found = False
-        for match in pattern.finditer(text):
-            stamp = _stamp(match)
-            if stamp is not None:
-                found = True
-                yield stamp
-        if found:
-            return
-
-
-def _stamp(match: re.Match[str]) -> Stamp | None:
-    year, month, day, hour, minute, second, fraction, zone = match.group(
-        "y", "mo", "d", "h", "m", "s", "f", "zone"
-    )
-    try:
-        at = _day(year, month, day)
-    except ValueError:
+def plain(line: str) -> Line | None:
+    """The message of a line as Kafka's own configuration writes it; None for another."""
+    found = _PLAIN.match(line)
+    if found is None:
         return None
-    if int(hour) > 23 or int(minute) > 59 or int(second) > 60:
-        return None
-    seconds = int(hour) * 3600 + int(minute) * 60 + int(second)
-    at += seconds * _SECOND + int((fraction or "").ljust(6, "0")[:6])
-    return Stamp(at, _offset(zone))
-
-
-def _offset(zone: str | None) -> int | None:
-    if zone is None:
-        return None
-    if zone[0] not in "+-":
-        return 0
-    digits = zone[1:].replace(":", "")
-    size = (int(digits[:2]) * 60 + int(digits[2:])) * 60 * _SECOND
-    return size if zone[0] == "+" else -size
+    for odd in _ODD:
+        if odd in line:
+            return None
+    stamp = stamp_at(*found.groups())
+    return _line(line[found.end() :], stamp, None) if stamp is not None else None
 
 
 def peeled(line: str) -> Line | None:
-    """The coordinator's message in a line and its times; None where there is none, or none whole.
+    """The first message of the coordinator in a line and its times; None where there is none."""
+    return plain(line) or next(messages_in(line), None)
 
-    A JSON line that is cut off has none.
+
+def messages_in(text: str, shipped: Stamp | None = None, deepest: int = _DEEPEST) -> Iterator[Line]:
+    """The messages in a text; several where it has JSON documents or lines of its own."""
+    if text.count("\n", 0, -1) and text.count(MARK) > 1:
+        for each in text.splitlines():
+            yield from messages_in(each, shipped, deepest)
+        return
+    if (plainly := plain(text)) is not None and plainly.whole:
+        yield plainly._replace(shipped=shipped)
+        return
+    text = _COLOURS.sub("", text) if "\x1b" in text else text
+    begin, at = 0, text.find(MARK)
+    while at >= 0:
+        found = _object_around(text, begin, at) if deepest else None
+        if found is None:
+            if (line := _of_text(text[begin:], at - begin, shipped)) is not None:
+                yield line
+            return
+        value, first, last = found
+        before = next(stamps_in(text[begin:first][:_WITHIN]), None)
+        begin = last
+        for inner, time in _marked(value, shipped or before, _DEEPEST):
+            for line in messages_in(inner, time, deepest - 1):
+                yield line._replace(whole=True, open=False)
+        at = text.find(MARK, begin)
+
+
+def _object_around(text: str, begin: int, at: int) -> tuple[Any, int, int] | None:
+    """The smallest JSON object with a time around a place in a text, where it begins and ends.
+
+    The smallest where none has a time; None where there is none, or none whole.
     """
-    if plain := _PLAIN.match(line):
-        stamp = _stamp(plain)
-        if stamp is not None:
-            return _line(line[plain.end() :], stamp, None)
-    line = _COLOURS.sub("", line) if "\x1b" in line else line
-    at = line.find(MARK)
-    json_at = _JSON.search(line, 0, at)
-    if json_at:
-        return _of_json(line, json_at.start())
-    return _of_text(line, at, None)
+    smallest = None
+    braces = [match.start() for match in _JSON.finditer(text, begin, at)]
+    for brace in reversed(braces[-_CANDIDATES:]):
+        try:
+            value, end = _DECODER.raw_decode(text, brace)
+        except (ValueError, RecursionError):
+            continue
+        if end > at:
+            if time_in(value) is not None:
+                return value, brace, end
+            smallest = smallest or (value, brace, end)
+    return smallest
 
 
-def _of_text(line: str, at: int, shipped: Stamp | None) -> Line | None:
-    head = line[:at]
-    stamps = list(stamps_in(head))
-    own = stamps[-1] if stamps else None
-    if len(stamps) > 1:
-        shipped = shipped or stamps[0]
-    if len(stamps) == 1 and _ships(head):
-        own, shipped = None, own
-    if not _BETWEEN.match(_behind_stamp(head)):
+def _marked(found: Any, time: Stamp | None, deepest: int) -> Iterator[tuple[str, Stamp | None]]:
+    """The texts in a JSON value that have the coordinator's mark, with the time nearest to each."""
+    if isinstance(found, str):
+        if MARK in found:
+            yield found, time
+    elif isinstance(found, dict | list) and deepest:
+        time = time_in(found) or time
+        for each in found.values() if isinstance(found, dict) else found:
+            yield from _marked(each, time, deepest - (not isinstance(each, str)))
+
+
+def _of_text(text: str, at: int, shipped: Stamp | None) -> Line | None:
+    """The message that begins at a place of a text, in which are no documents."""
+    odd = any(odd in text for odd in _ODD)
+    if odd and (markup := _MARKUP.search(text, at)):
+        text = text[: markup.start()]
+    if "&" in text and _ENTITY.search(text):
+        text = html.unescape(text)
+        at = text.find(MARK)
+    if "\\]" in text:  # escaped for Markdown
+        text = _MARKDOWN.sub(r"\1", text)
+        at = text.find(MARK)
+    head = text[max(0, at - _WITHIN) : at]
+    opening = next(reversed([*_OPENS.finditer(head)]), None)
+    if opening is None or _closes_again(opening, head):
+        return _in_the_open(head, text[at:], shipped)
+    end = _end_of_field(text, at, opening[1])
+    within = head[opening.end() :]
+    own, behind = next(reversed([*placed_in(within)]), (None, 0))
+    if not _BETWEEN.match(_LABELS.sub("", within[behind:])):
         return None
-    return _line(line[at:], own, shipped)
+    shipped = shipped or next(stamps_in(head[: opening.start()]), None)
+    if own is None and shipped is None and end is not None:
+        shipped = next(stamps_in(text[end : end + _WITHIN]), None)
+    line = _line(_unescaped(text[at:end], opening[1]), own, shipped)
+    return line._replace(whole=line.whole or end is not None, open=end is None and not line.whole)
+
+
+def _closes_again(opening: re.Match[str], head: str) -> bool:
+    return _end_of_field(head, opening.end(), opening[1]) is not None
+
+
+def _end_of_field(text: str, at: int, quote: str) -> int | None:
+    """Where a field ends that such a quote opened: with escapes before it, doubled, or both."""
+    if quote == "'":
+        apostrophe = _APOSTROPHE_ENDS.search(text, at)
+        return apostrophe.start() if apostrophe else None
+    escapes = quote.count("\\")
+    width = len(quote) - escapes
+    for run in _QUOTES.finditer(text, at):
+        before, many = len(run[1]), len(run[2])
+        if escaped := before > escapes if escapes else before % 2 == 1:
+            before, many = 0, many - 1
+        if many >= width and many % (2 * width):  # an even number of them is text
+            last = 1 if width == 1 else many
+            return run.end() - last - (0 if escaped or last < many else min(before, escapes))
+    return None
+
+
+def _unescaped(text: str, quote: str) -> str:
+    if '"' in quote and "\\" not in quote:
+        text = text.replace('""', '"')
+    for _ in range((quote.count("\\").bit_length() + 1) if "\\" in text else 0):
+        try:
+            text = json.loads(f'"{text}"', strict=False)
+        except ValueError:
+            break
+    return text
+
+
+def _in_the_open(head: str, message: str, shipped: Stamp | None) -> Line | None:
+    """A message that stands in no quotes."""
+    stamps = [*placed_in(head)]
+    own, behind = stamps[-1] if stamps else (None, 0)
+    if len(stamps) > 1:
+        shipped = shipped or stamps[0][0]
+    if len(stamps) == 1 and _SHIPS.search(head):
+        own, shipped = None, own
+    if not _BETWEEN.match(_LABELS.sub("", head[behind:])):
+        return None
+    line = _line(message, own, shipped)
+    if (field := _CSV_FIELD.search(head)) and not line.whole:  # without quotes, so without commas
+        return line._replace(message=message.partition(field[1])[0], whole=True)
+    return line
 
 
 def _line(message: str, own: Stamp | None, shipped: Stamp | None) -> Line:
-    """Without what stands behind the message."""
+    """Without what stands behind the message: the last logger, and all that follows it."""
     message = message.rstrip()
     tail = _TAIL.search(message, max(0, message.rfind(" (")))
+    if tail is None:
+        tail = next(reversed([*_ANY_TAIL.finditer(message)]), None)
     if tail:
         message = message[: tail.start()]
     return Line(message, own, shipped, tail is not None)
 
 
-def _behind_stamp(head: str) -> str:
-    """What stands between the last stamp and the message."""
-    ends = [match.end() for pattern in _STAMPS for match in pattern.finditer(head)]
-    return head[max(ends, default=0) :]
+class Page:
+    """Lines one below the other, of which some may belong to the one before."""
 
+    def __init__(self, lines: Sequence[bytes]) -> None:
+        self._lines = lines
 
-def _ships(head: str) -> bool:
-    """Whether the only stamp of a line is a container's: its line goes on without another."""
-    return bool(re.search(r"Z (?:stdout|stderr) [FP] ?$", head))
+    def messages(self, index: int) -> list[list[Line]]:
+        """The messages in a line; of each the ways to read it, the likeliest first."""
+        text = self._text(index)
+        line = plain(text)
+        if line is not None and (line.whole or self._begins(index + 1)):
+            return [[line]]
+        found = list(messages_in(text))
+        if len(found) != 1:
+            return [[line] for line in found]
+        if _MEMBER.match(text) and (around := self._around(index)) is not None:
+            return [[around]]
+        ways = self._ways(index, found[0])
+        return [[way if _timed(way) else way._replace(shipped=self._above(index)) for way in ways]]
 
+    def _text(self, index: int) -> str:
+        return self._lines[index].decode("utf-8", "replace").rstrip("\r").lstrip("\ufeff")
 
-def _of_json(line: str, brace: int) -> Line | None:
-    try:
-        found = json.loads(line[brace:])
-    except (ValueError, RecursionError):
-        return None
-    before = next(stamps_in(line[:brace]), None)
-    return _in_json(found, before, _DEEPEST)
+    def _begins(self, index: int) -> bool:
+        """Whether a line belongs to no line before it."""
+        if index >= len(self._lines) or _DATE.match(self._lines[index]):
+            return True
+        text = self._text(index)
+        return bool(_NO_PART.match(text) or MARK in text or any(stamps_in(text[:_HEAD])))
 
+    def _around(self, index: int) -> Line | None:
+        """The message of a line that is one of a JSON document of many lines."""
+        marked, tried, smallest = 0, 0, None
+        for first in range(index - 1, max(-1, index - _FARTHEST), -1):
+            marked += _MARK in self._lines[first]
+            if tried == _CANDIDATES or not self._lines[first].rstrip().endswith(b"{"):
+                continue
+            tried += 1
+            head, rest = (
+                b"\n".join(self._lines[begin:end]).decode("utf-8", "replace")
+                for begin, end in ((first, index), (index, index + _FARTHEST))
+            )
+            brace = head.partition("\n")[0].rindex("{")
+            try:
+                value, end = _DECODER.raw_decode(f"{head}\n{rest}", brace)
+            except (ValueError, RecursionError):
+                continue
+            inside = list(_marked(value, None, _DEEPEST)) if end > len(head) else []
+            if len(inside) > marked:
+                line = next(messages_in(*inside[marked]), None)
+                if line is not None and inside[marked][1] is not None:
+                    return line
+                smallest = smallest or line
+        return smallest
 
-def _in_json(found: Any, shipped: Stamp | None, deepest: int) -> Line | None:
-    text = _marked(found, _DEEPEST)
-    if text is None or deepest == 0:
-        return None
-    own = time_in(found)
-    at = text.find(MARK)
-    if json_at := _JSON.search(text, 0, at):
-        try:
-            inner = json.loads(text[json_at.start() :])
-        except (ValueError, RecursionError):
+    def _ways(self, index: int, line: Line) -> list[Line]:
+        """A message as it stands, and with the lines behind it where it was wrapped."""
+        if line.whole or self._begins(index + 1):
+            return [line]
+        cut_at = self._cut_at
+        joined = [self._joined(index, hard=hard) for hard in (cut_at > 0, cut_at == 0)]
+        joined.sort(key=lambda each: not each.whole)
+        if joined[0].whole or len(self._text(index)) == cut_at:
+            return [*joined, line]
+        return [line, *joined]
+
+    def _joined(self, index: int, *, hard: bool) -> Line:
+        """A message with as many lines behind it as it needs; `hard` if cut anywhere in a word."""
+        text = last = self._text(index)
+        at = text.find(MARK)
+        for number in range(index + 1, index + _PIECES):
+            if self._begins(number) or _ANY_TAIL.search(text, at):
+                break
+            piece = self._text(number)
+            if hard:
+                gap = "" if len(last) >= self._cut_at else " "
+            else:
+                gap = "" if _HYPHEN.search(text) else " "
+                text, piece = text.rstrip(), piece.lstrip()
+            last = self._text(number)
+            text += gap + _CITED.sub("", piece)
+        return next(messages_in(text))
+
+    @cached_property
+    def _cut_at(self) -> int:
+        """At how many characters the lines were cut, wherever that was; 0 if they were not."""
+        texts = [self._text(index) for index in range(min(_SAMPLE, len(self._lines)))]
+        lengths = [
+            len(text) for index, text in enumerate(texts) if text and not self._begins(index + 1)
+        ]
+        longest = max(lengths, default=0)
+        same = sum(longest - 1 <= length for length in lengths)  # a blank at the end may be gone
+        return longest if len(lengths) >= _FEW and same >= _MOST * len(lengths) else 0
+
+    def _above(self, index: int) -> Stamp | None:
+        """The time in the lines above one that is a field of a record of many lines."""
+        text = self._text(index)
+        if not _FIELD.match(text):
             return None
-        return _in_json(inner, own or shipped, deepest - 1)
-    line = _of_text(text, at, shipped)
-    if line is None:
+        depth = _indented(text)
+        for number in range(index - 1, max(-1, index - _FARTHEST), -1):
+            text = self._text(number)
+            if not text or MARK in text:
+                return None
+            stamp = next(stamps_in(text[:_WITHIN]), None)
+            if stamp is not None and stamp.dated:
+                return stamp
+            if _indented(text) < depth:
+                return None
         return None
-    if line.stamp is None:
-        return line._replace(stamp=own, whole=True)
-    return line._replace(shipped=own or line.shipped, whole=True)
 
 
-def _marked(found: Any, deepest: int) -> str | None:
-    """The text in a value that has the coordinator's mark."""
-    if isinstance(found, str):
-        return found if MARK in found else None
-    inner = list(found.values()) if isinstance(found, dict) else found
-    if not isinstance(inner, list) or deepest == 0:
-        return None
-    texts = (_marked(each, deepest - 1) for each in inner)
-    return next((text for text in texts if text is not None), None)
+def _indented(text: str) -> int:
+    return len(text) - len(text.lstrip())
 
 
-def time_in(found: Any) -> Stamp | None:
-    """The time that a JSON object says, whatever its layout calls it."""
-    if not isinstance(found, dict):
-        return None
-    for key in _TIME_KEYS:
-        if key in found and (stamp := _time(found[key])) is not None:
-            return stamp
-    inner = (time_in(each) for each in found.values())
-    return next((stamp for stamp in inner if stamp is not None), None)
-
-
-def _time(value: Any) -> Stamp | None:
-    if isinstance(value, str):
-        return next(stamps_in(value), None)
-    if isinstance(value, dict) and isinstance(value.get("epochSecond"), int):
-        nanos = value.get("nanoOfSecond", 0)
-        return _epoch(
-            value["epochSecond"] * _SECOND + (nanos if isinstance(nanos, int) else 0) // 1000
-        )
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        for unit in (_SECOND, 1_000, 1, 0.001):  # seconds, or finer
-            at = value * unit
-            if 1e15 <= at < 5e15:  # 2001 to 2128
-                return _epoch(round(at))
-    return None
-
-
-def _epoch(at: int) -> Stamp:
-    return Stamp(at, 0)
+def _timed(line: Line) -> bool:
+    return line.stamp is not None or line.shipped is not None
 
 
 class Clock:
@@ -251,7 +377,8 @@ class Clock:
         self._zone = zone
         self._offsets: dict[int, int] = {}  # by hour of the local clock
         self._shown: int | None = None
-        self.said = self.assumed = False
+        self._latest: int | None = None  # of stamps without a date
+        self.said = self.assumed = self.undated = False
 
     @property
     def given(self) -> tzinfo | None:
@@ -261,10 +388,13 @@ class Clock:
     def at(self, line: Line) -> int | None:
         """UTC in microseconds; None of a line without a time."""
         own, shipped = line.stamp, line.shipped
-        if own is None:
+        if own is None or (shipped is not None and shipped.dated > own.dated):
             own = shipped
         if own is None:
             return None
+        if not own.dated:
+            self._latest = self._nearest(own)
+            own = own._replace(local_us=self._latest)
         if own.offset_us is not None:
             self.said = True
             return own.at
@@ -275,6 +405,13 @@ class Clock:
             return own.local_us - self._shown
         return self.utc(own)
 
+    def _nearest(self, stamp: Stamp) -> int:
+        """A time of day as the one nearest to the one before it: days follow each other."""
+        self.undated = True
+        if self._latest is None:
+            return stamp.local_us
+        return stamp.local_us + round((self._latest - stamp.local_us) / DAY) * DAY
+
     def utc(self, stamp: Stamp) -> int:
         """UTC of a stamp, by the zone given where it says none."""
         if stamp.offset_us is not None:
@@ -284,7 +421,7 @@ class Clock:
         self.assumed = True
         if self._zone is None:
             return stamp.local_us
-        hour = stamp.local_us // (3600 * _SECOND)
+        hour = stamp.local_us // (3600 * SECOND)
         if hour not in self._offsets:
             local = datetime.fromtimestamp(hour * 3600, UTC).replace(tzinfo=self._zone)
             self._offsets[hour] = round(

@@ -5,20 +5,48 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from harness.report.incident.faults import FAULTS, Cause
+
 
 @dataclass(frozen=True)
-class Cause:
-    """One reason why a group rebalances, or a member is put out."""
+class Program:
+    """What is known by its members' client.ids, and has its own things to look at."""
 
     name: str
-    title: str  # of a column
-    told: str  # what happened to whom: "{who} … {times}", {it} for it or they
-    next: tuple[str, ...]  # what to look at, a sentence each
-    # fault: something is wrong | change: somebody or something was changed | follows: comes of
-    # another rebalance, and explains nothing by itself
-    sort: str = "change"
-    experiment: str = ""  # that plays it, of a group whose members do this
+    client_ids: str  # a pattern
+    next: tuple[str, ...]
+    again: str = ""  # the cause if a member joins again without a reason
 
+
+PROGRAMS: Final = (
+    Program(
+        "workers of Kafka Connect",
+        r"connect-(\d+|.+:\d+)",
+        (
+            (
+                "Workers share a group.id and its topics. Look for a second Connect cluster with "
+                "this group.id, and for workers with another config.storage.topic, which has to "
+                "have one partition and to be compacted."
+            ),
+            (
+                "Each connector that is created, changed, restarted or deleted is a rebalance: "
+                "look for who changes connectors all the time (Connect's REST log, an operator)."
+            ),
+        ),
+        again="connect",
+    ),
+    Program(
+        "instances of Schema Registry",
+        r"sr-\d+",
+        (
+            (
+                "Instances use the group to elect their leader, and take no writes meanwhile. "
+                "Each needs a host.name of its own; a second cluster of them needs another "
+                "schema.registry.group.id."
+            ),
+        ),
+    ),
+)
 
 _DEPLOY: Final = (
     (
@@ -35,175 +63,7 @@ _DEPLOY: Final = (
 CAUSES: Final = {
     cause.name: cause
     for cause in (
-        Cause(
-            "instance_fenced",
-            "fenced static member",
-            "two processes use the instance id of {who}: each fenced the other, {times}",
-            (
-                (
-                    "Find the second process with this group.instance.id: a second replica, an "
-                    "old pod that still runs, or an id that is not made from the pod's own name."
-                ),
-                (
-                    "A fenced process gets FENCED_INSTANCE_ID, which is fatal: let it end, and "
-                    "do not let a supervisor start it again under the same id while the other "
-                    "one runs."
-                ),
-            ),
-            sort="fault",
-            experiment="static-duplicate",
-        ),
-        Cause(
-            "instance_taken",
-            "instance id in use",
-            "a process of {who} could not join, {times}: the instance id belongs to a member "
-            "that has not left",
-            (
-                (
-                    "It came back before the session of the process before it was over (KIP-848 "
-                    "refuses it with UNRELEASED_INSTANCE_ID, and both Java's client and "
-                    "librdkafka give up then). Let a process close its consumer when it ends, or"
-                    " let its supervisor start it again until it gets in."
-                ),
-            ),
-            sort="fault",
-            experiment="static-epochs",
-        ),
-        Cause(
-            "coordinator_moved",
-            "coordinator moved",
-            "the group moved to another coordinator {times} ({who})",
-            (
-                (
-                    "Which broker stopped or lost its leadership of __consumer_offsets? Look at "
-                    "the brokers' own restarts and at the controller's log at these times."
-                ),
-                (
-                    "Members keep their sessions, and each is given a full one by the new "
-                    "coordinator: sessions that expired just before are of members that did not "
-                    "find it in time."
-                ),
-            ),
-            sort="fault",
-            experiment="coordinator-kill",
-        ),
-        Cause(
-            "max_poll",
-            "max.poll.interval.ms exceeded",
-            "{who} left {times} because {it} exceeded max.poll.interval.ms, the "
-            "limit between two polls",
-            (
-                (
-                    "Look at what it did at these times: a slow record, a database or a call "
-                    "that it waited for. max.poll.records times the slowest record has to fit "
-                    "into max.poll.interval.ms."
-                ),
-                (
-                    "Lower max.poll.records, or hand long work to another thread and pause the "
-                    "partition. A longer max.poll.interval.ms helps too, and makes every "
-                    "rebalance wait longer for a busy member."
-                ),
-            ),
-            sort="fault",
-            experiment="processing-stall",
-        ),
-        Cause(
-            "session_expired",
-            "session expired",
-            "the session of {who} expired {times}: no heartbeat came for session.timeout.ms",
-            (
-                (
-                    "Look at the process at these times: was it killed (memory, node), frozen (a"
-                    " long garbage collection, CPU limits), or cut off from its coordinator?"
-                ),
-                (
-                    "If it came back by itself, its pauses are longer than session.timeout.ms: "
-                    "compare the longest pause in its GC log and its CPU throttling with that "
-                    "setting."
-                ),
-                (
-                    "If a deploy or a scale-down ended it, it did not close its consumer: let it"
-                    " do so on SIGTERM, and give it the time."
-                ),
-            ),
-            sort="fault",
-            experiment="consumer-freeze",
-        ),
-        Cause(
-            "rebalance_timeout",
-            "rebalance timeout",
-            "{who} did not follow a rebalance in time and had to go, {times}",
-            (
-                (
-                    "A member joins, or gives up its partitions, within poll: processing, or a "
-                    "rebalance callback, took longer than max.poll.interval.ms, which is the "
-                    "limit for that."
-                ),
-                "Look at what it processed then, and at how long onPartitionsRevoked takes.",
-            ),
-            sort="fault",
-            experiment="callback-stall",
-        ),
-        Cause(
-            "sync_expired",
-            "no SyncGroup",
-            "{who} joined and did not fetch its assignment, {times}",
-            (
-                (
-                    "It died, stalled or lost its connection between JoinGroup and SyncGroup; of"
-                    " a group leader it may be an assignor that takes too long. Look at that "
-                    "process."
-                ),
-            ),
-            sort="fault",
-        ),
-        Cause(
-            "slow",
-            "slow rebalance",
-            "rebalances took long until every member had joined, {times}, the longest {who}",
-            (
-                (
-                    "The coordinator waits for each member to join, up to max.poll.interval.ms, "
-                    "and a member joins only from within poll: look for long processing when "
-                    "they began."
-                ),
-            ),
-            sort="fault",
-            experiment="join-blocked",
-        ),
-        Cause(
-            "unfinished",
-            "rebalance not over",
-            "a rebalance has no end in these logs ({who})",
-            (
-                (
-                    "A member did not join, or the coordinator changed and its successor's log "
-                    "is not among these: add the logs of the other brokers, and look at members "
-                    "that process for long."
-                ),
-            ),
-            sort="fault",
-        ),
-        Cause(
-            "store_failed",
-            "group could not be stored",
-            "the coordinator could not write the group's assignment {times} (named: {who})",
-            (
-                (
-                    "Look at __consumer_offsets: under-replicated partitions, "
-                    "min.insync.replicas, and brokers that are down."
-                ),
-            ),
-            sort="fault",
-            experiment="offsets-unwritable",
-        ),
-        Cause(
-            "over_capacity",
-            "group over capacity",
-            "the group has more members than group.max.size allows ({times})",
-            ("Have fewer members, or raise group.max.size on the brokers.",),
-            sort="fault",
-        ),
+        *FAULTS,
         Cause(
             "metadata",
             "partitions or topics changed",
@@ -312,7 +172,7 @@ CAUSES: Final = {
         Cause(
             "left",
             "member left",
-            "{who} left {times}, and did not say why",
+            "{who} left {times}{why}",
             (
                 (
                     "Only some clients say why they leave. It was closed, or it exceeded "
@@ -370,12 +230,12 @@ CAUSES: Final = {
         Cause(
             "rejoined",
             "member joined again",
-            "{who} joined again {times}, and did not say why",
+            "{who} joined again {times}{why}",
             (
                 (
-                    "Clients other than Java's do so when topics or partitions changed, in the "
-                    "second step of a cooperative rebalance, and after an error: their own logs "
-                    "say which."
+                    "Clients do so when topics or partitions changed, in the second step of a "
+                    "cooperative rebalance, and after an error. Java's say which since 3.2, if the "
+                    "broker is of 3.2 too; of others only their own logs do."
                 ),
             ),
             sort="follows",
@@ -395,7 +255,7 @@ CAUSES: Final = {
         Cause(
             "unknown",
             "other",
-            "a rebalance has a reason that is not known here, {times} (named: {who})",
+            "a rebalance has a reason that is not known here, {times} (named: {who}){why}",
             ("Read the reason in the table of rebalances.",),
             sort="follows",
         ),

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
 from harness.base.words import plural
 from harness.history.foreign.clients import Client
-from harness.report.incident.causes import CAUSES, Cause
-from harness.report.incident.groups import Group, Incident, Rebalance, Removal
-from harness.report.words import duration
+from harness.report.incident.causes import CAUSES, PROGRAMS, Program
+from harness.report.incident.faults import Cause
+from harness.report.incident.groups import Burst, Group, Incident, Rebalance, Removal
+from harness.report.words import clip, duration
 
+_Row = TypeVar("_Row", Rebalance, Removal)
 STORM_LEAST: Final = 6  # rebalances
 STORM_S: Final = 600  # within so many seconds
 _ENDED_S: Final = 300  # a group moves so long after its coordinator ended, at most
@@ -21,6 +24,9 @@ SLOW_MS: Final = 30_000
 _SECOND: Final = 1_000_000
 _MOST_NAMES: Final = 3
 _MADE_ID: Final = re.compile(r"^(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.DOTALL)
+# A name ends in what tells one instance from another: numbers, and the letters of pods' names.
+_INSTANCE: Final = re.compile(r"(?:[-_.](?:[a-z]*\d\w*|[^\Waeiou_]{5,}))+(?= at |$)")
+_AT_ONCE: Final = 4  # sessions that end on one broker within a second
 _GONE: Final = ("closed", "left", "unsubscribed", "static_away")
 
 
@@ -43,11 +49,12 @@ class Finding:
     who: tuple[tuple[str, int], ...]  # names and how often, the most frequent first
     told: str  # a sentence
     back: str = ""  # what it costs, or that they came back
+    program: Program | None = None  # what they are
 
     @property
     def next(self) -> tuple[str, ...]:
         """What to look at."""
-        return self.cause.next
+        return (*(self.program.next if self.program else ()), *self.cause.next)
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,7 @@ class Explained:
     group: Group
     storms: tuple[tuple[Storm, tuple[Finding, ...]], ...]
     findings: tuple[Finding, ...]  # of the whole time
+    program: Program | None = None  # what its members are
 
 
 class Names:
@@ -106,38 +114,78 @@ class Names:
 def explained(incident: Incident, names: Names, last_at: int) -> list[Explained]:
     """What is found of each group."""
     found = []
+    _find_bursts(incident.groups)
     for group in incident.groups:
-        storms = storms_of(group)
-        driven = tuple(
-            (
-                storm,
-                tuple(findings_in(group, names, storm.rebalances, storm.from_at, storm.to_at)),
-            )
-            for storm in storms
-        )
-        whole = list(findings_in(group, names, group.rebalances, group.first_at, group.last_at))
+        program = _program(group, names)
+        driven = []
+        for storm in storms_of(group):
+            time = storm.from_at, storm.to_at
+            findings = findings_in(group, names, storm.rebalances, time, program)
+            driven.append((storm, _first_of(program, list(findings))))
+        time = group.first_at, group.last_at
+        whole = list(findings_in(group, names, group.rebalances, time, program))
         whole += _standing(group, last_at)
         whole.sort(key=_weight)
-        found.append(Explained(group, driven, tuple(whole)))
+        found.append(Explained(group, tuple(driven), _first_of(program, whole), program))
     return found
+
+
+def _program(group: Group, names: Names) -> Program | None:
+    """What the members are, if all are the same and it is known."""
+    ids = group.members.union(*(one.named for one in group.rebalances))
+    clients = [client for each in ids if (client := names.client_id(each))]
+    if any(one.cause == "connect" for one in group.rebalances):
+        return PROGRAMS[0]
+    return next(
+        (
+            program
+            for program in PROGRAMS
+            if clients and all(re.fullmatch(program.client_ids, each) for each in clients)
+        ),
+        None,
+    )
+
+
+def _first_of(program: Program | None, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The first one says what to look at in such a program too."""
+    return (*(replace(each, program=program) for each in findings[:1]), *findings[1:])
+
+
+def _find_bursts(groups: Iterable[Group]) -> None:
+    """Give each removal its burst: sessions that ended at once on one broker."""
+    rows = [row for group in groups for row in group.removals if row.cause == "session_expired"]
+    for broker in {row.coordinator for row in rows}:
+        ours = sorted((row for row in rows if row.coordinator == broker), key=lambda row: row.at)
+        for run in _dense(ours, _AT_ONCE, _SECOND):
+            whose = len({row.group for row in run})
+            burst = Burst(broker, run[0].at, run[-1].at, len(run), whose)
+            for row in run:
+                row.burst = burst
+
+
+def _dense(rows: Sequence[_Row], least: int, within_us: int) -> list[list[_Row]]:
+    """Stretches of rows, ordered by time, in which so many lie so close."""
+    inside: set[int] = set()
+    for first in range(len(rows) - least + 1):
+        if rows[first + least - 1].at - rows[first].at <= within_us:
+            inside.update(range(first, first + least))
+    runs: list[list[_Row]] = []
+    for place, row in enumerate(rows):
+        if place not in inside:
+            continue
+        if place - 1 not in inside or row.at - rows[place - 1].at > within_us:
+            runs.append([])
+        runs[-1].append(row)
+    return runs
 
 
 def storms_of(group: Group) -> list[Storm]:
     """The storms of a group, and in each of their rebalances its number."""
     rows = sorted(group.rebalances, key=lambda each: each.at)
-    inside: set[int] = set()
-    for first in range(len(rows) - STORM_LEAST + 1):
-        last = first + STORM_LEAST - 1
-        if rows[last].at - rows[first].at <= STORM_S * _SECOND:
-            inside.update(range(first, last + 1))
-    runs: list[list[Rebalance]] = []
-    for place, row in enumerate(rows):
-        if place not in inside:
-            continue
-        if place - 1 not in inside or row.at - rows[place - 1].at > STORM_S * _SECOND:
-            runs.append([])
-        runs[-1].append(row)
-        row.storm = len(runs)
+    runs = _dense(rows, STORM_LEAST, STORM_S * _SECOND)
+    for number, run in enumerate(runs, start=1):
+        for row in run:
+            row.storm = number
     return [
         Storm(number, run[0].at, max(each.ended_at or each.at for each in run), tuple(run))
         for number, run in enumerate(runs, start=1)
@@ -145,9 +193,14 @@ def storms_of(group: Group) -> list[Storm]:
 
 
 def findings_in(
-    group: Group, names: Names, rebalances: Sequence[Rebalance], from_at: int, to_at: int
+    group: Group,
+    names: Names,
+    rebalances: Sequence[Rebalance],
+    span: tuple[int, int],
+    program: Program | None = None,
 ) -> Iterator[Finding]:
     """What drives these rebalances, the likeliest first."""
+    from_at, to_at = span
 
     def within(rows: Iterable[Removal]) -> list[Removal]:
         # What a departure causes is logged after it, within moments.
@@ -156,34 +209,49 @@ def findings_in(
     counts: dict[str, Counter[str]] = {}
     removals = within(group.removals)
     leaves = within(group.leaves)
+    said: dict[str, Counter[str]] = {}
+    joins = [each for each in group.joins if from_at - _SECOND <= each[1] <= to_at + _SECOND]
+    successors = _not_closed(removals, leaves, joins)
     for row in (*removals, *leaves, *within([*group.replaced, *group.turned_away])):
-        counts.setdefault(row.cause, Counter())[names.of(row.member_id, row.instance_id)] += 1
-    joins = {
-        member: at
-        for member, at in group.joins.items()
-        if from_at - _SECOND <= at <= to_at + _SECOND
-    }
-    for member in joins:
+        cause, who = row.cause, names.of(row.member_id, row.instance_id)
+        if cause == "session_expired" and row.burst is not None:
+            cause, who = "many_at_once", _burst(row.burst)
+        elif cause == "session_expired" and row.unsynced:
+            cause = "never_synced"
+        elif cause == "session_expired" and row.member_id in successors:
+            cause = "not_closed"
+        counts.setdefault(cause, Counter())[who] += 1
+        if row.said:
+            said.setdefault(cause, Counter())[row.said] += 1
+    for member, _ in joins:
         counts.setdefault("joined", Counter())[names.of(member)] += 1
     seen = {row.cause for row in (*removals, *leaves)} | ({"joined"} if joins else set())
     for one in rebalances:
         if one.cause not in seen and one.reason is not None:  # else these logs begin after it
-            who = [names.of(member) for member in one.named] or ["no member"]
-            counts.setdefault(one.cause, Counter())[who[0]] += 1
-    for at, before, after in group.moves:
+            name = names.of(one.named[0]) if one.named else "no member"
+            cause = one.cause
+            if cause == "rejoined" and program is not None:
+                cause = program.again or cause
+            counts.setdefault(cause, Counter())[name] += 1
+            if words := one.reason if cause == "unknown" else one.client_reason:
+                said.setdefault(cause, Counter())[words] += 1
+    for at, left, after in group.moves:
         if from_at - _SECOND <= at <= to_at + _SECOND:
-            told = f"{names.broker(before, at)} to {after}"
+            told = f"{names.broker(left, at)} to {after}"
             counts.setdefault("coordinator_moved", Counter())[told] += 1
     gone_at = [row.at for row in leaves if row.cause in _GONE]
-    _as_a_deploy(counts, gone_at, max(joins.values(), default=0))
-    found = [_finding(CAUSES[cause], who) for cause, who in counts.items()]
+    _as_a_deploy(counts, gone_at, max((at for _, at in joins), default=0))
+    _as_two_programs(counts, len(removals) + len(leaves) + len(joins))
+    found = [_finding(CAUSES[cause], who, said.get(cause)) for cause, who in counts.items()]
     found.sort(key=_weight)
-    gone: dict[str, int] = {}
+    gone: dict[str, list[int]] = {}
     for row in sorted((*removals, *leaves), key=lambda row: row.at):
-        gone.setdefault(names.of(row.member_id, row.instance_id), row.at)
-    back = Counter(
-        name for member, at in joins.items() if at > gone.get(name := names.of(member), at)
-    )
+        gone.setdefault(names.of(row.member_id, row.instance_id), []).append(row.at)
+    back: dict[str, list[int]] = {}  # how long after it had gone
+    for member, joined_at in joins:
+        left_at = gone.get(name := names.of(member), [])
+        if before := bisect_left(left_at, joined_at):
+            back.setdefault(name, []).append(joined_at - left_at[before - 1])
     for place, finding in enumerate(found):
         yield _with_costs(finding, counts, back, len(rebalances)) if place == 0 else finding
 
@@ -199,29 +267,72 @@ def _as_a_deploy(counts: dict[str, Counter[str]], left_at: list[int], last_join_
     counts["deploy"] = gone
 
 
-def _finding(cause: Cause, who: Counter[str]) -> Finding:
+def _not_closed(
+    removals: Sequence[Removal], leaves: Sequence[Removal], joins: Sequence[tuple[str, int]]
+) -> set[str]:
+    """Members whose sessions expired after another had come in their place, if most were."""
+    gone = {row.member_id: row.at for row in (*removals, *leaves)}
+    came = dict(joins)
+    expired = [row for row in removals if row.cause == "session_expired"]
+    old = {row.member_id for row in expired}
+    new = sorted((at, member) for member, at in joins if member not in old)
+    found = set()
+    for row in sorted(expired, key=lambda row: row.at):
+        after = max(row.at - STORM_S * _SECOND, came.get(row.member_id, 0))
+        for place in range(bisect_right(new, (after, "\uffff")), bisect_left(new, (row.at, ""))):
+            if row.at < gone.get(new[place][1], row.at + 1):
+                del new[place]
+                found.add(row.member_id)
+                break
+    return found if len(found) > 1 and len(found) * 2 > len(expired) else set()
+
+
+def _as_two_programs(counts: dict[str, Counter[str]], changes: int) -> None:
+    """Members of two names that join again by turns, while hardly anybody comes or goes."""
+    again = counts.get("rejoined", Counter()) + counts.get("subscription", Counter())
+    programs: Counter[str] = Counter()
+    for name, count in again.items():
+        programs[_INSTANCE.sub("", name)] += count
+    if len(programs) > 1 and min(programs.values()) > 1 and again.total() > 2 * changes:
+        counts.pop("rejoined", None)
+        counts.pop("subscription", None)
+        counts["two_programs"] = again
+
+
+def _burst(burst: Burst) -> str:
+    return (
+        f"broker {burst.broker} put out {plural(burst.members, 'member')} of "
+        f"{plural(burst.groups, 'group')} within {duration((burst.to_at - burst.from_at) / 1e3)}"
+    )
+
+
+def _finding(cause: Cause, who: Counter[str], said: Counter[str] | None = None) -> Finding:
     count = who.total()
     ordered = tuple(sorted(who.items(), key=lambda each: (-each[1], each[0])))
     names = [name for name, _ in ordered]
-    told = _sentence(cause, listed(names), count, "it" if len(names) == 1 else "they")
+    told = _sentence(cause, listed(names), count, "it" if len(names) == 1 else "they", said)
     return Finding(cause, count, ordered, told)
 
 
-def _sentence(cause: Cause, who: str, count: int, it: str = "it") -> str:
+def _sentence(
+    cause: Cause, who: str, count: int, it: str = "it", said: Counter[str] | None = None
+) -> str:
     """What happened; a name keeps its small letter."""
-    told = cause.told.format(who=who, times=times(count), it=it) + "."
+    why = f": “{clip(said.most_common(1)[0][0], 200)}”" if said else ", and did not say why"
+    told = cause.told.format(who=who, times=times(count), it=it, why=why) + "."
     return told if cause.told.startswith("{who}") else told[:1].upper() + told[1:]
 
 
 def _with_costs(
-    finding: Finding, counts: dict[str, Counter[str]], joined: Counter[str], rebalances: int
+    finding: Finding, counts: dict[str, Counter[str]], joined: dict[str, list[int]], rebalances: int
 ) -> Finding:
     """The first finding says what follows from it; `joined` are joins after a departure."""
     parts = []
-    back = sum(joined[name] for name, _ in finding.who)
+    back = sorted(after for name, _ in finding.who for after in joined.get(name, ()))
     if finding.cause.sort == "fault" and back:
         who = "it" if len(finding.who) == 1 else "they"
-        parts.append(f"{who} joined again {times(back)}")
+        after = duration(back[len(back) // 2] / 1e3)
+        parts.append(f"{who} joined again {times(len(back))}, {after} later (median)")
     second = counts.get("cooperative", Counter()).total()
     if second and finding.cause.name != "cooperative":
         parts.append(
@@ -229,10 +340,7 @@ def _with_costs(
             "which doubles each change"
         )
     told = "; ".join(parts)
-    return Finding(
-        finding.cause, finding.count, finding.who, finding.told,
-        f"{told[:1].upper()}{told[1:]}." if told else "",
-    )  # fmt: skip
+    return replace(finding, back=f"{told[:1].upper()}{told[1:]}." if told else "")
 
 
 def _standing(group: Group, last_at: int) -> Iterator[Finding]:
@@ -245,6 +353,10 @@ def _standing(group: Group, last_at: int) -> Iterator[Finding]:
     if slow := [ms for ms in took if ms >= SLOW_MS]:
         told = _sentence(CAUSES["slow"], duration(max(slow)), len(slow))
         yield Finding(CAUSES["slow"], len(slow), (), told)
+    if group.deaths:
+        count = len(group.deaths)
+        told = _sentence(CAUSES["offsets_expired"], group.name, count)
+        yield Finding(CAUSES["offsets_expired"], count, (), told)
     ends = [one for one in group.rebalances if one.joined_at is None]
     if ends and ends[-1] is group.rebalances[-1]:
         waited = (last_at - ends[-1].at) / 1e3

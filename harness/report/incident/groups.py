@@ -44,6 +44,9 @@ _OF_EPOCHS: Final = {
     "metadata": "metadata",
 }
 
+_MOMENT_US: Final = 1_000_000
+_SYNC_US: Final = 300_000_000  # who is put out so long after its generation began lacked a sync
+
 
 @dataclass(slots=True)
 class Rebalance:
@@ -78,6 +81,17 @@ class Rebalance:
         return self.synced_at if self.synced_at is not None else self.joined_at
 
 
+@dataclass(frozen=True)
+class Burst:
+    """Members of any group whose sessions one broker ended in one moment."""
+
+    broker: int
+    from_at: int
+    to_at: int
+    members: int
+    groups: int
+
+
 @dataclass(slots=True)
 class Removal:
     """A member that went: evicted, removed or fenced by the coordinator, or by its own leave."""
@@ -91,6 +105,9 @@ class Removal:
     at: int
     evidence: Event
     other_id: str | None = None  # who has the instance id now
+    said: str | None = None  # why it went, in the client's own words
+    unsynced: bool = False  # its generation never had an assignment
+    burst: Burst | None = None  # among others, in one moment
 
 
 @dataclass
@@ -102,8 +119,9 @@ class Group:
     removals: list[Removal] = field(default_factory=list)  # by the coordinator
     leaves: list[Removal] = field(default_factory=list)
     replaced: list[Removal] = field(default_factory=list)  # another process took the instance id
-    turned_away: list[Removal] = field(default_factory=list)  # it belongs to another still
-    joins: dict[str, int] = field(default_factory=dict)  # member ids, and when each first joined
+    turned_away: list[Removal] = field(default_factory=list)  # never became members
+    joins: list[tuple[str, int]] = field(default_factory=list)  # member ids, and when
+    deaths: list[int] = field(default_factory=list)  # when it was deleted, or its offsets expired
     moves: list[tuple[int, int, int]] = field(default_factory=list)  # time, from and to broker
     members: set[str] = field(default_factory=set)
     coordinators: list[int] = field(default_factory=list)
@@ -118,22 +136,31 @@ class Incident:
     groups: list[Group]
     instances: dict[str, str]  # by member id
     ended: list[tuple[int, int]]  # times, and brokers that were shut down in order
+    expired: list[tuple[int, int]]  # times, and brokers that removed offsets of unnamed groups
 
 
 def incident_of(read: Read, only: str | None = None) -> Incident:
     """What became of the groups, or of one of them."""
     instances = _instances(read)
     homes = _homes(read.events)
+    named = {event.group for event in read.events if event.group}
+    alone = named.pop() if len(named) == 1 else None
     tellers: dict[str, _Teller] = {}
     for event in read.events:
         name = event.group or homes.get(event.member_id or "") or homes.get(event.other_id or "")
+        name = name or (alone if event.member_id else None)
         if name is None or (only is not None and name != only):
             continue
         tellers.setdefault(name, _Teller(name, instances)).take(event)
     groups = [teller.done() for teller in tellers.values()]
     groups.sort(key=lambda group: (-len(group.rebalances), -len(group.removals), group.name))
     ended = [(event.at, event.broker) for event in read.events if event.event == "broker_stopping"]
-    return Incident(groups, instances, ended)
+    expired = [
+        (event.at, event.broker)
+        for event in read.events
+        if event.event == "offsets_expired" and not event.group
+    ]
+    return Incident(groups, instances, ended, expired)
 
 
 def _instances(read: Read) -> dict[str, str]:
@@ -183,6 +210,9 @@ class _Teller:
         self._started: dict[tuple[int, int], Rebalance] = {}  # by broker and old generation
         self._last: dict[tuple[int, int], Rebalance] = {}  # by broker and generation
         self._said: dict[str, str] = {}  # by member id, why it left
+        self._here: set[str] = set()  # who was named as joining and has not gone
+        self._announced: set[str] = set()  # whose join has a line before that of the rebalance
+        self._latest: Rebalance | None = None  # the last generation that began
         self._members: int | None = None  # of the last generation
         self._bumps: list[_Bump] = []
         self._line: Event | None = None  # the last that may explain an epoch
@@ -220,12 +250,20 @@ class _Teller:
         cause = reasons.of_reason(reason)
         said = reasons.client_reason(reason)
         if cause == "joined":
-            for member in named:
-                self._group.joins.setdefault(member, event.at)
+            if named[:1] and named[0] in self._here:
+                cause = "joins_on"
+            self._here.update(named)
+            self._group.joins += [(each, event.at) for each in named if each not in self._announced]
+            self._announced.difference_update(named)
         if cause == "left":
             told = [why for member in named if (why := self._said.get(member))]
             said = said or next(iter(told), None)
             cause = reasons.of_leave(said)
+        if cause == "session_expired":  # some logs have this line alone
+            for member in named:
+                self._removed(event, cause, member)
+        if _classic_trigger(reason) == "leave":
+            self._here.difference_update(named)
         self._started[event.broker, generation] = Rebalance(
             self._group.name, generation + 1, _classic_trigger(reason), cause, named, reason,
             "classic", event.broker, event, self._members, client_reason=said, started_at=event.at,
@@ -248,28 +286,35 @@ class _Teller:
         one.members_before = self._members if generation > 1 else 0
         one.members_after = members
         self._members = members
-        self._last[event.broker, generation] = one
+        self._last[event.broker, generation] = self._latest = one
         self._group.rebalances.append(one)
 
     def _stabilized(self, event: Event) -> None:
         self._completed(event, event.members)
 
     def _emptied(self, event: Event) -> None:
+        self._here.clear()
         self._completed(event, 0)
 
     def _assignment_received(self, event: Event) -> None:
-        one = self._last.get((event.broker, event.generation or 0))
+        key = event.broker, event.generation or 0
+        if key not in self._last and (event.broker, key[1] - 1) in self._started:
+            self._completed(event, event.members)
+        one = self._last.get(key)
         if one is not None and one.synced_at is None:
             one.synced_at, one.leader = event.at, event.member_id
 
     def _member_added(self, event: Event) -> None:
-        self._group.joins.setdefault(event.member_id or "", event.at)
+        self._group.joins.append((event.member_id or "", event.at))
+        self._announced.add(event.member_id or "")
 
     def _left(self, event: Event) -> None:
         said = event.client_reason or event.reason or ""
         if event.member_id and said != "not provided":
             self._said[event.member_id] = said
+        self._here.discard(event.member_id or "")
         self._group.leaves.append(self._removal(event, reasons.of_leave(said)))
+        self._group.leaves[-1].said = self._said.get(event.member_id or "")
 
     def _left_for_now(self, event: Event) -> None:
         self._group.leaves.append(self._removal(event, "static_away"))
@@ -296,13 +341,34 @@ class _Teller:
     def _replacing_failed(self, event: Event) -> None:
         self._group.turned_away.append(self._removal(event, "instance_taken"))
 
+    def _pending_evicted(self, event: Event) -> None:
+        self._group.turned_away.append(self._removal(event, "pending_expired"))
+
+    def _never_synced(self, event: Event) -> None:
+        for member in [event.member_id] if event.member_id else _listed(event):
+            self._removed(event, "sync_expired", member)
+
+    def _dead(self, event: Event) -> None:
+        if event.at - max(self._group.deaths, default=0) > _MOMENT_US:  # both lines may be there
+            self._group.deaths.append(event.at)
+
+    _offsets_expired = _dead
+
     def _stragglers_removed(self, event: Event) -> None:
-        for member in (event.reason or "").strip("[]").split(", "):
-            if member:
-                self._removed(event, "rebalance_timeout", member)
+        for member in _listed(event):
+            self._removed(event, "rebalance_timeout", member)
 
     def _removed(self, event: Event, cause: str, member: str | None = None) -> None:
-        self._group.removals.append(self._removal(event, cause, member))
+        one = self._removal(event, cause, member)
+        self._here.discard(one.member_id)
+        for last in self._group.removals[-1:]:
+            same = (last.member_id, last.cause) == (one.member_id, "session_expired")
+            if same and cause == last.cause and one.at - last.at < _MOMENT_US:
+                return  # said in other words
+        latest = self._latest
+        if latest is not None and latest.members_after != 0 and latest.synced_at is None:
+            one.unsynced = one.at - (latest.joined_at or 0) < _SYNC_US
+        self._group.removals.append(one)
 
     def _removal(self, event: Event, cause: str, member: str | None = None) -> Removal:
         member = member or event.member_id or ""
@@ -344,8 +410,13 @@ class _Teller:
             first = ours[0]
             one.trigger, one.cause = first.trigger, first.cause
             one.reason, one.named, one.started_at = first.reason, first.named, first.event.at
+        self._latest = None
         self._members = None  # no line of KIP-848 has how many there are
         self._group.rebalances.append(one)
+
+
+def _listed(event: Event) -> list[str]:
+    return [each for each in (event.reason or "").strip("[]").split(", ") if each]
 
 
 def _classic_trigger(reason: str) -> str:

@@ -122,7 +122,8 @@ def _group(view: View, one: Explained) -> dict[str, object]:
     told = {finding.cause.name for _, found in one.storms for finding in found} if whole else set()
     return {
         "name": group.name,
-        "about": f"{plural(len(group.rebalances), 'rebalance')}, "
+        "about": (f"{one.program.name}: " if one.program else "")
+        + f"{plural(len(group.rebalances), 'rebalance')}, "
         f"{plural(len(group.removals), 'eviction')}, {plural(len(group.members), 'member id')}, "
         f"coordinated by {plural(len(set(group.coordinators)), 'broker')}; "
         f"{at(group.first_at)} to {at(group.last_at)}",

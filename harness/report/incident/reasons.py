@@ -15,6 +15,7 @@ _LEAVES: Final = (
     ("removed_by_admin", re.compile(r"removed by an admin", re.IGNORECASE)),
 )
 _REJOINS: Final = (
+    ("connect", re.compile(r"connect worker requested")),
     ("cooperative", re.compile(r"need to revoke partitions|after revoking what we lost")),
     ("metadata", re.compile(r"cached metadata has changed")),
     ("subscription", re.compile(r"subscription has changed|does not match the current subscript")),
@@ -28,7 +29,7 @@ _REASONS: Final = (
     ("session_expired", re.compile(r"heartbeat expiration")),
     ("sync_expired", re.compile(r"pending sync request expiration")),
     ("over_capacity", re.compile(r"^Freshly-loaded group")),
-    ("store_failed", re.compile(r"^Error .* when storing group assignment")),
+    ("store_failed", re.compile(r"^[Ee]rror .*when storing group assignment")),
     ("assignor", re.compile(r"selectedProtocol will change")),
     ("static_changed", re.compile(r"^Updating metadata for static member")),
     ("joined", re.compile(r"^Adding new member")),
@@ -36,25 +37,27 @@ _REASONS: Final = (
 )
 _CLIENT_REASON: Final = re.compile(r"client reason: (.*?)\.?$")
 _REJOINING: Final = re.compile(
-    r"^(?:Leader .* re-joining|Updating metadata for member|Member .* (?:is )?joining) ?"
+    r"^(?:[Ll]eader .* re-joining|Updating metadata for member|Member .* (?:is )?joining) ?"
 )
-# Who a reason names: a member id, which may have blanks in its client.id.
-_ID: Final = r"([^\s,()\[\]]+|.+?-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+# Who a reason names: a member id, which may have blanks and brackets.
+_SAID: Final = r"(?:; client reason: .*)?\.?$"
 _NAMED: Final = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"^Adding new member {_ID} with group instance id (?P<instance>.*?); client",
-        rf"^[Rr]emoving member {_ID} on ",
-        rf"^Updating metadata for static member {_ID} with instance id (?P<instance>.*?); client",
-        rf"static member {_ID} with instance id (?P<instance>.*?) joined",
-        rf"^Updating metadata for member {_ID} during ",
-        rf"^Leader {_ID} re-joining ",
-        rf"^Member {_ID} (?:is )?joining group ",
-        rf"\(member: {_ID}\)",
+        rf"^Adding new member (.+?)(?: with group instance ?id (?P<instance>.*?))?{_SAID}",
+        r"^[Rr]emoving member (.+?) on (?:LeaveGroup|heartbeat expiration)",
+        rf"^Updating metadata for static member (.+?) with instance id (?P<instance>.*?){_SAID}",
+        r"static member (.+?) with instance id (?P<instance>.*?) joined",
+        rf"^Updating metadata for member (.+?)(?: during \w+)?{_SAID}",
+        r"^[Ll]eader (.+?) re-joining ",
+        r"^Member (.+?) (?:is )?joining group ",
+        r"\(member: (.+?)\)\.?$",
     )
 )
+_UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_EACH: Final = re.compile(rf"(.*?{_UUID}|[^,]+)(?:, |$)")  # of a list
 _LISTED: Final = re.compile(
-    r"^(?:Removing \[(?P<sync>[^\]]*)\]|"
+    r"^(?:Removing \[(?P<sync>.*)\] on|"
     r"explicit `LeaveGroup` request for \((?P<leave>.*)\) members)"
 )
 
@@ -85,7 +88,7 @@ def named_in(reason: str) -> tuple[tuple[str, ...], str | None]:
     """The member ids that a reason names, and the instance id if it names one."""
     if listed := _LISTED.match(reason):
         found = listed["sync"] if listed["sync"] is not None else listed["leave"]
-        return tuple(each for each in found.split(", ") if each), None
+        return tuple(_EACH.findall(found)), None
     for pattern in _NAMED:
         if match := pattern.search(reason):
             instance = match.groupdict().get("instance")

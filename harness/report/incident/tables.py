@@ -48,7 +48,7 @@ REBALANCES: Final = schema_of(
 EVICTIONS: Final = schema_of(
     [
         ("group", TEXT),
-        # session_expired | rebalance_timeout | instance_fenced
+        # session_expired | rebalance_timeout | instance_fenced | sync_expired
         ("cause", TEXT),
         ("member_id", TEXT),
         ("client_id", TEXT),

@@ -33,8 +33,10 @@ def print_view(view: View, console: Console | None = None) -> None:
 def _group(one: Explained, width: int) -> Iterator[Text]:
     group = one.group
     counts = [plural(len(group.rebalances), "rebalance"), plural(len(group.removals), "eviction")]
+    program = f" ({one.program.name})" if one.program else ""
     yield Text(
-        f"{group.name}: {', '.join(counts)}, {at(group.first_at)} to {at(group.last_at)}", "bold"
+        f"{group.name}{program}: {', '.join(counts)}, {at(group.first_at)} to {at(group.last_at)}",
+        "bold",
     )
     told: set[str] = set()
     for storm, findings in one.storms:
@@ -68,7 +70,7 @@ def _drivers(findings: Sequence[Finding]) -> list[Finding]:
         if each.cause.sort == "fault"
         or (
             (each.cause.sort == "change" and each.cause.name != "joined")
-            and each.count > findings[0].count
+            and each.count >= findings[0].count
         )
     ]
 

@@ -10,7 +10,7 @@ from typing import Final
 from harness.base.words import plural
 from harness.history.foreign.events import Log, Read
 from harness.report.incident.findings import Explained, Names, explained
-from harness.report.incident.groups import incident_of
+from harness.report.incident.groups import Incident, incident_of
 from harness.report.words import duration
 
 _MOST_USELESS: Final = 3  # files that are named one by one
@@ -60,7 +60,22 @@ def view_of(read: Read, only: str | None = None) -> View:
         f"{plural(len(groups), 'group')}: {plural(rebalances, 'rebalance')}, "
         f"{plural(removals, 'eviction')}, {plural(storms, 'storm') if storms else 'no storm'}"
     )
-    return View(read, names, groups, headline, _detail(read.logs), tuple(_notes(read)))
+    return View(
+        read, names, groups, headline, _detail(read.logs), (*_notes(read), *_of_brokers(incident))
+    )
+
+
+def _of_brokers(incident: Incident) -> Iterator[str]:
+    """What brokers did to several groups at once."""
+    rows = [row for group in incident.groups for row in group.removals]
+    for one in sorted({row.burst for row in rows if row.burst}, key=lambda one: one.from_at):
+        if one.groups > 1:
+            yield (
+                f"broker {one.broker} put out {one.members} members of {one.groups} groups at "
+                f"{at(one.from_at)}, in one moment: look at that broker before its members"
+            )
+    for when, broker in incident.expired:
+        yield f"broker {broker} removed expired offsets at {at(when)}: groups begin anew after that"
 
 
 def _detail(logs: Sequence[Log]) -> str:
@@ -108,6 +123,13 @@ def _notes(read: Read) -> Iterator[str]:
             + (", and others are UTC: " if mixed else " and are shown as written: ")
             + "say --timezone Europe/Berlin, or the zone in which the brokers ran"
         )
+    for name, log in named:
+        if log.unknown:
+            lines = plural(log.unknown, "line")
+            yield (
+                f"{name}: {lines} of the coordinator in words that are not known here{log.whose}, "
+                f"such as {'; '.join(f'“{each}”' for each in log.examples)}"
+            )
     for name, log in useful:
         if log.damage:
             yield f"{name} {log.damage[0]}: what is before that is used"

@@ -1,0 +1,186 @@
+"""Times as people's logs write them: with a date or without, by name of month, since the epoch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+SECOND: Final = 1_000_000
+DAY: Final = 86_400 * SECOND
+_MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec"
+_NO_YEAR: Final = "2000"  # stands for a year, and its first day for a date, that is not written
+_ZONE: Final = r"(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\d:]))?"
+_SECONDS: Final = r"(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?"
+_TIME: Final = r"(?P<h>\d\d):(?P<m>\d\d):" + _SECONDS + _ZONE
+_OF_CLOCK: Final = (  # in numbers of one digit as well, or with AM and PM
+    r",? +(?P<h>\d\d?):(?P<m>\d\d):" + _SECONDS + r"(?:\s?(?P<half>[AaPp])\.?[Mm]\b\.?)?" + _ZONE
+)
+_NAME: Final = r"(?P<mo>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* +(?P<d>\d\d?)"
+# Tried in this order: the first that is found in a text is what its times look like.
+_PATTERNS: Final = (
+    re.compile(r"(?<!\d)(?P<y>\d{4})[-/.](?P<mo>\d\d)[-/.](?P<d>\d\d)[T ]" + _TIME),
+    re.compile(r"(?<!\d)(?P<d>\d\d)[ /-](?P<mo>[A-Z][a-z]{2})[ /-](?P<y>\d{4})[ :T]" + _TIME),
+    re.compile(
+        r"(?<!\d)(?P<y>\d{4})(?P<mo>\d\d)(?P<d>\d\d)[T ](?P<h>\d\d):?(?P<m>\d\d):?(?P<s>\d\d)"
+        r"[.,](?P<f>\d{1,9})" + _ZONE
+    ),
+    re.compile(r"(?<![\d/])(?P<mo>\d\d?)/(?P<d>\d\d?)/(?P<y>\d{4})" + _OF_CLOCK),
+    re.compile(r"(?<![\d.])(?P<d>\d\d?)\.(?P<mo>\d\d?)\.(?P<y>\d{4})" + _OF_CLOCK),
+    re.compile(r"(?<![\d/])(?P<y>\d\d)/(?P<mo>\d\d)/(?P<d>\d\d)" + _OF_CLOCK),
+    re.compile(r"\b" + _NAME + r",? (?P<y>\d{4})(?:,? @| at|,)?" + _OF_CLOCK),
+    re.compile(r"\b" + _NAME + " " + _TIME + r"(?: [A-Z]{3,4})? (?P<y>\d{4})\b"),
+    re.compile(r"\b" + _NAME + " " + _TIME),
+    re.compile(
+        r"(?<![\w.,-])(?P<epoch>1\d{9}(?:\d{3}|\d{6}|\d{9})?)(?:[.,](?P<f>\d{1,9}))?(?![\w-])"
+    ),
+    re.compile(r"(?<![\d:])" + _TIME),
+)
+
+_ANY: Final = re.compile(r"\d\d:\d\d|\d{10}|\d{8}[T ]\d{6}")  # what each of them has
+
+
+class Stamp(NamedTuple):
+    """A time as it is written: microseconds of that clock, and its offset from UTC, if said."""
+
+    local_us: int
+    offset_us: int | None
+    dated: bool = True  # whether it says a date
+
+    @property
+    def at(self) -> int:
+        """UTC; as written where no zone is said."""
+        return self.local_us - (self.offset_us or 0)
+
+
+_days: dict[tuple[str, str, str], int] = {}
+
+
+def _day(year: str, month: str, day: str) -> int:
+    """Microseconds since the epoch of a date. Raises ValueError for one that no log has."""
+    key = (year, month, day)
+    if key not in _days:
+        # A name of a month that is none gives 0, which is no month.
+        number = int(month) if month.isdigit() else (_MONTHS.find(month.lower()) + 4) // 4
+        full = int(year) + (2000 if len(year) == 2 else 0)
+        if not 1970 <= full < 2200:
+            raise ValueError(f"no log is of {full}")
+        moment = datetime(full, number, int(day), tzinfo=UTC)
+        _days[key] = int(moment.timestamp()) * SECOND
+    return _days[key]
+
+
+def stamps_in(text: str) -> Iterator[Stamp]:
+    """The times in a text, from left to right."""
+    return (stamp for stamp, _ in placed_in(text))
+
+
+def placed_in(text: str) -> Iterator[tuple[Stamp, int]]:
+    """The times in a text, from left to right, each with where it ends."""
+    for pattern in _PATTERNS if _ANY.search(text) else ():
+        found = False
+        for match in pattern.finditer(text):
+            stamp = _stamp_of(match)
+            if stamp is not None:
+                found = True
+                yield stamp, match.end()
+        if found:
+            return
+
+
+def _stamp_of(match: re.Match[str]) -> Stamp | None:
+    """What one of the patterns found; None where it is no time."""
+    said = match.groupdict()
+    if epoch := said.get("epoch"):
+        return _since_epoch(float(f"{epoch}.{said['f']}") if said["f"] else int(epoch))
+    year, month, day = said.get("y"), said.get("mo"), said.get("d")
+    if month and day and int(day) <= 12 < int(month if month.isdigit() else 0):
+        month, day = day, month  # Europe's order
+    hour = said["h"]
+    if half := said.get("half"):
+        hour = str(int(hour) % 12 + (12 if half in "Pp" else 0))
+    rest = (hour, said["m"], said["s"], said.get("f"), said.get("zone"))
+    stamp = stamp_at(year or _NO_YEAR, month or "1", day or "1", *rest)
+    return stamp if month or stamp is None else stamp._replace(dated=False)
+
+
+def stamp_at(
+    year: str,
+    month: str,
+    day: str,
+    hour: str,
+    minute: str,
+    second: str,
+    fraction: str | None,
+    zone: str | None,
+) -> Stamp | None:
+    """The time that these digits are; None if they are none."""
+    try:
+        at = _day(year, month, day)
+    except ValueError:
+        return None
+    if int(hour) > 23 or int(minute) > 59 or int(second) > 60:
+        return None
+    seconds = int(hour) * 3600 + int(minute) * 60 + int(second)
+    at += seconds * SECOND + int((fraction or "").ljust(6, "0")[:6])
+    return Stamp(at, _offset(zone))
+
+
+def _offset(zone: str | None) -> int | None:
+    if zone is None:
+        return None
+    if zone[0] not in "+-":
+        return 0
+    digits = zone[1:].replace(":", "")
+    size = (int(digits[:2]) * 60 + int(digits[2:])) * 60 * SECOND
+    return size if zone[0] == "+" else -size
+
+
+_TIME_KEYS: Final = (
+    *("@timestamp", "timestamp", "time", "ts", "date", "datetime", "asctime", "instant"),
+    *("timeMillis", "epochMillis", "eventTime", "@t", "Timestamp"),
+)
+_LONGEST: Final = 35  # of a time that stands alone
+_LIKE_TIME: Final = re.compile(r"(?i)time|date|stamp|^_?ts$|^t$")
+
+
+def time_in(found: Any) -> Stamp | None:
+    """The time that a JSON value says, whatever its layout calls it; of a list, in an entry."""
+    if isinstance(found, list):
+        return next((stamp for each in found[:2] if (stamp := _alone(each))), None)
+    if not isinstance(found, dict):
+        return None
+    known = [key for key in _TIME_KEYS if key in found]
+    for key in known or filter(_LIKE_TIME.search, found):
+        stamp = _time(found[key])
+        if stamp is not None and (stamp.dated or known):
+            return stamp
+    inner = (time_in(each) for each in found.values() if isinstance(each, dict))
+    return next((stamp for stamp in inner if stamp is not None), None)
+
+
+def _alone(value: Any) -> Stamp | None:
+    """The time that an entry of a list is; a text that has one among other words is none."""
+    stamp = _time(value) if not isinstance(value, str) or len(value) <= _LONGEST else None
+    return stamp if stamp is not None and stamp.dated else None
+
+
+def _time(value: Any) -> Stamp | None:
+    if isinstance(value, str):
+        return next(stamps_in(value), None)
+    if isinstance(value, dict) and isinstance(value.get("epochSecond"), int):
+        nanos = value.get("nanoOfSecond", 0)
+        whole = value["epochSecond"] * SECOND
+        return Stamp(whole + (nanos if isinstance(nanos, int) else 0) // 1000, 0)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _since_epoch(value)
+    return None
+
+
+def _since_epoch(value: float) -> Stamp | None:
+    for unit in (SECOND, 1_000, 1, 0.001):  # seconds, or finer
+        at = value * unit
+        if 1e15 <= at < 5e15:  # 2001 to 2128
+            return Stamp(round(at), 0)
+    return None
