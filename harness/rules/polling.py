@@ -31,7 +31,8 @@ FETCHES = """
                    AS upto
         FROM {client_events} e JOIN {members} m USING (member) WHERE e.event = 'fetched'
     ), followed AS (
-        SELECT *, lead(at) OVER w AS next_at, (lead(first) OVER w) - first AS records
+        -- What is behind the high watermark another member has read meanwhile.
+        SELECT *, lead(at) OVER w AS next_at, least(lead(first) OVER w, upto) - first AS records
         FROM told t
         WHERE NOT EXISTS (
             SELECT 1 FROM {deliveries} d

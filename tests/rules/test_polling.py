@@ -97,6 +97,14 @@ def test_a_fetch_above_the_limit_violates(judge: Judge) -> None:
     assert "VIOLATED" == judge(fetched(history, 1_100, 10), "R24")["verdict"]
 
 
+@pytest.mark.parametrize(("upto", "verdict"), [(6, "HOLDS"), (250, "VIOLATED")])
+def test_what_another_member_read_meanwhile_was_in_none_of_its_fetches(
+    judge: Judge, upto: int, verdict: str
+) -> None:
+    history = handed_out(fetched(java(), 1_000, 0, upto=upto), (1_010, 0, 5))
+    assert verdict == judge(fetched(history, 9_000, 250), "R24")["verdict"]
+
+
 def test_a_fetch_handed_out_by_too_few_polls_violates(judge: Judge) -> None:
     history = handed_out(fetched(java(), 1_000, 0), (1_001, 0, 249))
     assert "VIOLATED" == judge(fetched(history, 1_205, 250), "R24")["verdict"]
