@@ -32,7 +32,8 @@ FETCHES = """
         FROM {client_events} e JOIN {members} m USING (member) WHERE e.event = 'fetched'
     ), followed AS (
         -- What is behind the high watermark another member has read meanwhile.
-        SELECT *, lead(at) OVER w AS next_at, least(lead(first) OVER w, upto) - first AS records
+        SELECT *, lead(at) OVER w AS next_at,
+               (lead(first) OVER w) - first - greatest((lead(first) OVER w) - upto, 0) AS records
         FROM told t
         WHERE NOT EXISTS (
             SELECT 1 FROM {deliveries} d
