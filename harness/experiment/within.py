@@ -90,4 +90,4 @@ def _pattern(part: str, hit: Mapping[str, Iterable[str]]) -> str:
     if not part.startswith("{"):
         return re.escape(part)
     names = "|".join(re.escape(name) for name in hit.get(part[1:-1], ()))
-    return rf"(?<!\w)(?:{names or '(?!)'})(?!\w)"  # nobody is in no sentence
+    return rf"(?<!\w)(?:{names or '(?!)'})(?!\w)"  # no member was hit: match nothing

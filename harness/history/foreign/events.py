@@ -382,7 +382,7 @@ def _row(message: str) -> Row | None:
 
 
 def _blanks(told: tuple[Line, Row]) -> int:
-    """How many blanks are in ids, of which few have any: where a line was wrapped is none."""
+    """How many blanks the ids have: a wrapped line that is joined wrongly has one too many."""
     return sum((told[1].get(name) or "").count(" ") for name in ("group", "member_id"))
 
 

@@ -1,9 +1,8 @@
 """From a line of somebody's log to its time and the coordinator's message in it.
 
-What Kafka wrote begins at the coordinator's mark and ends with its logger, or with the text or
-field in which whoever shipped it put it: within quotes of JSON, CSV or key=value, in a value of a
-JSON document, before a tag. What stands around it need not be known. A stamp that Kafka wrote goes
-before one of whoever shipped it.
+Kafka's message begins at the coordinator's mark and ends with its logger. Without a logger it ends
+with the field around it: a quoted value of JSON, CSV or key=value, or the text before a tag. What
+else stands around it need not be known. Kafka's own stamp counts before a shipper's.
 """
 
 from __future__ import annotations
