@@ -40,7 +40,7 @@ from tests.report.sample_logs import (
 )
 
 
-def rows(shown: View) -> list[tuple[int, str, str, bool]]:
+def rows(shown: View) -> list[tuple[int | None, str, str, bool]]:
     """Of each rebalance its generation, cause, whom it names and whether it was completed."""
     return [
         (

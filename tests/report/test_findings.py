@@ -22,24 +22,15 @@ from tests.report.sample_logs import NOBODY, Classic, Said, member, view, write
 
 LOGS: Final = Path(__file__).parents[1] / "data" / "logs"
 EXPECTED: Final[dict[str, dict[str, Any]]] = tomllib.loads((LOGS / "findings.toml").read_text())
-# Logs whose lines are not read yet.
-NOT_READ: Final = {
-    "c19-managed-rebalance-log.json": "lines without the coordinator's mark",
-    "c20a-librdkafka-client.log": "a client's log",
-    "c20b-java-client.log": "a client's log",
-}
-
-
-def case(log: str, expected: dict[str, Any]) -> Any:
-    reason = NOT_READ.get(log)
-    raises = (AssertionError, ValueError)
-    marks = pytest.mark.xfail(strict=True, raises=raises, reason=reason or "")
-    return pytest.param(log, expected, id=log, marks=[marks] if reason else [])
 
 
 @pytest.mark.parametrize(
     ("log", "expected"),
-    [case(log, expected) for expected in EXPECTED.values() for log in expected["logs"]],
+    [
+        pytest.param(log, expected, id=log)
+        for expected in EXPECTED.values()
+        for log in expected["logs"]
+    ],
 )
 def test_what_a_person_finds_is_found(log: str, expected: dict[str, Any]) -> None:
     shown = view_of(events.read([LOGS / log]))

@@ -1,4 +1,4 @@
-"""From files to events: what coordinators logged, in order of time, each line once."""
+"""From files to events: what coordinators and clients logged, in order of time, each line once."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from harness.base.errors import BadInput, NoData
 from harness.base.paths import here
 from harness.history.broker_log import UNREADABLE, Row, texts_in
 from harness.history.coordinator_log import departed_at, last_lines
+from harness.history.foreign import client_words
 from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, Client, client_of
 from harness.history.foreign.files import BLOCK, blocks_of
 from harness.history.foreign.lines import Clock, Line, Page, peeled, plain
@@ -52,10 +53,13 @@ _LOOKED_AT: Final = 200  # lines of a block in which a stamp is looked for
 
 @dataclass(slots=True)
 class Event:
-    """What one line of a coordinator says; `event` as in `coordinator_events`, and a few more."""
+    """What one line says; `event` as in `coordinator_events`, and a few more.
+
+    Those of clients begin with client_ and name no broker; of librdkafka's many name no group.
+    """
 
     at: int
-    broker: int
+    broker: int | None
     event: str
     group: str | None = None
     generation: int | None = None
@@ -65,6 +69,7 @@ class Event:
     reason: str | None = None
     client_reason: str | None = None
     other_id: str | None = None
+    client_id: str | None = None  # of a client's line
     log: int = 0  # number of the file
     line: int = 0
 
@@ -115,13 +120,14 @@ def read(paths: Sequence[Path], zone: tzinfo | None = None) -> Read:
     events.sort(key=lambda event: event.at)
     for text in said:
         _forget(events, text, logs)
+    _name_groups(events)
     return Read(logs, events, clients)
 
 
 def check(found: Read, group: str | None = None) -> None:
     """Raise NoData where no log tells of a group, or none of this one."""
     names = {event.group for event in found.events if event.group}
-    if not names:
+    if not names and not (group is None and any(event.client_id for event in found.events)):
         log = found.logs[0]
         more = f", and {len(found.logs) - 1} more" if len(found.logs) > 1 else ""
         raise NoData(f"{here(log.path)} {log.lacks or NO_INFO}{more}: {_REMEDIES[_sort(log)]}")
@@ -162,6 +168,19 @@ def _forget(events: list[Event], said: str, logs: list[Log]) -> None:
                 break
 
 
+def _name_groups(events: Iterable[Event]) -> None:
+    """Give a client's lines that name no group the one that its others name."""
+    bare = [event for event in events if event.group is None and event.client_id]
+    if bare:
+        groups: dict[tuple[int, str], set[str]] = {}
+        for event in events:
+            if event.group and event.client_id:
+                groups.setdefault((event.log, event.client_id), set()).add(event.group)
+        for event in bare:
+            named = groups.get((event.log, event.client_id or ""), set())
+            event.group = next(iter(named)) if len(named) == 1 else None
+
+
 def _each_once(logs: list[Log], found: dict[int, list[tuple[Event, int]]]) -> list[Event]:
     """The events of all files: a line that several have counts as often as the one that has most.
 
@@ -200,7 +219,7 @@ class _Reader:
 
     def take(self, block: bytes, *, ended: bool) -> None:
         """Read a block of whole lines."""
-        block = self._rest + with_marks(block)
+        block = self._rest + client_words.with_marks(with_marks(block))
         keep, until = _finished(block) if ended else (len(block), len(block))
         self._read_block(block, until, ended=ended)
         self._again = block.count(b"\n", keep, until)
@@ -267,6 +286,8 @@ class _Reader:
             if len(ways) > 1:
                 told = [(way, said) for way in ways if (said := _row(way.message)) is not None]
                 line, row = min(told, key=_blanks, default=(line, None))
+            if row is None and line.message.startswith(client_words.MARKED):
+                continue
             if row is None:
                 self._log.unread += cut or line.open
                 known = cut or line.open or self._read_what_begins_within(raw, number)
@@ -307,9 +328,10 @@ class _Reader:
                 self._keep(*each)
 
     def _keep(self, row: Row, at: int, number: int) -> None:
-        self._log.brokers.add(row["broker"])
         group = row.get("group")
-        if group is not None:
+        if row["broker"] is not None:
+            self._log.brokers.add(row["broker"])
+        if group is not None and row["broker"] is not None:
             before = self._before[group]
             if row["event"] == "left" and not row["text"].endswith(_FIRST):
                 at = departed_at(row, before) or at
@@ -376,7 +398,7 @@ def _is_call(line: bytes) -> bool:
 
 def _row(message: str) -> Row | None:
     try:
-        return row_of(message)
+        return row_of(message) or client_words.row_of(message)
     except ValueError:  # a number of more digits than Python takes
         return None
 
@@ -400,4 +422,5 @@ def _event(row: Row, at: int) -> Event:
         row.get("reason"),
         row.get("client_reason"),
         row.get("other_id"),
+        row.get("client_id"),
     )

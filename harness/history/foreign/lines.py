@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from harness.history.coordinator_log import MARK
+from harness.history.foreign.client_words import MARKED
 from harness.history.foreign.stamps import (
     DAY,
     SECOND,
@@ -43,7 +44,7 @@ _LOGGER: Final = (
 _TAIL: Final = re.compile(_LOGGER + r"(?: \[[^\]]*\])?$")
 _ANY_TAIL: Final = re.compile(_LOGGER)
 # Between a stamp and the message: level, logger, thread, labels and brackets, and no sentence.
-_BETWEEN: Final = re.compile(r"[\]\s]*(?:[^\s]+\s+){0,6}?(?:[-:|>]\s*)?(?:\S*[=,;>\[])?$")
+_BETWEEN: Final = re.compile(r"[\]\s]*(?:[^\s]+\s+){0,10}?(?:[-:|>]\s*)?(?:\S*[=,;>\[])?$")
 _LABELS: Final = re.compile(r'"[^"]*"|\{[^{}]*\}|<[^<>]*>')
 _JSON: Final = re.compile(r'\{\s*"')
 _OPENS: Final = re.compile(r"""(?:^|[:,;=>|(\[{\t ])\s*(\\*"+|')(?![\s,;:}])""")
@@ -156,8 +157,16 @@ def _marked(found: Any, time: Stamp | None, deepest: int) -> Iterator[tuple[str,
             yield found, time
     elif isinstance(found, dict | list) and deepest:
         time = time_in(found) or time
+        about = _about(found) if isinstance(found, dict) else ""
         for each in found.values() if isinstance(found, dict) else found:
-            yield from _marked(each, time, deepest - (not isinstance(each, str)))
+            for text, at in _marked(each, time, deepest - (not isinstance(each, str))):
+                yield text + about * (text is each and MARKED in text), at
+
+
+def _about(found: dict[str, Any]) -> str:
+    """Whom a message is about that has its group and member beside it, as KafkaJS's have."""
+    named = {name: found[name] for name in ("groupId", "memberId") if found.get(name)}
+    return f" {json.dumps(named)}" if named else ""
 
 
 def _of_text(text: str, at: int, shipped: Stamp | None) -> Line | None:

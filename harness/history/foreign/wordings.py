@@ -175,6 +175,13 @@ _OLD: Final = (
 _KEEPER: Final = b"[GroupMetadataManager brokerId="
 _FENCES: Final = b"given member.id "
 _BESIDE: Final = re.compile(rb"\[GroupMetadataManager brokerId=(\d+)\] |(?<!: )given member\.id ")
+# A managed service's log of rebalances: the messages without a mark, and the broker in a field.
+_MANAGED: Final = b"_REBALANCE"
+_BARE: Final = re.compile(
+    rb'"(Preparing to rebalance group |Assignment received from leader for group '
+    rb"|Stabilized group )"
+    rb'(?=(?:[^\n]*?"coordinatorId": ?"?(\d+))?)'
+)
 _OLD_BROKER: Final = re.compile(rb"\[GroupCoordinator (\d+)\]: ")
 _OF_MEMBERS: Final = ("member_added", "left", "left_for_now", "subscribed")
 _VALUE: Final = re.compile(r"\{([a-z_]*)\}")
@@ -293,6 +300,10 @@ def with_marks(block: bytes) -> bytes:
 
     Those of a fenced member (before 3.0) name no broker: it is taken from a line near by.
     """
+    if _MANAGED in block:
+        block = _BARE.sub(
+            lambda found: b'"[GroupCoordinator %b]: %b' % (found[2] or b"0", found[1]), block
+        )
     if _KEEPER not in block and _FENCES not in block:
         return block
     named = _OLD_BROKER.search(block)

@@ -241,6 +241,18 @@ CAUSES: Final = {
             sort="follows",
         ),
         Cause(
+            "elsewhere",
+            "begun by another member",
+            "{who} heard {times} that the group rebalances, and not why",
+            (
+                (
+                    "Another member began it, whose log is not here, or the coordinator. The log "
+                    "of the broker that coordinates the group says who and why."
+                ),
+            ),
+            sort="follows",
+        ),
+        Cause(
             "interrupted",
             "rebalance begun anew",
             "{who} joined anew {times}, since the rebalance before was not over or failed",

@@ -74,6 +74,19 @@ FAULTS: Final = (
         experiment="coordinator-kill",
     ),
     Cause(
+        "coordinator_lost",
+        "coordinator lost",
+        "{who} lost the connection to the coordinator {times}{why}",
+        (
+            (
+                "Did that broker restart or lose the group, or did the network? A client finds the "
+                "new coordinator by itself; look at its broker if it happens often."
+            ),
+        ),
+        sort="follows",
+        experiment="coordinator-kill",
+    ),
+    Cause(
         "many_at_once",
         "many sessions expired at once",
         "{who}: that many heartbeats do not end by chance in one moment",
@@ -109,6 +122,50 @@ FAULTS: Final = (
         ),
         sort="fault",
         experiment="processing-stall",
+    ),
+    Cause(
+        "put_out",
+        "no longer a member",
+        "the coordinator told {who} {times} that {it} is no longer a member",
+        (
+            (
+                "Its session had expired, or others had joined without it: look for pauses of the "
+                "process before these times (garbage collection, CPU limits, a frozen host), and "
+                "for polls that were too far apart."
+            ),
+            (
+                "The log of the broker that coordinates the group says which it was and when; "
+                "explain reads it beside this one."
+            ),
+        ),
+        sort="fault",
+        experiment="consumer-freeze",
+    ),
+    Cause(
+        "coordinator_silent",
+        "no answer from the coordinator",
+        "{who} had no answer to its heartbeats for session.timeout.ms, {times}",
+        (
+            (
+                "Look at the broker that coordinates the group, and at the network between: what "
+                "it did at these times, and whether other clients lost it too."
+            ),
+            "If the process itself stood still, it could not read the answers either.",
+        ),
+        sort="fault",
+        experiment="coordinator-pause",
+    ),
+    Cause(
+        "crashed",
+        "consumer ended by an error",
+        "the consumer of {who} ended by an error {times}{why}",
+        (
+            (
+                "Look at the error and at what the application does then: KafkaJS starts the "
+                "consumer again only after errors that it takes for passing."
+            ),
+        ),
+        sort="fault",
     ),
     Cause(
         "session_expired",

@@ -13,7 +13,7 @@ from harness.base.words import plural
 from harness.history.foreign.clients import Client
 from harness.report.incident.causes import CAUSES, PROGRAMS, Program
 from harness.report.incident.faults import Cause
-from harness.report.incident.groups import Burst, Group, Incident, Rebalance, Removal
+from harness.report.incident.rows import Burst, Group, Incident, Rebalance, Removal
 from harness.report.words import clip, duration
 
 _Row = TypeVar("_Row", Rebalance, Removal)
@@ -154,7 +154,7 @@ def _first_of(program: Program | None, findings: Sequence[Finding]) -> tuple[Fin
 def _find_bursts(groups: Iterable[Group]) -> None:
     """Give each removal its burst: sessions that ended at once on one broker."""
     rows = [row for group in groups for row in group.removals if row.cause == "session_expired"]
-    for broker in {row.coordinator for row in rows}:
+    for broker in {row.coordinator for row in rows if row.coordinator is not None}:
         ours = sorted((row for row in rows if row.coordinator == broker), key=lambda row: row.at)
         for run in _dense(ours, _AT_ONCE, _SECOND):
             whose = len({row.group for row in run})

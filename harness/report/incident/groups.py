@@ -8,11 +8,11 @@ the last member had its assignment, only when the group leader's came.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from harness.history.foreign.events import Event, Read
-from harness.report.incident import reasons
+from harness.report.incident import by_clients, reasons
+from harness.report.incident.rows import Group, Incident, Rebalance, Removal
 
 # What may come before the epoch that it caused.
 _BEFORE_EPOCHS: Final = (
@@ -44,99 +44,9 @@ _OF_EPOCHS: Final = {
     "metadata": "metadata",
 }
 
+NOT_NAMED: Final = "(a group that its clients do not name)"
 _MOMENT_US: Final = 1_000_000
 _SYNC_US: Final = 300_000_000  # who is put out so long after its generation began lacked a sync
-
-
-@dataclass(slots=True)
-class Rebalance:
-    """One generation or group epoch; `joined_at` is None where it was not completed."""
-
-    group: str
-    generation: int
-    trigger: str
-    cause: str
-    named: tuple[str, ...]  # member ids, those that the reason is about
-    reason: str | None
-    protocol: str  # classic | consumer
-    coordinator: int
-    evidence: Event
-    members_before: int | None = None
-    members_after: int | None = None
-    leader: str | None = None
-    client_reason: str | None = None
-    started_at: int | None = None
-    joined_at: int | None = None
-    synced_at: int | None = None
-    storm: int | None = None
-
-    @property
-    def at(self) -> int:
-        """When it began, as far as that is known."""
-        return self.started_at if self.started_at is not None else self.joined_at or 0
-
-    @property
-    def ended_at(self) -> int | None:
-        """When the leader's assignment came, or all had joined."""
-        return self.synced_at if self.synced_at is not None else self.joined_at
-
-
-@dataclass(frozen=True)
-class Burst:
-    """Members of any group whose sessions one broker ended in one moment."""
-
-    broker: int
-    from_at: int
-    to_at: int
-    members: int
-    groups: int
-
-
-@dataclass(slots=True)
-class Removal:
-    """A member that went: evicted, removed or fenced by the coordinator, or by its own leave."""
-
-    group: str
-    cause: str
-    member_id: str
-    instance_id: str | None
-    reason: str | None
-    coordinator: int
-    at: int
-    evidence: Event
-    other_id: str | None = None  # who has the instance id now
-    said: str | None = None  # why it went, in the client's own words
-    unsynced: bool = False  # its generation never had an assignment
-    burst: Burst | None = None  # among others, in one moment
-
-
-@dataclass
-class Group:
-    """All that is known of one group."""
-
-    name: str
-    rebalances: list[Rebalance] = field(default_factory=list)
-    removals: list[Removal] = field(default_factory=list)  # by the coordinator
-    leaves: list[Removal] = field(default_factory=list)
-    replaced: list[Removal] = field(default_factory=list)  # another process took the instance id
-    turned_away: list[Removal] = field(default_factory=list)  # never became members
-    joins: list[tuple[str, int]] = field(default_factory=list)  # member ids, and when
-    deaths: list[int] = field(default_factory=list)  # when it was deleted, or its offsets expired
-    moves: list[tuple[int, int, int]] = field(default_factory=list)  # time, from and to broker
-    members: set[str] = field(default_factory=set)
-    coordinators: list[int] = field(default_factory=list)
-    first_at: int = 0
-    last_at: int = 0
-
-
-@dataclass
-class Incident:
-    """Every group of the logs, the busiest first, with known instance ids and ended brokers."""
-
-    groups: list[Group]
-    instances: dict[str, str]  # by member id
-    ended: list[tuple[int, int]]  # times, and brokers that were shut down in order
-    expired: list[tuple[int, int]]  # times, and brokers that removed offsets of unnamed groups
 
 
 def incident_of(read: Read, only: str | None = None) -> Incident:
@@ -146,19 +56,28 @@ def incident_of(read: Read, only: str | None = None) -> Incident:
     named = {event.group for event in read.events if event.group}
     alone = named.pop() if len(named) == 1 else None
     tellers: dict[str, _Teller] = {}
+    of_clients: dict[str, list[Event]] = {}
     for event in read.events:
         name = event.group or homes.get(event.member_id or "") or homes.get(event.other_id or "")
-        name = name or (alone if event.member_id else None)
-        if name is None or (only is not None and name != only):
-            continue
-        tellers.setdefault(name, _Teller(name, instances)).take(event)
-    groups = [teller.done() for teller in tellers.values()]
+        name = name or (alone if event.member_id or event.client_id else None)
+        if event.broker is None:
+            of_clients.setdefault(name or NOT_NAMED, []).append(event)
+        elif name is not None:
+            tellers.setdefault(name, _Teller(name, instances)).take(event)
+    told = {name: teller.done() for name, teller in tellers.items()}
+    for name, events in of_clients.items():
+        if name in told:
+            by_clients.explain_leaves(told[name], events)
+        else:
+            told[name] = by_clients.group_of(name, events)
+    groups = [group for name, group in told.items() if only in (None, name)]
     groups.sort(key=lambda group: (-len(group.rebalances), -len(group.removals), group.name))
-    ended = [(event.at, event.broker) for event in read.events if event.event == "broker_stopping"]
+    of_brokers = [(event, event.broker) for event in read.events if event.broker is not None]
+    ended = [(one.at, broker) for one, broker in of_brokers if one.event == "broker_stopping"]
     expired = [
-        (event.at, event.broker)
-        for event in read.events
-        if event.event == "offsets_expired" and not event.group
+        (one.at, broker)
+        for one, broker in of_brokers
+        if one.event == "offsets_expired" and not one.group
     ]
     return Incident(groups, instances, ended, expired)
 
@@ -207,8 +126,8 @@ class _Teller:
     def __init__(self, name: str, instances: dict[str, str]) -> None:
         self._group = Group(name)
         self._instances = instances
-        self._started: dict[tuple[int, int], Rebalance] = {}  # by broker and old generation
-        self._last: dict[tuple[int, int], Rebalance] = {}  # by broker and generation
+        self._started: dict[tuple[int | None, int], Rebalance] = {}  # by broker and old generation
+        self._last: dict[tuple[int | None, int], Rebalance] = {}  # by broker and generation
         self._said: dict[str, str] = {}  # by member id, why it left
         self._here: set[str] = set()  # who was named as joining and has not gone
         self._announced: set[str] = set()  # whose join has a line before that of the rebalance
@@ -226,10 +145,12 @@ class _Teller:
         group.last_at = event.at
         if event.member_id:
             group.members.add(event.member_id)
-        if event.event != "unloaded" and event.broker not in group.coordinators[-1:]:
-            if group.coordinators:
-                group.moves.append((event.at, group.coordinators[-1], event.broker))
-            group.coordinators.append(event.broker)
+        broker = event.broker
+        if event.event != "unloaded" and broker is not None:
+            if group.coordinators[-1:] not in ([], [broker]):
+                group.moves.append((event.at, group.coordinators[-1], broker))
+            if group.coordinators[-1:] != [broker]:
+                group.coordinators.append(broker)
         if taken := getattr(self, f"_{event.event}", None):
             taken(event)
         if event.event in _BEFORE_EPOCHS:

@@ -11,7 +11,7 @@ from harness.base.paths import COMMAND
 from harness.base.words import plural
 from harness.report.incident.causes import CAUSES
 from harness.report.incident.findings import STORM_LEAST, STORM_S, Explained, Finding
-from harness.report.incident.groups import Rebalance, Removal
+from harness.report.incident.rows import Rebalance, Removal
 from harness.report.incident.tables import tables_of, write
 from harness.report.incident.view import View, at, moment, span, zone
 from harness.report.run.files import write_whole

@@ -68,13 +68,17 @@ def of_leave(client_reason: str | None) -> str:
     return next((name for name, pattern in _LEAVES if pattern.search(told)), "left")
 
 
+def of_rejoin(said: str) -> str:
+    """Why a member joins again, by what it said."""
+    return next((name for name, pattern in _REJOINS if pattern.search(said)), "rejoined")
+
+
 def of_reason(reason: str) -> str:
     """Why a classic rebalance began, by the reason in its line; leaves without what was said."""
     if "LeaveGroup" in reason:
         return of_leave(client_reason(reason))
     if _REJOINING.match(reason):
-        told = client_reason(reason) or ""
-        return next((name for name, pattern in _REJOINS if pattern.search(told)), "rejoined")
+        return of_rejoin(client_reason(reason) or "")
     return next((name for name, pattern in _REASONS if pattern.search(reason)), "unknown")
 
 

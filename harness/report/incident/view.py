@@ -9,8 +9,9 @@ from typing import Final
 
 from harness.base.words import plural
 from harness.history.foreign.events import Log, Read
-from harness.report.incident.findings import Explained, Names, explained
-from harness.report.incident.groups import Incident, incident_of
+from harness.report.incident.findings import Explained, Names, explained, listed
+from harness.report.incident.groups import incident_of
+from harness.report.incident.rows import Incident
 from harness.report.words import duration
 
 _MOST_USELESS: Final = 3  # files that are named one by one
@@ -61,8 +62,31 @@ def view_of(read: Read, only: str | None = None) -> View:
         f"{plural(removals, 'eviction')}, {plural(storms, 'storm') if storms else 'no storm'}"
     )
     return View(
-        read, names, groups, headline, _detail(read.logs), (*_notes(read), *_of_brokers(incident))
+        read,
+        names,
+        groups,
+        headline,
+        _detail(read.logs),
+        (*_notes(read), *_of_brokers(incident), *_of_clients(incident)),
     )
+
+
+def _of_clients(incident: Incident) -> Iterator[str]:
+    """What is less certain where only clients tell of a group."""
+    by_clients = [group for group in incident.groups if group.by_clients]
+    if by_clients:
+        names = listed([group.name for group in by_clients])
+        yield (
+            f"{names}: told by clients' logs alone, which say what these clients did and heard. "
+            "The logs of the brokers have all members and each reason"
+        )
+    for group in by_clients:
+        if group.unseen:
+            numbers = listed([str(each) for each in group.unseen])
+            yield (
+                f"{group.name}: no log tells of {plural(len(group.unseen), 'generation')} between "
+                f"({numbers}), in which none of these clients was"
+            )
 
 
 def _of_brokers(incident: Incident) -> Iterator[str]:
@@ -80,15 +104,17 @@ def _of_brokers(incident: Incident) -> Iterator[str]:
 
 def _detail(logs: Sequence[Log]) -> str:
     useful = [log for log in logs if log.told or log.twice]
-    brokers = sorted({broker for log in useful for broker in log.brokers})
-    versions = sorted({version for log in useful for version in log.versions})
+    of_brokers = [log for log in useful if log.brokers]
+    brokers = sorted({broker for log in of_brokers for broker in log.brokers})
+    versions = sorted({version for log in of_brokers for version in log.versions})
     first = min((log.first_at for log in useful if log.first_at is not None), default=None)
     last = max((log.last_at for log in useful if log.last_at is not None), default=None)
-    whose = f"{plural(len(useful), 'log')} of {plural(len(brokers), 'broker')}"
     kafka = f", Kafka {', '.join(versions)}" if versions else ""
-    return (
-        f"{whose} ({', '.join(map(str, brokers))}){kafka}, {at(first)} to {at(last)} {zone(useful)}"
-    )
+    numbers = ", ".join(map(str, brokers))
+    whose = f"{plural(len(of_brokers), 'log')} of {plural(len(brokers), 'broker')} ({numbers})"
+    clients = f"{plural(len(useful) - len(of_brokers), 'log')} of clients"
+    told = [whose] * bool(of_brokers) + [clients] * (len(of_brokers) < len(useful))
+    return f"{' and '.join(told)}{kafka}, {at(first)} to {at(last)} {zone(useful)}"
 
 
 def zone(logs: Sequence[Log]) -> str:
@@ -121,7 +147,7 @@ def _notes(read: Read) -> Iterator[str]:
         yield (
             f"{assumed[0]}{more}: the times say no time zone"
             + (", and others are UTC: " if mixed else " and are shown as written: ")
-            + "say --timezone Europe/Berlin, or the zone in which the brokers ran"
+            + "say --timezone Europe/Berlin, or the zone in which they ran"
         )
     for name, log in named:
         if log.unknown:
@@ -134,8 +160,7 @@ def _notes(read: Read) -> Iterator[str]:
         if log.damage:
             yield f"{name} {log.damage[0]}: what is before that is used"
         if log.unread:
-            yield (
-                f"{name}: {plural(log.unread, 'line')} of the coordinator cut off or without a time"
-            )
+            whose = "the coordinator" if log.brokers else "a client"
+            yield f"{name}: {plural(log.unread, 'line')} of {whose} cut off or without a time"
     if twice := sum(log.twice for log in read.logs):
         yield f"{plural(twice, 'line')} stood in several files and counted once"
