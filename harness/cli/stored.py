@@ -160,7 +160,7 @@ def sql_command(arguments: argparse.Namespace) -> int:
 
 
 def explain_command(arguments: argparse.Namespace) -> int:
-    """Explain who rebalanced a group and why, from the brokers' own logs."""
+    """Explain who rebalanced a group and why, from the logs of brokers or clients."""
     from harness.history.foreign import events, files
     from harness.report.incident.page import write_page
     from harness.report.incident.terminal import print_view

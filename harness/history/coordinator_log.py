@@ -369,7 +369,7 @@ def coordinator_row(text: str, patterns: Patterns = PATTERNS) -> Row | None:
             numbers = {
                 name: int(found[name]) for name in ("generation", "members") if found.get(name)
             }
-            if found.get("reason"):
+            if "Set(" in text and found.get("reason"):
                 found["reason"] = _SET.sub(r"[\1]", found["reason"])
             return {**found, **numbers, "event": event, "text": text}
     return None

@@ -346,3 +346,10 @@ def test_a_worker_of_connect_is_read_as_java_s_client_is(tmp_path: Path) -> None
         tmp_path, java(0, "Rebalance started", WORKER) + java(1, GENERATION.format(4), WORKER)
     )
     assert ["connect-cluster"] == [one.group.name for one in shown.groups]
+
+
+def test_times_without_a_date_are_said_to_have_none(tmp_path: Path) -> None:
+    text = f"10:00:00.123 INFO {JAVA}(Re-)joining group\n"
+    assert any("say no date" in note for note in read(tmp_path, text).notes)
+    text = java(0, "(Re-)joining group")
+    assert not any("say no date" in note for note in read(tmp_path, text).notes)

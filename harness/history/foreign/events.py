@@ -212,6 +212,7 @@ class _Reader:
         self._number = number
         self._clients = clients
         self._before: defaultdict[str, deque[Row]] = defaultdict(last_lines)
+        self._groups: set[str | None] = set()  # that were named so far
         self._rest = b""  # lines that are needed once more with the next block, and
         self._again = 0  # how many of them are read
         self._held: list[tuple[Row, int, int]] | None = []  # until it is known which way time goes
@@ -246,14 +247,13 @@ class _Reader:
             lines = block.split(b"\n")
             page = Page(lines)
             stop = len(lines) if until == len(block) else block.count(b"\n", 0, until)
-            for index, line in enumerate(islice(lines, self._again, stop), start=self._again):
-                if _MARK in line and calls and _is_call(line):
+            for index in range(self._again, stop) if calls else _marked(lines, self._again, stop):
+                line = lines[index]
+                if calls and (_MARK not in line or _is_call(line)):
                     self._hear(line)
-                elif _MARK in line:
+                else:
                     cut = not ended and index == len(lines) - 1
                     self._read(page.messages(index), line, log.lines + index + 1, cut=cut)
-                elif calls and CLIENT_CALLS.search(line):
-                    self._know(line)
         self._look_at_times(block)
 
     def _look_at_times(self, block: bytes) -> None:
@@ -285,7 +285,7 @@ class _Reader:
             row = _row(line.message)
             if len(ways) > 1:
                 told = [(way, said) for way in ways if (said := _row(way.message)) is not None]
-                line, row = min(told, key=_blanks, default=(line, None))
+                line, row = min(told, key=self._likely, default=(line, None))
             if row is None and line.message.startswith(client_words.MARKED):
                 continue
             if row is None:
@@ -300,6 +300,15 @@ class _Reader:
                 self._log.unread += 1
                 continue
             self._add(row, at, number)
+
+    def _likely(self, told: tuple[Line, Row]) -> tuple[bool, int]:
+        """A group that was named before goes first, then ids with fewer blanks.
+
+        A wrapped line that is joined wrongly has a blank too many, or one too few.
+        """
+        row = told[1]
+        blanks = sum((row.get(name) or "").count(" ") for name in ("group", "member_id"))
+        return row.get("group") not in self._groups, blanks
 
     def _read_what_begins_within(self, raw: bytes, number: int) -> bool:
         """A broker that is killed while it writes, and started again, goes on behind its half."""
@@ -318,6 +327,7 @@ class _Reader:
         return True
 
     def _add(self, row: Row, at: int, number: int) -> None:
+        self._groups.add(row.get("group"))
         if self._held is None:
             self._keep(row, at, number)
             return
@@ -337,8 +347,11 @@ class _Reader:
                 at = departed_at(row, before) or at
             row["at"] = at
             before.append(row)
-        self._log.first_at = min(at, self._log.first_at or at)
-        self._log.last_at = max(at, self._log.last_at or at)
+        log = self._log
+        if log.first_at is None or at < log.first_at:
+            log.first_at = at
+        if log.last_at is None or at > log.last_at:
+            log.last_at = at
         event = _event(row, at)
         event.log, event.line = self._number, number
         self.found.append((event, hash((event.broker, at, row["text"]))))
@@ -347,14 +360,16 @@ class _Reader:
             client.learn(client_id=row.get("client_id"), host=row.get("host"))
 
     def _hear(self, raw: bytes) -> None:
-        """A request, which tells what a client says."""
+        """A request, which tells who a client is, and what it says."""
+        if CLIENT_CALLS.search(raw):
+            self._know(raw)
+        if _MARK not in raw:
+            return
         _, _, body = raw.decode("utf-8", "replace").partition(_COMPLETED)
         try:
             self._said.extend(texts_in(json.loads(body)))
         except (ValueError, RecursionError):
             self._log.unread += 1
-        if CLIENT_CALLS.search(raw):
-            self._know(raw)
 
     def _know(self, raw: bytes) -> None:
         named = MEMBER_ID.search(raw)
@@ -384,6 +399,10 @@ def _finished(block: bytes) -> tuple[int, int]:
     return keep, begin
 
 
+def _marked(lines: list[bytes], first: int, stop: int) -> list[int]:
+    return [index for index in range(first, stop) if _MARK in lines[index]]
+
+
 def _newest_first(held: list[tuple[Row, int, int]]) -> bool:
     steps = Counter(
         (later > earlier) - (later < earlier) for (_, earlier, _), (_, later, _) in pairwise(held)
@@ -401,11 +420,6 @@ def _row(message: str) -> Row | None:
         return row_of(message) or client_words.row_of(message)
     except ValueError:  # a number of more digits than Python takes
         return None
-
-
-def _blanks(told: tuple[Line, Row]) -> int:
-    """How many blanks the ids have: a wrapped line that is joined wrongly has one too many."""
-    return sum((told[1].get(name) or "").count(" ") for name in ("group", "member_id"))
 
 
 def _event(row: Row, at: int) -> Event:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 SECOND: Final = 1_000_000
@@ -116,20 +117,26 @@ def stamp_at(
     zone: str | None,
 ) -> Stamp | None:
     """The time that these digits are; None if they are none."""
+    at = _second(year, month, day, hour, minute, second)
+    if at is None:
+        return None
+    if fraction:
+        at += int(fraction[:6]) * 10 ** max(0, 6 - len(fraction))
+    return Stamp(at, None if zone is None else _offset(zone))
+
+
+@lru_cache(4096)  # the lines of a log follow each other
+def _second(year: str, month: str, day: str, hour: str, minute: str, second: str) -> int | None:
     try:
         at = _day(year, month, day)
     except ValueError:
         return None
     if int(hour) > 23 or int(minute) > 59 or int(second) > 60:
         return None
-    seconds = int(hour) * 3600 + int(minute) * 60 + int(second)
-    at += seconds * SECOND + int((fraction or "").ljust(6, "0")[:6])
-    return Stamp(at, _offset(zone))
+    return at + (int(hour) * 3600 + int(minute) * 60 + int(second)) * SECOND
 
 
-def _offset(zone: str | None) -> int | None:
-    if zone is None:
-        return None
+def _offset(zone: str) -> int:
     if zone[0] not in "+-":
         return 0
     digits = zone[1:].replace(":", "")

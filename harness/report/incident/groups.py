@@ -185,6 +185,9 @@ class _Teller:
                 self._removed(event, cause, member)
         if _classic_trigger(reason) == "leave":
             self._here.difference_update(named)
+            for member in named:  # before 2.2 this line alone has it
+                if not self._has_left(member, event.at):
+                    self._group.leaves.append(self._removal(event, cause, member))
         self._started[event.broker, generation] = Rebalance(
             self._group.name, generation + 1, _classic_trigger(reason), cause, named, reason,
             "classic", event.broker, event, self._members, client_reason=said, started_at=event.at,
@@ -234,8 +237,15 @@ class _Teller:
         if event.member_id and said != "not provided":
             self._said[event.member_id] = said
         self._here.discard(event.member_id or "")
+        if self._has_left(event.member_id or "", event.at):
+            self._group.leaves.pop()
         self._group.leaves.append(self._removal(event, reasons.of_leave(said)))
         self._group.leaves[-1].said = self._said.get(event.member_id or "")
+
+    def _has_left(self, member: str, at: int) -> bool:
+        """Whether it is the last that left, a moment ago."""
+        last = self._group.leaves[-1:]
+        return any(one.member_id == member and at - one.at < _MOMENT_US for one in last)
 
     def _left_for_now(self, event: Event) -> None:
         self._group.leaves.append(self._removal(event, "static_away"))

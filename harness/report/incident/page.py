@@ -57,7 +57,7 @@ def page(view: View) -> str:
         environment()
         .get_template("explain.html.j2")
         .render(
-            title="What the brokers logged",
+            title="What the brokers and clients logged",
             kind="explain",
             claim="",
             outcome="",
@@ -65,7 +65,7 @@ def page(view: View) -> str:
             detail=view.detail,
             figures=_figures(view, rebalances, removals),
             sections=_SECTIONS,
-            made_from="brokers' own logs",
+            made_from="logs of brokers and clients",
             times=zone([log for log in view.read.logs if log.lacks is None]).strip("()"),
             notes=view.notes,
             groups=[_group(view, one) for one in view.groups[:MOST_GROUPS]],

@@ -149,6 +149,12 @@ def _notes(read: Read) -> Iterator[str]:
             + (", and others are UTC: " if mixed else " and are shown as written: ")
             + "say --timezone Europe/Berlin, or the zone in which they ran"
         )
+    for name, log in useful:
+        if log.clock.undated:
+            yield (
+                f"{name}: the times say no date. They are shown as if the first was of 2000-01-01, "
+                "and each one after midnight of the next day"
+            )
     for name, log in named:
         if log.unknown:
             lines = plural(log.unknown, "line")
