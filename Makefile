@@ -59,7 +59,7 @@ nightly: ## play all experiments that take no minutes, for each client and proto
 	@$(ENV) -m harness nightly $(NIGHT)
 
 .PHONY: explain
-explain: ## show who rebalanced a group and why, from the brokers' own logs: LOG='server.log*' [GROUP= INTO=folder TIMEZONE=Europe/Berlin]
+explain: ## show who rebalanced a group and why, from the logs of brokers or clients: LOG='server.log*' [GROUP= INTO=folder TIMEZONE=Europe/Berlin]
 	@$(ENV) -m harness explain $(LOG) $(if $(GROUP),--group '$(GROUP)') $(if $(INTO),--into '$(INTO)') \
 	    $(if $(TIMEZONE),--timezone '$(TIMEZONE)')
 
@@ -118,8 +118,8 @@ pin: ## renew the pinned judgements of hand-written and recorded histories, afte
 	@$(ENV) -m pytest $(if $(ONLY),'$(ONLY)',tests/rules tests/recorded) --snapshot-update
 
 .PHONY: agreed
-agreed: ## let Spark judge what changed, and record where DuckDB agrees with it (tests/agreed.txt)
-	@$(WHOLE) -m pytest tests/rules tests/tables tests/check tests/recorded --engine both -m spark --keep-agreed --numprocesses 2 --dist worksteal
+agreed: ## let Spark judge by the queries that changed, and record where DuckDB agrees (tests/agreed.txt) [EACH=1: let it make every judgement]
+	@$(WHOLE) -m pytest tests/rules tests/tables tests/check tests/recorded --engine both -m spark --keep-agreed $(if $(EACH),--each-judgement) --numprocesses 2 --dist worksteal
 
 check: ## check format, lint and types
 	@$(ENV) -m tests.checks

@@ -1,19 +1,16 @@
-"""What DuckDB and Spark have been seen to agree on, so that it need not be shown again each time.
+"""By which queries DuckDB and Spark have been seen to agree, so that it need not be shown again.
 
-What an engine makes of a history follows from the queries, the rows, the settings, the code that
-runs them and the versions of both engines, and from nothing else. A digest of all of these stands
-in `agreed.txt` once both have agreed. What is not there is judged by both engines. The judge is not
-in it: it makes the same of the same rows, whoever gave them, and in whichever order
+What may differ between the engines is the translation of a query, and not whether 1,999 or 2,000 ms
+are too long. So one judgement by both engines is enough of each test and query, with the first of
+the test's parameters. A digest of the test's name, the query, the code that runs it and the
+versions of both engines stands in `agreed.txt` once both have agreed; what is not there is judged
+by both. The judge is not in it: it makes the same of the same rows, whoever gave them, in any order
 (tests/check/test_rows.py). Nor are comments and the white space of queries, which no engine sees.
+`make agreed` writes the record. With EACH=1 it lets Spark make every judgement.
 
-So is another part of the rest each day, in case that a digest should lack something after all. What
-it has is all that tells one judgement from another; what it could lack (Java, the machine, a module
-that is not named here) is shared by many, and shows in any hundred of them. So a 32nd is enough for
-a day, and each has its turn within five weeks.
-
-Where a query has changed, a test of it asks for one judgement by both engines, with the first of
-its parameters: what may differ is the translation of the query, and not whether 1,999 or 2,000 ms
-are too long. `make agreed` asks for all.
+The tests of another part are judged by both each day, in case that a digest lacks something.
+What it could lack (Java, the machine, a module that is not named here) is shared by many, and shows
+in any hundred of them. So a 32nd is enough for a day, and each has its turn within five weeks.
 """
 
 from __future__ import annotations
@@ -52,44 +49,38 @@ _ENGINES: Final = ("pyspark", "duckdb", "sqlglot", "pyarrow")
 _TEXT_OR_SPACE: Final = re.compile(r"('(?:[^'\\]|\\.|'')*')|(?:\s|--[^\n]*)+")
 
 
-class Digest(str):
-    """The digest of a judgement; `queries` has those of its queries alone, whatever the rows."""
-
-    queries: frozenset[str] = frozenset()
+Queries = frozenset[str]  # digests of queries and of what runs them
 
 
 class Agreements:
     """Those that are on record, and what the tests have asked of them.
 
-    `asked` has every digest that a test came upon, and `agreed` those that both engines judged
-    alike in this run of the tests. With `every` each is judged that is not on record, and
-    otherwise one of each test and query.
+    `asked` has every test and query that came, and `agreed` those by which both engines judged
+    alike in this run of the tests. With `each` every judgement is made by both.
     """
 
-    def __init__(self, known: Iterable[str], today: int, *, every: bool = True) -> None:
+    def __init__(self, known: Iterable[str], today: int, *, each: bool = False) -> None:
         self._known = frozenset(known)
         self._today = today % DAYS
-        self._every = every
-        self._begun: set[tuple[str, str]] = set()
+        self._each = each
+        self._begun: set[str] = set()
         self.asked: set[str] = set()
         self.agreed: set[str] = set()
 
-    def settled(self, digest: Digest, test: str) -> bool:
-        """Whether both engines need not judge this anew.
+    def due(self, queries: Queries, test: str) -> frozenset[str]:
+        """What both engines have to judge now; nothing where they need not."""
+        pairs = frozenset(_sum([test, query]) for query in queries)
+        self.asked |= pairs
+        if self._each:
+            return pairs
+        turn = int(_sum([test]), 16) % DAYS == self._today
+        found = pairs - self._begun - (frozenset() if turn else self._known)
+        self._begun |= found
+        return found
 
-        They did and it is not its day, or they do by the same queries in this test, whatever its
-        parameters.
-        """
-        self.asked.add(str(digest))  # pytest-xdist sends no other kind of text
-        if digest in self._known and int(digest, 16) % DAYS != self._today:
-            return True
-        new = {(test, query) for query in digest.queries} - self._begun
-        self._begun |= new
-        return not (new or self._every)
-
-    def agree(self, digest: str) -> None:
+    def agree(self, pairs: Iterable[str]) -> None:
         """Both engines were seen to agree."""
-        self.agreed.add(str(digest))
+        self.agreed.update(pairs)
 
     def worth_keeping(self, *, all_asked: bool) -> list[str]:
         """What `agreed.txt` should hold after these tests.
@@ -100,10 +91,10 @@ class Agreements:
         return sorted(found & self.asked if all_asked else found)
 
 
-def on_record(*, every: bool) -> Agreements:
+def on_record(*, each: bool) -> Agreements:
     """Those in `agreed.txt`, on the day that it is."""
     lines = AGREED.read_text(encoding="utf-8").split() if AGREED.exists() else []
-    return Agreements(lines, datetime.now(UTC).toordinal(), every=every)
+    return Agreements(lines, datetime.now(UTC).toordinal(), each=each)
 
 
 def keep(digests: Iterable[str]) -> None:
@@ -111,41 +102,26 @@ def keep(digests: Iterable[str]) -> None:
     AGREED.write_text("".join(f"{each}\n" for each in sorted(set(digests))), encoding="utf-8")
 
 
-def digest_of(
-    rules: Iterable[str], client: str, rows: Iterable[object], comparing: Callable[..., object]
-) -> Digest:
-    """The digest of judging these rules by these rows, compared by this function.
-
-    `rows` are whatever else decides the verdict: the history, the manifest, or their bytes.
-    """
+def queries_of_rules(
+    rules: Iterable[str], client: str, comparing: Callable[..., object]
+) -> Queries:
+    """What judges these rules, compared by this function."""
     queries = [late_ticks, *(RULES[rule].examine for rule in sorted(rules))]
-    return digest_of_queries(queries, client, rows, comparing)
+    return _queries(queries, client, comparing)
 
 
-def digest_of_tables(
-    tables: Iterable[str], client: str, rows: Iterable[object], comparing: Callable[..., object]
-) -> Digest:
-    """The digest of deriving these tables from these rows, compared by this function.
-
-    A table that is a file of the history is among the rows.
-    """
+def queries_of_tables(
+    tables: Iterable[str], client: str, comparing: Callable[..., object]
+) -> Queries:
+    """What derives these tables, compared by this function. Files of the history need no query."""
     recipes = {**VIEWS, **recipes_of(client)}
     queries = [recipes[each] for each in sorted(tables) if each in recipes]
-    return digest_of_queries(queries, client, rows, comparing)
+    return _queries(queries, client, comparing)
 
 
-def digest_of_queries(
-    queries: Iterable[Query],
-    client: str,
-    rows: Iterable[object],
-    comparing: Callable[..., object],
-) -> Digest:
-    """The digest of running these queries on these rows, compared by this function."""
-    asked = [texts(query, client) for query in queries]
+def _queries(queries: Iterable[Query], client: str, comparing: Callable[..., object]) -> Queries:
     how = [_code(), inspect.getsource(comparing)]
-    found = Digest(_sum([*how, *(text for each in asked for text in each), *rows]))
-    found.queries = frozenset(_sum([*how, *each]) for each in asked)
-    return found
+    return frozenset(_sum([*how, *texts(query, client)]) for query in queries)
 
 
 def _sum(parts: Iterable[object]) -> str:

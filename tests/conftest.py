@@ -17,8 +17,8 @@ from harness.tables import session
 from harness.tables.engines.base import Engine
 from harness.tables.engines.spark import SMALL_SETTINGS, Spark
 from tests import agreements, remembering, turns
-from tests.agreements import Agreements, Digest
-from tests.histories import History, differences, digest_of, judged, numbers
+from tests.agreements import Agreements, Queries
+from tests.histories import History, differences, judged, numbers, queries_of
 from tests.machine import NEEDS, REQUIRED
 from tests.spark_servers import connect, java_home, master  # noqa: F401 (fixtures)
 
@@ -69,8 +69,8 @@ def _leave_out_what_lacks(config: pytest.Config, items: list[pytest.Item]) -> No
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read what both engines have agreed on before."""
-    every = bool(config.getoption("--keep-agreed"))
-    config.stash[_AGREEMENTS] = agreements.on_record(every=every)
+    each = bool(config.getoption("--each-judgement"))
+    config.stash[_AGREEMENTS] = agreements.on_record(each=each)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -111,8 +111,8 @@ def pytest_terminal_summary(
     found = config.stash[_AGREEMENTS]
     if found.asked:
         terminalreporter.write_line(
-            f"{len(found.agreed):,} of {len(found.asked):,} judgements were compared between "
-            "DuckDB and Spark; tests/agreed.txt has that they agree on the others"
+            f"DuckDB and Spark were compared by {len(found.agreed):,} of {len(found.asked):,} "
+            "queries of tests; tests/agreed.txt has that they agree by the others"
         )
     if config.getoption("--keep-agreed"):
         all_ran = (
@@ -148,7 +148,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--engine`, `--in-turn` and `--keep-agreed`."""
+    """`--engine`, `--in-turn`, `--keep-agreed` and `--each-judgement`."""
     parser.addoption(
         turns.OPTION,
         action="store_true",
@@ -165,6 +165,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--keep-agreed",
         action="store_true",
         help="write tests/agreed.txt anew, from what these tests judge (`make agreed`)",
+    )
+    parser.addoption(
+        "--each-judgement",
+        action="store_true",
+        help="with --engine both: let Spark make each judgement, and not one of a test and query",
     )
 
 
@@ -186,8 +191,8 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 
 @pytest.fixture
-def engines_for(request: pytest.FixtureRequest) -> Callable[[Callable[[], Digest]], list[Engine]]:
-    """The engines that have to judge what has this digest, for tests in which they have to agree.
+def engines_for(request: pytest.FixtureRequest) -> Callable[[Callable[[], Queries]], list[Engine]]:
+    """The engines that have to judge by these queries, for tests in which they have to agree.
 
     All that were chosen; but not Spark beside DuckDB where it need not judge that anew. When the
     test has passed, they agree.
@@ -195,14 +200,14 @@ def engines_for(request: pytest.FixtureRequest) -> Callable[[Callable[[], Digest
 
     test = request.node.nodeid.partition("[")[0]
 
-    def chosen(digest: Callable[[], Digest]) -> list[Engine]:
+    def chosen(queries: Callable[[], Queries]) -> list[Engine]:
         names = _chosen(request.config)
         if len(names) > 1:
-            found = digest()
-            if request.config.stash[_AGREEMENTS].settled(found, test):
-                names = names[:1]
+            due = request.config.stash[_AGREEMENTS].due(queries(), test)
+            if due:
+                request.node.stash.setdefault(_AGREEING, []).append(due)
             else:
-                request.node.stash.setdefault(_AGREEING, []).append(found)
+                names = names[:1]
         return [_started(request, name) for name in names]
 
     return chosen
@@ -247,7 +252,7 @@ def spark_engine(spark: SparkSession) -> Engine:
 def judge(
     request: pytest.FixtureRequest,
     snapshot: SnapshotAssertion,
-    engines_for: Callable[[Callable[[], Digest]], list[Engine]],
+    engines_for: Callable[[Callable[[], Queries]], list[Engine]],
 ) -> Callable[[History, str], dict[str, Any]]:
     """Judges one rule by a hand-written history; the verdict row.
 
@@ -259,7 +264,7 @@ def judge(
     request.node.stash[_JUDGED] = (snapshot, verdicts)
 
     def judged_by_all(history: History, rule: str) -> dict[str, Any]:
-        engines = engines_for(lambda: digest_of(history, rule))
+        engines = engines_for(lambda: queries_of(history, rule))
         verdict, *others = [judged(history, engine, rule) for engine in engines]
         for other in others:
             assert [] == differences(verdict, other)
@@ -283,6 +288,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
                 "the test's own assertions hold, but these numbers are not those that are pinned: "
                 f"if they are right, run `make pin ONLY={pyfuncitem.location[0]}`"
             )
-    for digest in pyfuncitem.stash.get(_AGREEING, []):
-        pyfuncitem.config.stash[_AGREEMENTS].agree(digest)
+    for pairs in pyfuncitem.stash.get(_AGREEING, []):
+        pyfuncitem.config.stash[_AGREEMENTS].agree(pairs)
     return result

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -507,22 +507,14 @@ def judged(history: History, engine: Engine, rule: str) -> dict[str, Any]:
     return {**verdict, "rows": outcome.rows.get(rule, [])}
 
 
-def digest_of(history: History, rule: str) -> agreements.Digest:
-    """Of all that decides what an engine makes of this rule and history."""
-    client, rows = decides(history)
-    return agreements.digest_of([rule], client, rows, differences)
+def queries_of(history: History, rule: str) -> agreements.Queries:
+    """What judges this rule by this history."""
+    return agreements.queries_of_rules([rule], client_of(history), differences)
 
 
-# Settings that are newer than most agreements, by their value where a history says nothing of them:
-# there they decide nothing that was not decided before.
-_UNSET: Final = {"idempotent": 0}
-
-
-def decides(history: History) -> tuple[str, list[object]]:
-    """The client, and all else of a history that decides what an engine makes of a query."""
-    run = run_of(history.manifest())
-    settings = sorted(run.settings.items() - _UNSET.items())
-    return run.client, [settings, run.client, run.protocol, history.rows]
+def client_of(history: History) -> str:
+    """The client library of its group."""
+    return run_of(history.manifest()).client
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:

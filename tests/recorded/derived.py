@@ -1,8 +1,8 @@
-"""Tables of a recorded run as each engine derives them, and what decides whether these agree."""
+"""Tables of a recorded run as each engine derives them, and by which queries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,8 @@ def as_text(row: Row) -> str:
     return repr(sorted(row.items()))
 
 
-def digest_of(
-    run: Path, *tables: str, comparing: Callable[..., object] = derived, more: Iterable[object] = ()
-) -> agreements.Digest:
-    """Of all that decides what an engine makes of these tables, `more` of it among that."""
-    about = read_run(run)
-    files = [path.read_bytes() for path in sorted((run / "history").glob("*.parquet"))]
-    rows = [sorted(about.settings.items()), *more, *files]
-    return agreements.digest_of_tables(tables, about.client, rows, comparing)
+def queries_of(
+    run: Path, *tables: str, comparing: Callable[..., object] = derived
+) -> agreements.Queries:
+    """What derives these tables of a run."""
+    return agreements.queries_of_tables(tables, read_run(run).client, comparing)

@@ -20,9 +20,9 @@ from harness.report.incident.findings import Names
 from harness.report.incident.groups import incident_of
 from harness.tables.engines.base import Engine
 from harness.tables.source import read_run
-from tests.agreements import Digest
+from tests.agreements import Queries
 from tests.foreign_logs import LAYOUTS, write_logs
-from tests.recorded.derived import Row, derived, digest_of
+from tests.recorded.derived import Row, derived, queries_of
 from tests.recorded.keep import PROGRAMS, RUNS
 
 KEPT: Final = sorted([*RUNS.iterdir(), *PROGRAMS.iterdir()])
@@ -35,7 +35,7 @@ SAME: Final = (
 
 @pytest.mark.parametrize("run", KEPT, ids=lambda run: run.name)
 def test_a_run_s_lines_give_its_rebalances_and_evictions(
-    run: Path, tmp_path: Path, engines_for: Callable[[Callable[[], Digest]], list[Engine]]
+    run: Path, tmp_path: Path, engines_for: Callable[[Callable[[], Queries]], list[Engine]]
 ) -> None:
     about = read_run(run)
     layout = LAYOUTS[KEPT.index(run) % len(LAYOUTS)]
@@ -44,7 +44,7 @@ def test_a_run_s_lines_give_its_rebalances_and_evictions(
         write_logs(tmp_path, lines, layout, old=".3.9." in run.name), str(about.settings["group"])
     )
 
-    engines = engines_for(lambda: digest_of(run, *TABLES))
+    engines = engines_for(lambda: queries_of(run, *TABLES))
     tables = [derived(run, engine, *TABLES) for engine in engines]
     assert tables[:1] * len(tables) == tables
     rebalances = sorted(tables[0]["rebalances"], key=lambda row: row["joined_at"])

@@ -22,8 +22,8 @@ from harness.experiment import SLACK_MS
 from harness.tables.engines.base import Engine
 from harness.tables.settings import POLL_MS
 from harness.tables.source import read_run
-from tests.agreements import Digest
-from tests.recorded.derived import Row, derived, digest_of
+from tests.agreements import Queries
+from tests.recorded.derived import Row, derived, queries_of
 from tests.recorded.keep import RUNS
 
 KEPT: Final = sorted(RUNS.iterdir())
@@ -131,9 +131,9 @@ def explanation(run: Compared, told: Row, shown: Row) -> str | None:
 
 @pytest.mark.parametrize("run", KEPT, ids=lambda run: run.name)
 def test_every_interval_has_its_one_counterpart(
-    run: Path, engines_for: Callable[[Callable[[], Digest]], list[Engine]]
+    run: Path, engines_for: Callable[[Callable[[], Queries]], list[Engine]]
 ) -> None:
-    engines = engines_for(lambda: digest_of(run, *TABLES))
+    engines = engines_for(lambda: queries_of(run, *TABLES))
     tables = [derived(run, engine, *TABLES) for engine in engines]
     assert tables[:1] * len(tables) == tables
 

@@ -18,9 +18,9 @@ from harness.check.check import check
 from harness.report.load import load
 from harness.report.parts.situations import Shown, Standing, shown
 from harness.tables.engines.base import Engine
-from tests.agreements import Digest
+from tests.agreements import Queries
 from tests.recorded.keep import LARGEST, PROGRAMS
-from tests.recorded.test_recorded_runs import as_row, as_verdict, copied, digest_of
+from tests.recorded.test_recorded_runs import as_row, as_verdict, copied, queries_of
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -87,10 +87,10 @@ KEPT: Final = sorted(path.name for path in PROGRAMS.iterdir()) if PROGRAMS.exist
 def test_a_recorded_run_of_a_program_is_judged_as_before(
     run: str,
     tmp_path: Path,
-    engines_for: Callable[[Callable[[], Digest]], list[Engine]],
+    engines_for: Callable[[Callable[[], Queries]], list[Engine]],
     snapshot: SnapshotAssertion,
 ) -> None:
-    engines = engines_for(lambda: digest_of(PROGRAMS / run, judged))
+    engines = engines_for(lambda: queries_of(PROGRAMS / run, judged))
     judgements = [judged(PROGRAMS / run, tmp_path / engine.name, engine) for engine in engines]
 
     assert judgements[:1] * len(judgements) == judgements

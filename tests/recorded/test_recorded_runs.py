@@ -19,7 +19,7 @@ from harness.rules import RULES
 from harness.tables.engines.base import Engine
 from harness.tables.source import read_run
 from tests import agreements
-from tests.agreements import Digest
+from tests.agreements import Queries
 from tests.recorded.keep import RUNS
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ KEPT = sorted(path.name for path in RUNS.iterdir())
 def test_a_recorded_run_is_judged_as_before(
     run: str,
     tmp_path: Path,
-    engines_for: Callable[[Callable[[], Digest]], list[Engine]],
+    engines_for: Callable[[Callable[[], Queries]], list[Engine]],
     snapshot: SnapshotAssertion,
 ) -> None:
-    engines = engines_for(lambda: digest_of(RUNS / run, judged))
+    engines = engines_for(lambda: queries_of(RUNS / run, judged))
     judgements = [judged(RUNS / run, tmp_path / engine.name, engine) for engine in engines]
 
     assert judgements[:1] * len(judgements) == judgements
@@ -57,14 +57,12 @@ def copied(run: Path, run_dir: Path) -> Path:
     return run_dir
 
 
-def digest_of(run: Path, comparing: Callable[..., object]) -> agreements.Digest:
-    """Of all that decides what an engine makes of this run, compared by this function."""
+def queries_of(run: Path, comparing: Callable[..., object]) -> agreements.Queries:
+    """What judges this run, compared by this function."""
     about = read_run(run)
     declared = {each["rule"] for each in about.expected}
     rules = [rule.id for rule in RULES.values() if rule.evidence or rule.always]
-    files = [path.read_bytes() for path in sorted((run / "history").glob("*.parquet"))]
-    rows = [sorted(about.settings.items()), about.expected, *files]
-    return agreements.digest_of({*rules, *declared}, about.client, rows, comparing)
+    return agreements.queries_of_rules({*rules, *declared}, about.client, comparing)
 
 
 def as_verdict(verdict: dict[str, Any]) -> str:

@@ -19,8 +19,8 @@ import pytest
 from harness.tables.engines.base import Engine
 from harness.tables.recipes import recipes_of
 from harness.tables.source import read_run
-from tests.agreements import Digest
-from tests.recorded.derived import Row, derived, digest_of
+from tests.agreements import Queries
+from tests.recorded.derived import Row, derived, queries_of
 from tests.recorded.keep import PROGRAMS, RUNS
 
 if TYPE_CHECKING:
@@ -60,12 +60,12 @@ _UUID: Final = re.compile(r"([0-9a-f]{4})[0-9a-f]{4}-(?:[0-9a-f]{4}-){3}[0-9a-f]
 @pytest.mark.parametrize("run", PINNED, ids=lambda run: run.name)
 def test_the_tables_of_a_recorded_run_are_as_before(
     run: Path,
-    engines_for: Callable[[Callable[[], Digest]], list[Engine]],
+    engines_for: Callable[[Callable[[], Queries]], list[Engine]],
     snapshot: SnapshotAssertion,
 ) -> None:
     about = read_run(run)
     names = sorted(recipes_of(about.client))
-    engines = engines_for(lambda: digest_of(run, *names))
+    engines = engines_for(lambda: queries_of(run, *names))
     tables = [derived(run, engine, *names) for engine in engines]
 
     assert tables[:1] * len(tables) == tables

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.tables.engines.base import Engine
 from tests import agreements
-from tests.histories import History, decides, tables_of
+from tests.histories import History, client_of, tables_of
 from tests.recorded.derived import as_text
 
 Row = dict[str, Any]
@@ -23,10 +23,9 @@ def derived(history: History, engine: Engine, table: str) -> list[Row]:
         tables.close()
 
 
-def digest_of(history: History, table: str) -> agreements.Digest:
-    """Of all that decides what an engine makes of this table."""
-    client, rows = decides(history)
-    return agreements.digest_of_tables([table], client, rows, derived)
+def queries_of(history: History, table: str) -> agreements.Queries:
+    """What derives this table."""
+    return agreements.queries_of_tables([table], client_of(history), derived)
 
 
 def in_order(found: list[Row], *columns: str) -> list[Row]:

@@ -6,7 +6,6 @@ that of a group whose members have the same names and other ids. Every derived t
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -19,9 +18,9 @@ from harness.history.schema import HISTORY
 from harness.tables.engines.base import Engine
 from harness.tables.recipes import recipes_of
 from harness.tables.source import load, read_run
-from tests.agreements import Digest
+from tests.agreements import Queries
 from tests.in_memory import tables_of_run
-from tests.recorded.derived import digest_of
+from tests.recorded.derived import queries_of
 from tests.recorded.keep import PROGRAMS, RUNS
 
 KEPT: Final = (
@@ -38,18 +37,18 @@ _OF_ALL: Final = frozenset({"record_of_logs"})
 
 @pytest.mark.parametrize("run", KEPT, ids=lambda run: run.name)
 def test_another_group_changes_no_table(
-    run: Path, engines_for: Callable[[Callable[[], Digest]], list[Engine]]
+    run: Path, engines_for: Callable[[Callable[[], Queries]], list[Engine]]
 ) -> None:
-    for engine in engines_for(lambda: _digest_of(run)):
+    for engine in engines_for(lambda: _queries_of(run)):
         alone, beside = _tables(run, engine, beside=False), _tables(run, engine, beside=True)
         assert [] == [name for name in alone if alone[name] != beside[name]]
         assert any(alone.values())
 
 
-def _digest_of(run: Path) -> Digest:
-    """Of all that decides what an engine makes of its tables."""
+def _queries_of(run: Path) -> Queries:
+    """What derives its tables."""
     names = recipes_of(read_run(run).client)
-    return digest_of(run, *names, comparing=_tables, more=[inspect.getsource(_another_groups)])
+    return queries_of(run, *names, comparing=_tables)
 
 
 def _tables(run: Path, engine: Engine, *, beside: bool) -> dict[str, list[str]]:

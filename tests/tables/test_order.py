@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from harness.tables.engines.base import Engine
-from tests.agreements import Digest
+from tests.agreements import Queries
 from tests.histories import History, parts, tables_of
-from tests.tables.rows import digest_of
+from tests.tables.rows import queries_of
 
 # Of a topic that comes before the usual one.
 OTHER = {"topic": "another", "partition": 0}
@@ -43,10 +43,10 @@ def the_wrong_way_round() -> History:
 
 @pytest.mark.parametrize("table", ORDER)
 def test_rows_are_in_order(
-    engines_for: Callable[[Callable[[], Digest]], list[Engine]], table: str
+    engines_for: Callable[[Callable[[], Queries]], list[Engine]], table: str
 ) -> None:
     history = the_wrong_way_round()
-    for engine in engines_for(lambda: digest_of(history, table)):
+    for engine in engines_for(lambda: queries_of(history, table)):
         tables = tables_of(history, engine)
         try:
             found = tables.table(table).toArrow().to_pylist()

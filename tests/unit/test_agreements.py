@@ -1,22 +1,14 @@
-"""What both engines have agreed on need not be shown again, and nothing else may be left out."""
+"""Where both engines have agreed need not be shown again, and nothing else may be left out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 
 from harness.rules import RULES
 from tests import agreements
-from tests.agreements import DAYS, Agreements, Digest, digest_of
-
-TODAY = 3
-
-
-def digest(number: int, queries: str = "q") -> Digest:
-    found = Digest(f"{number:016x}")
-    found.queries = frozenset(queries)
-    return found
+from tests.agreements import DAYS, Agreements, Queries, queries_of_rules, queries_of_tables
 
 
 def one() -> None:
@@ -27,85 +19,88 @@ def other() -> None:
     """Another way, which may find less."""
 
 
-def of(
-    rule: str = "R01", rows: tuple[object, ...] = ("a", "b"), by: Callable[[], None] = one
-) -> Digest:
-    return digest_of([rule], "librdkafka", rows, by)
+def of(rule: str = "R01", by: Callable[[], None] = one) -> Queries:
+    return queries_of_rules([rule], "librdkafka", by)
 
 
-def test_what_is_not_on_record_is_judged_by_both() -> None:
-    assert not Agreements([], TODAY).settled(digest(TODAY + 1), "a")
+def due(found: Agreements, *asked: tuple[str, str]) -> list[bool]:
+    """Whether both engines have to judge: of each test, and its queries by a letter each."""
+    return [bool(found.due(frozenset(queries), test)) for test, queries in asked]
+
+
+def agreed(*asked: tuple[str, str]) -> list[str]:
+    """What is on record once both have judged these."""
+    found = Agreements([], 0)
+    for test, queries in asked:
+        found.agree(found.due(frozenset(queries), test))
+    return found.worth_keeping(all_asked=True)
+
+
+def turn(test: str) -> int:
+    """The day of a test."""
+    known = agreed((test, "q"))
+    [day] = [day for day in range(DAYS) if due(Agreements(known, day), (test, "q")) == [True]]
+    return day
+
+
+def test_one_of_each_test_and_query_that_is_not_on_record_is_judged_by_both() -> None:
+    asked = [("a", "x"), ("a", "x"), ("b", "x"), ("a", "xy"), ("a", "y"), ("b", "x")]
+
+    assert [True, False, True, True, False, False] == due(Agreements([], 0), *asked)
 
 
 def test_what_is_on_record_is_judged_by_both_once_in_so_many_days() -> None:
-    days = [Agreements([digest(5)], day).settled(digest(5), "a") for day in range(2 * DAYS)]
+    day = turn("a")
+    days = [due(Agreements(agreed(("a", "q")), each), ("a", "q")) for each in range(2 * DAYS)]
 
-    assert [day for day, settled in enumerate(days) if not settled] == [5, 5 + DAYS]
-
-
-def test_of_what_is_not_on_record_one_of_each_test_and_query_is_judged_by_both() -> None:
-    found = Agreements([], TODAY, every=False)
-    asked = [("a", "x"), ("a", "x"), ("b", "x"), ("a", "xy"), ("a", "y"), ("b", "x")]
-    settled = [found.settled(digest(8 + n, q), test) for n, (test, q) in enumerate(asked)]
-
-    assert [False, True, False, False, True, True] == settled
-    assert 6 == len(found.asked)
+    assert [day, day + DAYS] == [each for each, found in enumerate(days) if found == [True]]
 
 
-def test_all_that_is_not_on_record_is_judged_by_both_where_it_is_to_be_kept() -> None:
-    found = Agreements([], TODAY)
+def test_on_its_day_a_test_is_judged_once_by_its_queries() -> None:
+    found = Agreements(agreed(("a", "q")), turn("a"))
 
-    assert [False, False] == [found.settled(digest(8 + n), "a") for n in range(2)]
+    assert [True, False] == due(found, ("a", "q"), ("a", "q"))
 
 
-@pytest.mark.parametrize(("all_asked", "dropped"), [(True, []), (False, [digest(16)])])
+def test_each_judgement_is_made_by_both_where_that_is_asked_for() -> None:
+    found = Agreements(agreed(("a", "q")), turn("a") + 1, each=True)
+
+    assert [True, True] == due(found, ("a", "q"), ("a", "q"))
+
+
+@pytest.mark.parametrize(("all_asked", "kept"), [(True, ["b", "c"]), (False, ["a", "b", "c"])])
 def test_what_no_test_asks_for_any_more_is_dropped_once_all_have_asked(
-    all_asked: bool, dropped: list[str]
+    all_asked: bool, kept: Iterable[str]
 ) -> None:
-    found = Agreements([digest(8), digest(16)], TODAY)
-    found.settled(digest(8), "a")
-    found.settled(digest(24), "a")
-    found.agree(digest(24))
+    found = Agreements(agreed(("a", "q"), ("b", "q")), turn("b") + 1)
+    due(found, ("b", "q"))
+    found.agree(found.due(frozenset("q"), "c"))
 
-    kept = found.worth_keeping(all_asked=all_asked)
-    assert [digest(8), *dropped, digest(24)] == kept
-    assert {str} == {type(each) for each in {*found.asked, *found.agreed}}
+    expected = agreed(*((each, "q") for each in kept))
+    assert expected == found.worth_keeping(all_asked=all_asked)
 
 
 def test_what_was_compared_and_did_not_agree_is_not_kept() -> None:
-    found = Agreements([], TODAY)
-    found.settled(digest(8), "a")
+    found = Agreements([], 0)
+    due(found, ("a", "q"))
 
     assert [] == found.worth_keeping(all_asked=True)
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        of(rows=("a", "c")),
-        of(rows=("ab", "")),
-        of(rule="R02"),
-        of(by=other),
-    ],
-)
-def test_whatever_decides_a_verdict_changes_the_digest(changed: str) -> None:
-    assert of() != changed
-
-
-def test_the_same_has_the_same_digest() -> None:
+def test_whatever_judges_is_part_of_the_queries() -> None:
     assert of() == of()
-
-
-def test_queries_are_the_same_whatever_the_rows() -> None:
-    assert of().queries == of(rows=("a", "c")).queries
-    assert of().queries != of(rule="R02").queries
-    assert not of().queries & of(by=other).queries
+    assert of() != of(rule="R02")
+    assert not of() & of(by=other)
 
 
 def test_tables_are_other_ones_for_a_program_of_somebody_elses() -> None:
-    ours, theirs = (digest_of(["R21"], client, (), one) for client in ("librdkafka", "app"))
+    ours, theirs = (queries_of_rules(["R21"], client, one) for client in ("librdkafka", "app"))
 
     assert ours != theirs
+
+
+def test_a_table_that_is_a_file_needs_no_query() -> None:
+    assert not queries_of_tables(["requests"], "librdkafka", one)
 
 
 def test_a_table_that_a_rule_is_made_from_is_part_of_it() -> None:
