@@ -215,7 +215,7 @@ def _found(results: Path, *options: str) -> dict[str, list[dict[str, Any]]]:
     )
     assert 0 == done.returncode, done.stderr
     assert "2 runs judged again: 2 as expected, 0 with verdicts that differ" in done.stdout
-    assert ["1 of 2", "2 of 2"] == re.findall(r"\d of \d", done.stderr)
+    assert ["1 of 2", "2 of 2"] == re.findall(r"(\d of \d)  ", done.stderr)
     names = ("verdicts.parquet", "tables/judgements.parquet", "tables/rebalances.parquet")
     return {
         f"{run.name} {name}": sorted(pq.read_table(run / name).to_pylist(), key=str)
