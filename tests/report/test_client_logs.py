@@ -141,7 +141,7 @@ MEMBER: Final = "c-1-1364448b-d342-4f02-88b1-885ba4a7d072"
         # KIP-848
         (
             "Member wx3-yz with epoch 4 transitioned from JOINING to RECONCILING.",
-            "joined",
+            "given",
             {"member_id": "wx3-yz", "generation": 4},
         ),
         (
@@ -311,6 +311,26 @@ def test_a_generation_counts_once_however_many_clients_joined_it(tmp_path: Path)
     assert "1 log of clients" in shown.detail
 
 
+def test_an_epoch_of_kip_848_counts_once_and_the_next_may_be_any(tmp_path: Path) -> None:
+    member = "Member wx3-yz with epoch {} transitioned from {} to RECONCILING."
+    text = [
+        java(0, member.format(2, "JOINING")),
+        java(1, member.format(2, "STABLE")),
+        java(9, member.format(4, "STABLE")),
+    ]
+    [one] = read(tmp_path, "".join(text)).groups
+    assert [(2, "joined"), (4, "elsewhere")] == [
+        (each.generation, each.cause) for each in one.group.rebalances
+    ]
+    assert not one.group.unseen
+
+
+def test_a_generation_that_a_client_joins_twice_is_of_another_life(tmp_path: Path) -> None:
+    text = "".join(java(number, GENERATION.format(1 + number % 2)) for number in range(3))
+    [one] = read(tmp_path, text).groups
+    assert [1, 2, 1] == [each.generation for each in one.group.rebalances]
+
+
 def test_who_leaves_after_its_polls_were_too_far_apart_has_one_reason(tmp_path: Path) -> None:
     text = [
         java(1, GENERATION.format(1)),
@@ -353,3 +373,32 @@ def test_times_without_a_date_are_said_to_have_none(tmp_path: Path) -> None:
     assert any("say no date" in note for note in read(tmp_path, text).notes)
     text = java(0, "(Re-)joining group")
     assert not any("say no date" in note for note in read(tmp_path, text).notes)
+
+
+RUNS: Final = Path(__file__).parents[1] / "data" / "logs" / "runs"
+
+
+@pytest.mark.parametrize("run", sorted(RUNS.iterdir()), ids=lambda run: run.name)
+def test_clients_of_a_run_tell_of_each_rebalance_that_its_brokers_tell_of(run: Path) -> None:
+    """All but the last, in which nobody is left: no client joins it."""
+    by_clients, by_brokers = (
+        view_of(events.read(sorted(run.glob(logs)))).groups[0].group
+        for logs in ("member-*", "broker-*")
+    )
+    told = [one.generation for one in by_brokers.rebalances if one.members_after != 0]
+    assert told == [one.generation for one in by_clients.rebalances]
+    assert not by_clients.unseen
+
+    times = {one.generation: one.joined_at or 0 for one in by_brokers.rebalances}
+    for one in by_clients.rebalances:  # by one clock; in KIP-848 by the next heartbeat, of 5 s
+        assert one.protocol == by_brokers.rebalances[0].protocol
+        late_s = 6 if one.protocol == "consumer" else 3
+        assert abs((one.joined_at or 0) - times[one.generation]) < late_s * 1e6
+
+
+@pytest.mark.parametrize("lacking", ["member-1", "member-2"])
+def test_what_no_log_of_a_client_tells_is_said_to_be_unseen(lacking: str) -> None:
+    run = RUNS / "consumer-leave.java.eager"
+    logs = [path for path in sorted(run.glob("member-*")) if lacking not in path.name]
+    group = view_of(events.read(logs)).groups[0].group
+    assert [1, 2] == sorted({*(one.generation or 0 for one in group.rebalances), *group.unseen})

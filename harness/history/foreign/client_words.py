@@ -23,7 +23,7 @@ _OF_MEMBER: Final = r"(?:, memberId='(?P<member_id>[^']*)')?"
 _JAVA: Final = (
     ("joined", rf"Successfully joined group with generation {_GENERATION}{_OF_MEMBER}", ""),
     (
-        "joined",  # KIP-848
+        "given",  # KIP-848
         (
             r"Member (?P<member_id>\S+) with epoch (?P<generation>\d+) transitioned from "
             r"(?:JOINING|STABLE) to (?:RECONCILING|STABLE)"

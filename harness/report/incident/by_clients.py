@@ -57,7 +57,7 @@ class _Teller:
         self._group = Group(name, by_clients=True)
         self._reasons: list[tuple[Event, str, str | None]] = []  # since the last generation
         self._here: set[str] = set()  # who was seen, and has not gone
-        self._within: set[str] = set()  # who has joined the last generation
+        self._within: dict[int | None, set[str]] = {}  # who has joined each generation
         self._last: dict[tuple[str, str], int] = {}  # when a client last had this cause
 
     def take(self, event: Event) -> None:
@@ -71,33 +71,36 @@ class _Teller:
     def done(self) -> Group:
         """The group, with the generations that none of these clients was in."""
         group = self._group
-        seen = [one.generation for one in group.rebalances if one.generation is not None]
+        classic = [one for one in group.rebalances if one.protocol == "classic"]
+        seen = sorted({one.generation for one in classic if one.generation is not None})
         for before, after in pairwise(seen):
             if 1 < after - before <= _FEW:
                 group.unseen += range(before + 1, after)
         return group
 
-    def _joined(self, event: Event, who: str) -> None:
-        rows = self._group.rebalances
+    def _joined(self, event: Event, who: str, protocol: str = "classic") -> None:
         if who not in self._here:
             self._asks(event, who)
-        if rows and event.generation == rows[-1].generation and who not in self._within:
-            self._within.add(who)
-            return
+        rows, joined = self._group.rebalances, self._within.get(event.generation)
+        if joined is not None:
+            latest = event.generation is not None and rows[-1].generation == event.generation
+            if who not in joined or latest:
+                joined.add(who)
+                return
         told = [each for each in self._reasons if each[1] != "elsewhere"] or self._reasons
-        cause, reason, named = "unknown", None, who
-        if told:
-            first, cause, reason = told[0]
-            named = _who(first)
+        first, cause, reason = (told or [(event, "elsewhere", "a new assignment")])[0]
         rows.append(
             Rebalance(
-                self._group.name, event.generation, _trigger(cause), cause, (named,), reason,
-                "classic", None, event, joined_at=event.at,
+                self._group.name, event.generation, _trigger(cause), cause, (_who(first),), reason,
+                protocol, None, event, joined_at=event.at,
                 started_at=self._reasons[0][0].at if self._reasons else None,
             )
         )  # fmt: skip
         self._reasons.clear()
-        self._within = {who}
+        self._within[event.generation] = {who}
+
+    def _given(self, event: Event, who: str) -> None:
+        self._joined(event, who, "consumer")
 
     def _asks(self, event: Event, who: str) -> None:
         if who not in self._here:
