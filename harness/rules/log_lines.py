@@ -138,11 +138,11 @@ def whole_where_nothing_is_broken() -> str:
 
     A broker that is back is in sync again within a session. What passed within a second may be a
     question that this machine held up. One that refuses a connection is dead; one that is silent
-    need not be: it is not while it answers anybody or writes a line, at least every 5 s, and of one
-    that had to wait for a processor nothing is said, unless it was silent for longer.
+    need not be: it is not while it answers anybody or writes a line, at least every 5 s, nor while
+    it waits for a processor, since only what is alive does that.
 
-    Law: a broker is dead where it refuses the observer, or answers nobody at all, be it for 5 s of
-    a longer silence.
+    Law: a broker is dead where it refuses the observer, or answers nobody and waits for nothing, be
+    it for 5 s of a longer silence.
     """
     return """
         WITH changed AS (
@@ -200,9 +200,7 @@ def whole_where_nothing_is_broken() -> str:
                              AND coalesce(b.first_at > t.at, true)
                         THEN concat(t.topic, '-', t.partition, ' was in sync on ', size(t.isr),
                                     ' brokers, and on ', t.in_sync_before, ' before')
-                   END AS odd,
-                   coalesce(s.held_up AND NOT s.answered, false)
-                       AND t.at BETWEEN :steady_at AND :stopped_at AS held_up
+                   END AS odd
             FROM changed t CROSS JOIN broken b
             LEFT JOIN silent s ON t.what = 'broker' AND s.broker = t.broker AND s.at = t.at
             LEFT ANTI JOIN {unsettled} u ON u.from_at <= t.at AND u.to_at >= t.at
@@ -213,8 +211,6 @@ def whole_where_nothing_is_broken() -> str:
                IF(count(odd) > 0,
                   clause(min(struct(at, odd)) FILTER (WHERE odd IS NOT NULL).odd), NULL)
                    AS wrong,
-               IF(count(odd) = 0 AND bool_or(held_up),
-                  'was silent while it waited for a processor', NULL) AS unknown,
                concat('seen ', count(*), ' times') AS note,
                -- The observer takes for dead what does not answer it in time.
                after(-3 * :GLIMPSE_MS, min(IF(odd IS NULL, NULL, at))) AS guard_from,
