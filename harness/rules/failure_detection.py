@@ -14,7 +14,8 @@ FOLLOWED_MS: Final = 1_000
 # though it need not be, and is known less closely than the bounds are apart; `span` is a clause
 # about that. `judged_ms` is the end of the silence that is judged: where it is known closely
 # enough, the one within the bounds. A commit is answered when it is replicated, and has its effect
-# before: it counts from its arrival, unless its broker waited for a processor.
+# before: it counts from its arrival, unless threads of its broker waited for a processor, together
+# for as long as that time is: a few of a hundred always wait a little.
 # Law: an eviction is accused only if no moment at which its last sign may have counted explains it.
 WEIGHED: Final = """
     weighed AS (
@@ -22,7 +23,8 @@ WEIGHED: Final = """
                silence_least_ms < session_timeout_ms - :slack_ms
                    AND silence_ms >= session_timeout_ms - :slack_ms
                    AND silence_ms - silence_least_ms > 2 * :slack_ms
-                   AND (last_seen_api = 'HEARTBEAT' OR coalesce(h.ms > :slack_ms, false))
+                   AND (last_seen_api = 'HEARTBEAT'
+                        OR coalesce(h.ms > :slack_ms AND h.ms >= h.of_ms, false))
                    AS may_be_short,
                silence_least_ms <= session_timeout_ms + :slack_ms
                    AND silence_ms - silence_least_ms > 2 * :slack_ms
@@ -37,7 +39,8 @@ WEIGHED: Final = """
                       CAST(round(silence_ms - silence_least_ms) AS INT),
                       ' ms, and nothing tells when') AS span
         FROM {evictions} e LEFT JOIN (
-            SELECT e.member_id, e.evicted_at, sum(w.waited_ms) AS ms
+            SELECT e.member_id, e.evicted_at, sum(w.waited_ms) AS ms,
+                   sum(ms_between(w.from_at, w.at)) AS of_ms
             FROM {evictions} e JOIN {waits} w
               ON w.process = concat('broker-', e.broker) AND w.at >= e.timer_started_at
              AND w.from_at <= after(-e.silence_least_ms, e.evicted_at)
