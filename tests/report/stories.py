@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import cache
 from random import Random
 from typing import Final
@@ -16,10 +16,8 @@ from typing import Final
 from tests.coats import Logged
 from tests.coordinator_words import VERSIONS, kept
 from tests.foreign_logs import NEW_LOGGER, OLD_LOGGER
+from tests.report.sample_logs import CLOSED, POLL, START, UUID
 
-START: Final = datetime(2026, 10, 1, 10, 0, tzinfo=UTC)
-POLL: Final = "consumer poll timeout has expired."
-CLOSED: Final = "the consumer is being closed"
 METADATA: Final = "cached metadata has changed from x at the beginning of the rebalance to y"
 # 2.0 gives no reasons; 3.7 and 3.8 are of two coordinators, of which the old one is the default.
 TOLD: Final = tuple(version for version in VERSIONS if version > "2.1")
@@ -127,7 +125,7 @@ class Story:
 
     def rebalances_for_leave(self, member: str, why: str) -> None:
         """3.x writes the rebalance before the member, whose line has all that is known of it."""
-        name = member[: -len("-1364448b-d342-4f02-88b1-000000000000")]
+        name = member[: -len(UUID)]
         about = f"MemberMetadata(memberId={member}, groupInstanceId=None, clientId={name}, "
         about += "clientHost=/10.0.0.7, sessionTimeoutMs=45000, rebalanceTimeoutMs=300000, "
         about += "supportedProtocols=List(range))"

@@ -21,8 +21,14 @@ _FEW: Final = 50  # generations that may be missing; more are another life of th
 # What Java's client gives as a reason to join, and is none.
 _NO_REASON: Final = ("given member-id", "pro-actively leaving")
 _PUT_OUT: Final = ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION")
-_TRIGGERS: Final = {"joined": "join", "put_out": "expiry", "coordinator_silent": "expiry"}
 _LEAVES: Final = ("max_poll", "closed", "left", "unsubscribed")
+# Causes by `trigger` in the table of a run; of all others a member joins again.
+_TRIGGERS: Final = {
+    **dict.fromkeys(_LEAVES, "leave"),
+    **dict.fromkeys(("put_out", "coordinator_silent"), "expiry"),
+    "joined": "join",
+    "metadata": "metadata",
+}
 
 
 def group_of(name: str, events: Iterable[Event]) -> Group:
@@ -91,7 +97,8 @@ class _Teller:
         first, cause, reason = (told or [(event, "elsewhere", "a new assignment")])[0]
         rows.append(
             Rebalance(
-                self._group.name, event.generation, _trigger(cause), cause, (_who(first),), reason,
+                self._group.name, event.generation, _TRIGGERS.get(cause, "rejoin"), cause,
+                (_who(first),), reason,
                 protocol, None, event, joined_at=event.at,
                 started_at=self._reasons[0][0].at if self._reasons else None,
             )
@@ -171,10 +178,3 @@ class _Teller:
 
 def _who(event: Event) -> str:
     return event.instance_id or event.client_id or event.member_id or ""
-
-
-def _trigger(cause: str) -> str:
-    """As `trigger` in the table of a run."""
-    if cause in _LEAVES:
-        return "leave"
-    return _TRIGGERS.get(cause, "metadata" if cause == "metadata" else "rejoin")
