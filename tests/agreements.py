@@ -10,7 +10,7 @@ by both. The judge is not in it: it makes the same of the same rows, whoever gav
 
 The tests of another part are judged by both each day, in case that a digest lacks something.
 What it could lack (Java, the machine, a module that is not named here) is shared by many, and shows
-in any hundred of them. So a 32nd is enough for a day, and each has its turn within five weeks.
+in any hundred of them. So a 96th is enough for a day, and each has its turn within 14 weeks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from harness.tables.vocabulary import ERRORS, Query, expand, text_of
 AGREED: Final = Path(__file__).parent / "agreed.txt"
 # The tests that ask.
 JUDGED: Final = ("tests/rules", "tests/tables", "tests/check", "tests/recorded")
-DAYS: Final = 32
+DAYS: Final = 96
 # What stands between a query and its rows, besides the query.
 _CODE: Final = (
     "harness/history/column_types.py",

@@ -174,9 +174,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Tests that ask for `engine` run with each of those chosen."""
-    if "engine" in metafunc.fixturenames:
-        metafunc.parametrize("engine", _chosen(metafunc.config), indirect=True, scope="session")
+    """Tests that ask for `engine` run with each of those chosen.
+
+    Beside DuckDB Spark takes turns, except with what many tests share: it is what takes long.
+    """
+    if "engine" not in metafunc.fixturenames:
+        return
+    first, *others = _chosen(metafunc.config)
+    marks = () if "judged_run" in metafunc.fixturenames else pytest.mark.long
+    params = [first, *(pytest.param(other, marks=marks) for other in others)]
+    metafunc.parametrize("engine", params, indirect=True, scope="session")
 
 
 def _chosen(config: pytest.Config) -> list[str]:

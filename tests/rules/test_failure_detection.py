@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from harness.history.derived import KEPT
 from tests.consumer_histories import Group, alone
 from tests.histories import History, at, java, member_id
 
@@ -170,7 +171,33 @@ def test_a_commit_counts_from_its_arrival_unless_its_broker_waited_for_a_process
     verdict = judge(history, rule)
     assert expected == verdict["verdict"]
     if expected == "UNKNOWN":
-        assert "this machine kept broker-1 waiting for a processor" in verdict["reason"]
+        assert f"{KEPT} brokers waiting for a processor for" in verdict["reason"]
+
+
+@pytest.mark.parametrize(
+    ("waits", "begins"),
+    [
+        ([], "(eviction), was silent for 5899 to 6059 ms"),
+        (
+            [("broker-2", 3_900, 4_000, 100)],
+            "(eviction), was silent for 5899 to 6059 ms",
+        ),  # before the commit came
+        ([("broker-2", 4_000, 4_100, 50)], "(eviction), was silent for 5899 to 6059 ms"),
+        ([("broker-2", 4_000, 4_100, 51)], f"{KEPT} brokers waiting for a processor for 51 ms"),
+        ([("broker-1", 4_000, 4_100, 30), ("broker-2", 4_000, 4_100, 30)], f"{KEPT} brokers"),
+        ([("member-1", 4_000, 4_100, 100)], "(eviction), was silent for 5899 to 6059 ms"),
+    ],
+)
+def test_a_commit_that_is_answered_late_tells_what_brokers_waited(
+    judge: Judge, waits: list[tuple[str, float, float, float]], begins: str
+) -> None:
+    """Those who replicate it as well: the answer waits for them."""
+    history = committed(4_161, 10_060)
+    for wait in waits:
+        history.waited(*wait)
+    verdict = judge(history, "R01")
+    assert "UNKNOWN" == verdict["verdict"]
+    assert begins in verdict["reason"]
 
 
 def committed(answered_ms: int, evicted_ms: int) -> History:
