@@ -124,10 +124,9 @@ agreed: ## let Spark judge by the queries that changed, and record where DuckDB 
 check: ## check format, lint and types
 	@$(ENV) -m tests.checks
 
-docs: ## write docs/rules.md, docs/clients.md, the numbers of docs/scale.md and the table of ARCHITECTURE.md
+docs: ## write docs/rules.md, docs/clients.md and the table of ARCHITECTURE.md
 	@$(ENV) -m harness.catalogue.rules_page tests/rules/__snapshots__ > docs/.rules.md && mv docs/.rules.md docs/rules.md
 	@$(ENV) -m harness.report.many.published docs
-	@$(ENV) -m harness.bench.group_sizes docs
 	@$(ENV) -m tests.rooms
 
 bench: ## measure what the harness itself costs [ONLY='check explain' or ONLY=days LONG='24h:300 2h:20000']

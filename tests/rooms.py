@@ -43,8 +43,7 @@ ROOMS: Final = {
         ("cli", "provision"),
     ),
     "bench": Room(
-        "what the harness itself costs, and what the size of a group (`group_sizes`); made-up "
-        "runs, and the work that trains AOT caches",
+        "what the harness itself costs; made-up runs, and the work that trains AOT caches",
         "measurements use the parts that they measure",
         (
             *("check", "tables", "cluster", "history"),

@@ -17,24 +17,12 @@ from rich.table import Table
 
 from harness.base.errors import HarnessError
 from harness.base.paths import ROOT
-from harness.bench import (
-    backends,
-    clusters,
-    days,
-    experiments,
-    explaining,
-    fetches,
-    judging,
-    recording,
-)
+from harness.bench import days, experiments, explaining, judging, recording
 from harness.bench.measure import Figure, table_of
 from harness.provision.tools import Tools, resolve_tools
 
 PARTS: Final[dict[str, Callable[[Tools, int], list[Figure]]]] = {
     "recording": recording.bench,
-    "fetches": fetches.bench,
-    "cluster-start": clusters.bench,
-    "backends": backends.bench,
     "check": lambda _tools, rounds: judging.bench(rounds),
     "explain": lambda _tools, rounds: explaining.bench(rounds),
     "experiment": lambda _tools, rounds: experiments.bench(rounds),
