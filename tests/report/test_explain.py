@@ -231,6 +231,43 @@ def test_a_deploy_is_called_one(tmp_path: Path, says: str) -> None:
     assert "session_expired" not in [finding.cause.name for finding in only.findings]
 
 
+@pytest.mark.parametrize("joins_s", [50, 70])  # before or after the one that it replaces leaves
+@pytest.mark.parametrize("first", [0, 3])  # the old ones joined before the log begins, or in it
+def test_a_deploy_of_members_that_share_a_client_id_is_called_one(
+    tmp_path: Path, joins_s: int, first: int
+) -> None:
+    group = Classic()
+    for number in range(5):
+        group.joins(number, member("orders", number), number + 1)
+    for number in range(5):
+        old, new = member("orders", number), member("orders", number + 10)
+        changes = [
+            (joins_s, lambda at, new=new: group.joins(at, new, 5)),
+            (60, lambda at, old=old: group.leaves(at, old, 4, old, CLOSED)),
+        ]
+        for at_s, change in sorted(changes, key=lambda each: each[0]):
+            change(60 * number + at_s)
+
+    [only] = view(write(tmp_path, group.said[first:])).groups
+
+    assert "deploy" == only.findings[0].cause.name
+    assert (("orders", 5),) == only.findings[0].who
+
+
+def test_one_that_comes_and_goes_is_no_deploy(tmp_path: Path) -> None:
+    group = Classic()
+    group.joins(0, member("steady"), 1)
+    for number in range(4):
+        group.joins(60 * number + 10, member("orders", number), 2)
+        group.leaves(60 * number + 40, member("orders", number), 1, member("steady"), CLOSED)
+
+    [only] = view(write(tmp_path, group.said)).groups
+
+    found = {finding.cause.name: finding.count for finding in only.findings}
+    assert 4 == found["closed"]
+    assert "deploy" not in found
+
+
 def test_an_end_of_all_members_is_no_deploy(tmp_path: Path) -> None:
     group = Classic()
     for number in range(3):

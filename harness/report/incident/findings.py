@@ -240,7 +240,8 @@ def findings_in(
             told = f"{names.broker(left, at)} to {after}"
             counts.setdefault("coordinator_moved", Counter())[told] += 1
     gone_at = [row.at for row in leaves if row.cause in _GONE]
-    _as_a_deploy(counts, gone_at, max((at for _, at in joins), default=0))
+    at_once = _at_once([*removals, *leaves], joins, names)
+    _as_a_deploy(counts, gone_at, max((at for _, at in joins), default=0), at_once)
     _as_two_programs(counts, len(removals) + len(leaves) + len(joins))
     found = [_finding(CAUSES[cause], who, said.get(cause)) for cause, who in counts.items()]
     found.sort(key=_weight)
@@ -256,11 +257,29 @@ def findings_in(
         yield _with_costs(finding, counts, back, len(rebalances)) if place == 0 else finding
 
 
-def _as_a_deploy(counts: dict[str, Counter[str]], left_at: list[int], last_join_at: int) -> None:
+def _at_once(
+    gone: Sequence[Removal], joins: Sequence[tuple[str, int]], names: Names
+) -> Counter[str]:
+    """The most members of each name at one time: processes may share a client.id."""
+    came = {member for member, _ in joins}
+    left = [(row.at, -1, names.of(row.member_id, row.instance_id)) for row in gone]
+    now = Counter(
+        name for row, (_, _, name) in zip(gone, left, strict=True) if row.member_id not in came
+    )
+    most = now.copy()
+    for _, change, name in sorted([*left, *((at, 1, names.of(member)) for member, at in joins)]):
+        now[name] += change
+        most[name] = max(most[name], now[name])
+    return most
+
+
+def _as_a_deploy(
+    counts: dict[str, Counter[str]], left_at: list[int], last_join_at: int, at_once: Counter[str]
+) -> None:
     """Members that left in order, each once or twice, and others that came after, are a deploy."""
     gone = sum((counts[cause] for cause in _GONE if cause in counts), Counter[str]())
     before = sum(at < last_join_at for at in left_at)
-    if before < 2 or max(gone.values()) > 2:
+    if before < 2 or any(count > 2 * max(1, at_once[name]) for name, count in gone.items()):
         return
     for cause in (*_GONE, "joined"):
         counts.pop(cause, None)
