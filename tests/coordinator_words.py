@@ -12,14 +12,17 @@ import struct
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 from zipfile import ZipFile
 
+from harness.base.paths import ROOT
 from harness.provision.kafka import Jar
 from harness.provision.shell import Shell
 
 WORDS: Final = Path(__file__).parent / "data" / "coordinator_words.txt"
+READ: Final = ROOT / "results" / "coordinator-words"  # by version, until all are
 # The last release of each minor version, and those that are pinned.
 VERSIONS: Final = (
     *("2.0.1", "2.1.1", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.3", "2.7.2", "2.8.2", "3.0.2"),
@@ -277,14 +280,29 @@ def jars_of(version: str, into: Path) -> list[Path]:
     return sorted((into / "jars").glob("*.jar"))
 
 
+def _of_version(version: str, read: Path) -> set[Text]:
+    """The texts of a version, which are fetched once: an interrupted list goes on from there."""
+    if not read.exists():
+        with TemporaryDirectory(dir=read.parent) as folder:
+            found = sorted(texts_in(jars_of(version, Path(folder))))
+            lines = Path(folder) / read.name
+            lines.write_text(
+                "".join(f"{level} {text}\n" for level, text in found), encoding="utf-8"
+            )
+            lines.replace(read)
+    parts = [line.partition(" ") for line in read.read_text(encoding="utf-8").splitlines()]
+    return {(level, text) for level, _, text in parts}
+
+
 def main() -> None:
     """Write the list anew."""
+    READ.mkdir(parents=True, exist_ok=True)
     by_version = []
     for version in VERSIONS:
-        with TemporaryDirectory() as folder:
-            by_version.append((version, texts_in(jars_of(version, Path(folder)))))
-            print(f"{version}: {len(by_version[-1][1])} texts", flush=True)
+        by_version.append((version, _of_version(version, READ / f"{version}.txt")))
+        print(f"{version}: {len(by_version[-1][1])} texts", flush=True)
     WORDS.write_text("".join(f"{line}\n" for line in lines_of(by_version)), encoding="utf-8")
+    rmtree(READ)
 
 
 if __name__ == "__main__":
