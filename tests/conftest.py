@@ -181,7 +181,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "engine" not in metafunc.fixturenames:
         return
     first, *others = _chosen(metafunc.config)
-    marks = () if "judged_run" in metafunc.fixturenames else pytest.mark.long
+    marks = () if "judged_run" in metafunc.fixturenames else pytest.mark.long(30)
     params = [first, *(pytest.param(other, marks=marks) for other in others)]
     metafunc.parametrize("engine", params, indirect=True, scope="session")
 

@@ -224,7 +224,7 @@ def _found(results: Path, *options: str) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-@pytest.mark.long(149)
+@pytest.mark.long(300)
 @pytest.mark.spark
 def test_a_cluster_and_a_server_find_what_one_machine_finds(
     tmp_path: Path, results: Path, master: str, connect: str

@@ -45,7 +45,7 @@ def leaders(process: psutil.Process) -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.long(24)
+@pytest.mark.long(300)  # its judge yields to the other tests
 def test_runs_are_judged_in_turn_and_what_cannot_be_is_told(tmp_path: Path) -> None:
     run_dir = write_synthetic(tmp_path / "run", 2_000)
     with closing(BackgroundJudge(tmp_path / "judging.log")) as aside:
@@ -77,7 +77,7 @@ def test_runs_are_judged_in_turn_and_what_cannot_be_is_told(tmp_path: Path) -> N
     assert (run_dir / "report.html").is_file()
 
 
-@pytest.mark.long(24)
+@pytest.mark.long(300)
 def test_a_process_that_dies_costs_the_run_it_judged_and_no_other(tmp_path: Path) -> None:
     runs = [write_synthetic(tmp_path / name, 2_000) for name in ("first", "second")]
     with closing(BackgroundJudge(tmp_path / "judging.log")) as aside:
@@ -167,7 +167,7 @@ time.sleep(600)
 """
 
 
-@pytest.mark.long(20)
+@pytest.mark.long(90)
 def test_nothing_is_left_of_it_when_whoever_asked_is_killed(tmp_path: Path) -> None:
     write_synthetic(tmp_path / "run", 2_000)
     command = [sys.executable, "-c", DIES, str(tmp_path)]

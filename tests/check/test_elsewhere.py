@@ -33,7 +33,7 @@ def files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
-@pytest.mark.long(19)
+@pytest.mark.long(60)
 def test_a_run_elsewhere_is_judged_in_a_copy(tmp_path: Path, stored: Path) -> None:
     results, before = tmp_path / "results", files(stored)
     told = manifest.read(stored)

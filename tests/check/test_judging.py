@@ -51,7 +51,7 @@ with closing(Judge()) as judge:
 """
 
 
-@pytest.mark.long(40)
+@pytest.mark.long(150)
 def test_the_next_run_gets_another_session_after_spark_has_died(tmp_path: Path) -> None:
     run_dir = write_synthetic(tmp_path / "run", 10_000)
     done = ended(KILLED_BETWEEN, run_dir)

@@ -169,7 +169,7 @@ def test_sources_are_kept_as_they_were(encoding: str, tmp_path: Path, rules: Pat
     assert (rules / "_common.py").read_bytes() == (tmp_path / "own/rules/_common.py").read_bytes()
 
 
-@pytest.mark.long(25)
+@pytest.mark.long(80)
 @pytest.mark.spark
 def test_it_is_judged_by_spark_in_the_background_too(tmp_path: Path, rules: Path) -> None:
     run_dir = played(OURS, tmp_path / "run", rules)

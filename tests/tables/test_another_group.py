@@ -35,7 +35,7 @@ _LATER: Final = timedelta(milliseconds=7)
 _OF_ALL: Final = frozenset({"record_of_logs"})
 
 
-@pytest.mark.long(15)
+@pytest.mark.long(40)
 @pytest.mark.parametrize("run", KEPT, ids=lambda run: run.name)
 def test_another_group_changes_no_table(
     run: Path, engines_for: Callable[[Callable[[], Queries]], list[Engine]]
