@@ -18,6 +18,7 @@ from typing import Any, Final
 from zipfile import ZipFile
 
 from harness.base.paths import ROOT
+from harness.base.whole import whole
 from harness.provision.kafka import Jar
 from harness.provision.shell import Shell
 
@@ -283,13 +284,9 @@ def jars_of(version: str, into: Path) -> list[Path]:
 def _of_version(version: str, read: Path) -> set[Text]:
     """The texts of a version, which are fetched once: an interrupted list goes on from there."""
     if not read.exists():
-        with TemporaryDirectory(dir=read.parent) as folder:
-            found = sorted(texts_in(jars_of(version, Path(folder))))
-            lines = Path(folder) / read.name
-            lines.write_text(
-                "".join(f"{level} {text}\n" for level, text in found), encoding="utf-8"
-            )
-            lines.replace(read)
+        with TemporaryDirectory() as folder, whole(read) as half:
+            found = texts_in(jars_of(version, Path(folder)))
+            half.write_text("".join(f"{level} {text}\n" for level, text in sorted(found)), "utf-8")
     parts = [line.partition(" ") for line in read.read_text(encoding="utf-8").splitlines()]
     return {(level, text) for level, _, text in parts}
 

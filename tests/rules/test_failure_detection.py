@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -174,18 +174,18 @@ def test_a_commit_counts_from_its_arrival_unless_its_broker_waited_for_a_process
         assert f"{KEPT} brokers waiting for a processor for" in verdict["reason"]
 
 
+OPEN: Final = "(eviction), was silent for 5899 to 6059 ms"
+
+
 @pytest.mark.parametrize(
     ("waits", "begins"),
     [
-        ([], "(eviction), was silent for 5899 to 6059 ms"),
-        (
-            [("broker-2", 3_900, 4_000, 100)],
-            "(eviction), was silent for 5899 to 6059 ms",
-        ),  # before the commit came
-        ([("broker-2", 4_000, 4_100, 50)], "(eviction), was silent for 5899 to 6059 ms"),
+        ([], OPEN),
+        ([("broker-2", 3_900, 4_000, 100)], OPEN),  # before the commit came
+        ([("broker-2", 4_000, 4_100, 50)], OPEN),
         ([("broker-2", 4_000, 4_100, 51)], f"{KEPT} brokers waiting for a processor for 51 ms"),
         ([("broker-1", 4_000, 4_100, 30), ("broker-2", 4_000, 4_100, 30)], f"{KEPT} brokers"),
-        ([("member-1", 4_000, 4_100, 100)], "(eviction), was silent for 5899 to 6059 ms"),
+        ([("member-1", 4_000, 4_100, 100)], OPEN),
     ],
 )
 def test_a_commit_that_is_answered_late_tells_what_brokers_waited(

@@ -262,12 +262,12 @@ def _at_once(
 ) -> Counter[str]:
     """The most members of each name at one time: processes may share a client.id."""
     came = {member for member, _ in joins}
-    left = [(row.at, -1, names.of(row.member_id, row.instance_id)) for row in gone]
-    now = Counter(
-        name for row, (_, _, name) in zip(gone, left, strict=True) if row.member_id not in came
-    )
+    left = [(row, names.of(row.member_id, row.instance_id)) for row in gone]
+    now = Counter(name for row, name in left if row.member_id not in came)
     most = now.copy()
-    for _, change, name in sorted([*left, *((at, 1, names.of(member)) for member, at in joins)]):
+    changes = [(row.at, -1, name) for row, name in left]
+    changes += [(at, 1, names.of(member)) for member, at in joins]
+    for _, change, name in sorted(changes):
         now[name] += change
         most[name] = max(most[name], now[name])
     return most
