@@ -196,7 +196,9 @@ class EpochStory:
         if topics:
             self.says(of + " Computed new", self.group, *whose, self.hashed)
         if not gone or self.kind == "consumer":
-            self.says(of + " Bumped (streams )?group", self.group, *whose, self.epoch, self.hashed, 1)
+            self.says(
+                of + " Bumped (streams )?group", self.group, *whose, self.epoch, self.hashed, 1
+            )
         if self.members:
             self.passes(0.1, 3)
             self.says(".*Computed a new target", self.group, self.epoch, "uniform", 2, "{}")
