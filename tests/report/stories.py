@@ -208,11 +208,13 @@ class EpochStory:
         new = UUID[1:-12] + f"{self.random.getrandbits(48):012x}"
         member = self.members[name] = self.known.setdefault(name, new)
         self.says(f".*Member [{{][}}] joins the {self.kind} group", self.group, member, self.kind)
-        self.says(r".*\]\[MemberId [{][}]\] Member joins the streams", self.group, member)
-        self.says(".*updated its subscribed topics", self.group, member, "[orders]")
+        if self.kind == "streams":
+            self.says(r".*\]\[MemberId [{][}]\] Member joins the streams", self.group, member)
+        else:
+            self.says(".*updated its subscribed topics", self.group, member, "[orders]")
         self._changes(topics=self.epoch == 0)
 
-    def leaves(self, name: str, why: str) -> None:  # noqa: ARG002
+    def leaves(self, name: str, why: str) -> None:
         """A process that leaves."""
         member = self.members.pop(name)
         whose = (member,) if self.kind == "streams" else ()
@@ -228,7 +230,7 @@ class EpochStory:
         self.says(rf".*\] {who} [{{][}}] fenced .*because (its|[{{])", self.group, member, why)
         self._changes(gone=True)
 
-    def rejoins(self, name: str, why: str) -> None:  # noqa: ARG002
+    def rejoins(self, name: str, why: str) -> None:
         """Topics changed, which the coordinator sees by itself."""
         self._changes(topics=True)
 
