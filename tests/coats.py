@@ -142,6 +142,14 @@ def _kv(line: Logged) -> str:
 
 
 # `{x}` of what is in no line of Kafka's stands for what the shipper knows.
+def _of_module(line: Logged) -> str:
+    """Filebeat's own module takes a line apart, and puts its component into a field."""
+    component, _, message = line.message.removeprefix("[").partition("]")
+    about = {"class": line.logger, "component": component}
+    message = message.removeprefix(":").removeprefix(" ")
+    return json.dumps({"@timestamp": line.iso, "kafka": {"log": about}, "message": message})
+
+
 COATS: Final[dict[str, Coat]] = {
     "filebeat": _each(_filebeat),
     "rubydebug": _each(_rubydebug),
@@ -209,6 +217,17 @@ COATS: Final[dict[str, Coat]] = {
     "log4j xml": _each(_log4j_xml),
     "html table": _each(
         lambda line: f"<tr><td>{line.iso}</td><td>{html.escape(line.message)}</td><td>x</td></tr>"
+    ),
+    "html of one line": lambda lines: (
+        f"<div><code>{'<br/>'.join(html.escape(x.line) for x in lines)}</code></div>"
+    ),
+    "line ends lost": lambda lines: " ".join(line.line for line in lines),
+    "blanks of a page": _each(lambda line: line.line.replace(" ", "\u00a0")),
+    "filebeat's module for kafka": _each(_of_module),
+    "journalctl json, colours": _each(
+        lambda line: json.dumps(
+            {"MESSAGE": [*f"\x1b[32m{line.line}\x1b[0m".encode()], "_PID": "1", "PRIORITY": "6"}
+        )
     ),
     "markdown": _each(lambda line: re.sub(r"([\[\]_*`])", r"\\\1", line.line)),
     "markdown table": _each(lambda line: f"| {line.iso} | kafka-0 | {line.line} | ok |"),

@@ -16,8 +16,8 @@ import pytest
 
 from harness.history.foreign import events, files
 from harness.report.incident import tables as of_incident
-from harness.report.incident.findings import Names
 from harness.report.incident.groups import incident_of
+from harness.report.incident.names import Names
 from harness.tables.engines.base import Engine
 from harness.tables.source import read_run
 from tests.agreements import Queries

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from random import Random
-from typing import Final
+from typing import Final, Protocol
 
 from tests.coats import Logged
 from tests.coordinator_words import VERSIONS, kept
@@ -19,6 +19,8 @@ from tests.foreign_logs import NEW_LOGGER, OLD_LOGGER
 from tests.report.sample_logs import CLOSED, POLL, START, UUID
 
 METADATA: Final = "cached metadata has changed from x at the beginning of the rebalance to y"
+# Versions in which a coordinator of epochs can log each story.
+KINDS: Final = {"consumer": "3.8", "share": "4.1", "streams": "4.1"}
 # 2.0 gives no reasons; 3.7 and 3.8 are of two coordinators, of which the old one is the default.
 TOLD: Final = tuple(version for version in VERSIONS if version > "2.1")
 _MARKS: Final = (
@@ -45,6 +47,7 @@ class Story:
     members: dict[str, str] = field(default_factory=dict)  # member ids by name
     rebalances: int = 0
     evictions: int = 0
+    has_epochs: bool = False
 
     @property
     def new(self) -> bool:
@@ -57,14 +60,8 @@ class Story:
         return self.version >= "3.2"
 
     def text(self, like: str, *values: object) -> str | None:
-        """This version's text, with the values; None where it has none like that.
-
-        Those of the coordinator of 4.x end with a full stop, where both are in one version.
-        """
-        found = [text for text in _texts(self.version) if re.match(like, text)]
-        found = [text for text in found if text.count("{}") <= len(values)]
-        found.sort(key=lambda text: text.endswith(".") != self.new)
-        return found[0].replace("{}", "%s") % values[: found[0].count("{}")] if found else None
+        """This version's text, as `text_of`."""
+        return text_of(self.version, self.new, like, *values)
 
     def says(self, text: str | None) -> None:
         """A line, a moment later."""
@@ -150,27 +147,147 @@ class Story:
 
     def lines(self) -> list[Logged]:
         """All of it as lines in Kafka's default layout."""
-        logger = NEW_LOGGER if self.new else OLD_LOGGER
-        found = []
-        for at, text in self.said:
-            when = START + timedelta(milliseconds=round(at * 1000))
-            message = _MARKS[self.new] + text
-            stamp = f"{when:%Y-%m-%d %H:%M:%S},{when.microsecond // 1000:03}"
-            line = f"[{stamp}] INFO {message} ({logger})"
-            found.append(Logged(line, when, message, logger))
-        return found
+        return _lines(self.said, new=self.new)
+
+
+@dataclass
+class EpochStory:
+    """The same of a group with epochs (KIP-848, 932 and 1071); `kind` is consumer, share, streams.
+
+    Nobody gives a reason in these protocols, and each change is one new epoch.
+    """
+
+    version: str
+    group: str
+    random: Random
+    kind: str
+    said: list[tuple[float, str]] = field(default_factory=list)
+    at: float = 0.0
+    epoch: int = 0
+    hashed: int = 8_812
+    known: dict[str, str] = field(default_factory=dict)  # all member ids, by name
+    members: dict[str, str] = field(default_factory=dict)
+    rebalances: int = 0
+    evictions: int = 0
+    gives_reasons: bool = False
+    has_epochs: bool = True
+
+    def says(self, like: str, *values: object) -> None:
+        """A line of this version, a moment later; nothing where it has none like that."""
+        text = text_of(self.version, True, like, *values)
+        if text is not None:
+            self.at += self.random.uniform(0.001, 0.1)
+            self.said.append((self.at, text))
+
+    def passes(self, least_s: float, most_s: float) -> None:
+        """Some time."""
+        self.at += self.random.uniform(least_s, most_s)
+
+    def _changes(self, *, topics: bool = False, gone: bool = False) -> None:
+        """A new epoch, and its assignment with somebody's next heartbeat.
+
+        Where a member has `gone`, a coordinator logs the new epoch of a consumer group alone.
+        """
+        self.epoch += 1
+        self.rebalances += bool(self.members)
+        self.hashed += topics
+        whose = (next(iter(self.members.values()), "nobody"),) if self.kind == "streams" else ()
+        of = r"\[GroupId [{][}]\]" + r"\[MemberId [{][}]\]" * bool(whose)
+        if topics:
+            self.says(of + " Computed new", self.group, *whose, self.hashed)
+        if not gone or self.kind == "consumer":
+            self.says(
+                of + " Bumped (streams )?group", self.group, *whose, self.epoch, self.hashed, 1
+            )
+        if self.members:
+            self.passes(0.1, 3)
+            self.says(".*Computed a new target", self.group, self.epoch, "uniform", 2, "{}")
+
+    def joins(self, name: str) -> None:
+        """A process, whose client makes a member id without the name, and keeps it (KIP-1082)."""
+        new = UUID[1:-12] + f"{self.random.getrandbits(48):012x}"
+        member = self.members[name] = self.known.setdefault(name, new)
+        self.says(f".*Member [{{][}}] joins the {self.kind} group", self.group, member, self.kind)
+        if self.kind == "streams":
+            self.says(r".*\]\[MemberId [{][}]\] Member joins the streams", self.group, member)
+        else:
+            self.says(".*updated its subscribed topics", self.group, member, "[orders]")
+        self._changes(topics=self.epoch == 0)
+
+    def leaves(self, name: str, why: str) -> None:
+        """A process that leaves."""
+        member = self.members.pop(name)
+        whose = (member,) if self.kind == "streams" else ()
+        self.says(f".* Member [{{][}}] left the {self.kind} group", self.group, *whose, member)
+        self._changes(gone=True)
+
+    def expires(self, name: str) -> None:
+        """A process that is not heard of."""
+        member = self.members.pop(name)
+        self.evictions += 1
+        why = "the member session expired"
+        who = "Streams member" if self.kind == "streams" else "Member"
+        self.says(rf".*\] {who} [{{][}}] fenced .*because (its|[{{])", self.group, member, why)
+        self._changes(gone=True)
+
+    def rejoins(self, name: str, why: str) -> None:
+        """Topics changed, which the coordinator sees by itself."""
+        self._changes(topics=True)
+
+    def lines(self) -> list[Logged]:
+        """All of it as lines in Kafka's default layout."""
+        return _lines(self.said, new=True)
+
+
+class Told(Protocol):
+    """Whatever can be told of a group."""
+
+    random: Random
+    has_epochs: bool
+
+    @property
+    def gives_reasons(self) -> bool: ...
+
+    def joins(self, name: str) -> None: ...
+    def leaves(self, name: str, why: str) -> None: ...
+    def expires(self, name: str) -> None: ...
+    def rejoins(self, name: str, why: str) -> None: ...
+    def passes(self, least_s: float, most_s: float) -> None: ...
+
+
+def text_of(version: str, new: bool, like: str, *values: object) -> str | None:
+    """A version's text, with the values; None where it has none like that.
+
+    Those of the coordinator of 4.x end with a full stop, where both are in one version.
+    """
+    found = [text for text in _texts(version) if re.match(like, text)]
+    found = [text for text in found if text.count("{}") <= len(values)]
+    found.sort(key=lambda text: text.endswith(".") != new)
+    return found[0].replace("{}", "%s") % values[: found[0].count("{}")] if found else None
+
+
+def _lines(said: Iterable[tuple[float, str]], *, new: bool) -> list[Logged]:
+    logger = NEW_LOGGER if new else OLD_LOGGER
+    found = []
+    for at, text in said:
+        when = START + timedelta(milliseconds=round(at * 1000))
+        message = _MARKS[new] + text
+        stamp = f"{when:%Y-%m-%d %H:%M:%S},{when.microsecond // 1000:03}"
+        line = f"[{stamp}] INFO {message} ({logger})"
+        found.append(Logged(line, when, message, logger))
+    return found
 
 
 Expected = dict[str, int]  # how often each cause
 
 
-def _starts(story: Story, names: Iterable[str]) -> None:
+def _starts(story: Told, names: Iterable[str]) -> None:
     for name in names:
         story.joins(name)
         story.passes(1, 5)
 
 
-def slow(story: Story) -> Expected:
+def slow(story: Told) -> Expected:
     """One of three is too slow, leaves, and comes back."""
     count = story.random.randint(3, 9)
     _starts(story, ("a-1", "a-2", "a-3"))
@@ -182,7 +299,7 @@ def slow(story: Story) -> Expected:
     return {"max_poll" if story.gives_reasons else "left": count}
 
 
-def dying(story: Story) -> Expected:
+def dying(story: Told) -> Expected:
     """One of two is not heard of, again and again."""
     count = story.random.randint(3, 9)
     _starts(story, ("b-1", "b-2"))
@@ -194,7 +311,7 @@ def dying(story: Story) -> Expected:
     return {"session_expired": count}
 
 
-def deployed(story: Story) -> Expected:
+def deployed(story: Told) -> Expected:
     """Each of some processes closes, and a new one comes."""
     count = story.random.randint(2, 6)
     _starts(story, [f"old-{number}" for number in range(count)])
@@ -206,7 +323,7 @@ def deployed(story: Story) -> Expected:
     return {"deploy": count}
 
 
-def unclosed(story: Story) -> Expected:
+def unclosed(story: Told) -> Expected:
     """New processes come, and the old ones are not closed."""
     count = story.random.randint(2, 6)
     _starts(story, [f"old-{number}" for number in range(count)])
@@ -218,17 +335,17 @@ def unclosed(story: Story) -> Expected:
     return {"not_closed": count}
 
 
-def changing(story: Story) -> Expected:
+def changing(story: Told) -> Expected:
     """Topics are created that a pattern subscribes to."""
     count = story.random.randint(3, 12)
     _starts(story, ("m-1", "m-2"))
     for _ in range(count):
         story.passes(10, 60)
         story.rejoins("m-1", METADATA)
-    return {"metadata" if story.gives_reasons else "rejoined": count}
+    return {"metadata" if story.gives_reasons or story.has_epochs else "rejoined": count}
 
 
-STORIES: Final[tuple[Callable[[Story], Expected], ...]] = (
+STORIES: Final[tuple[Callable[[Told], Expected], ...]] = (
     slow,
     dying,
     deployed,

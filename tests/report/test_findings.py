@@ -18,7 +18,7 @@ from harness.history.foreign import events
 from harness.report.incident import reasons
 from harness.report.incident.terminal import print_view
 from harness.report.incident.view import view_of
-from tests.report.sample_logs import NOBODY, Classic, Said, member, view, write
+from tests.report.sample_logs import CLOSED, NOBODY, POLL, Classic, Said, member, view, write
 
 LOGS: Final = Path(__file__).parents[1] / "data" / "logs"
 EXPECTED: Final[dict[str, dict[str, Any]]] = tomllib.loads((LOGS / "findings.toml").read_text())
@@ -228,3 +228,147 @@ def test_a_group_that_is_deleted_with_its_offsets_is_named(tmp_path: Path) -> No
 )
 def test_reasons_of_kafka_2_are_known(reason: str, cause: str) -> None:
     assert (cause, (("m-1",), None)) == (reasons.of_reason(reason), reasons.named_in(reason))
+
+
+def test_members_beyond_group_max_size_are_not_called_slow(tmp_path: Path) -> None:
+    group = Classic()
+    group.begins(0, "Freshly-loaded group g (size 3) is over capacity 2. Rebalancing in order to")
+    gone = f"[{member('a')}, {member('b')}]"
+    group.says(60, f"Group g removed dynamic members who haven't joined: {gone}")
+    group.ends(60, 2, member("c"))
+
+    cause, text = first(tmp_path, group)
+
+    assert "over_capacity" == cause
+    assert "group.max.size allows, and a and b had to go, twice." in text
+    assert "raise group.max.size" in text
+    assert "did not follow" not in text
+
+
+def test_a_classic_static_member_that_is_started_again_may_have_closed(tmp_path: Path) -> None:
+    group = Classic()
+    for number in range(2):
+        group.says(
+            10 * number,
+            f"Static member with groupInstanceId=pod-{number} and unknown member id joins group g "
+            f"in Stable state. Replacing previously mapped member {member('x', number)} with this "
+            "groupInstanceId.",
+        )
+
+    cause, text = first(tmp_path, group)
+
+    assert "instance_replaced" == cause
+    assert "pod-0 and pod-1 were started again" in text
+    assert "does not leave when it closes" in text
+
+
+@pytest.mark.parametrize(
+    ("lives", "apart_s", "cause"),
+    [
+        (3, 60, "deploy"),  # of three members each is replaced
+        (8, 60, "come_and_go"),  # eight times in a quarter of an hour, one comes and goes
+        (8, 3_600, "come_and_go"),  # as an autoscaler does
+    ],
+)
+def test_members_that_come_and_go_all_the_time_are_no_deploy(
+    lives: int, apart_s: float, cause: str, tmp_path: Path
+) -> None:
+    """Each under a name of its own."""
+    group = Classic()
+    for number in range(2 if cause == "come_and_go" else 3):
+        group.joins(number, member(f"steady-{number}"), number + 1)
+    for number in range(lives):
+        at, name = (
+            100 + apart_s * number,
+            f"steady-{number}" if cause == "deploy" else f"n-{number}",
+        )
+        if cause == "deploy":
+            group.leaves(at, member(name), 2, member("steady-0"), CLOSED)
+            group.joins(at + 5, member(name, 1), 3)
+        else:
+            group.joins(at, member(name), 3)
+            group.leaves(at + 30, member(name), 2, member("steady-0"), CLOSED)
+
+    assert cause == first(tmp_path, group)[0]
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_a_member_has_the_only_host_that_its_client_id_has(overlap: bool, tmp_path: Path) -> None:
+    """3.x logs the host of one that leaves alone; two at a time may be at two hosts."""
+    group = Classic(old=True)
+    if overlap:
+        group.joins(0, member("orders-1", 7), 1)
+    for number in range(3):
+        group.joins(10 + 60 * number, member("orders-1", number), 2)
+        if number < 2:
+            group.leaves(40 + 60 * number, member("orders-1", number), 1, member("b"), POLL)
+
+    _, text = first(tmp_path, group)
+
+    assert ("orders-1 at 10.0.0.7 joined, 3 times" in text) == (not overlap)
+    assert ("It joined again twice" in text) == (not overlap)
+
+
+@pytest.mark.parametrize("listed", ["[{}]", "HashSet({})", "Set({})"])
+def test_each_member_without_a_sync_is_put_out(listed: str, tmp_path: Path) -> None:
+    group = Classic(old=True)
+    names = [member("a"), member("b"), member("c")]
+    group.begins(
+        0, f"Removing {listed.format(', '.join(names))} on pending sync request expiration"
+    )
+    group.ends(2, 1, member("d"))
+
+    shown = view(write(tmp_path, group.said, old=True))
+
+    [one] = shown.groups
+    assert names == [row.member_id for row in one.group.removals]
+    assert [("sync_expired", 3)] == [
+        (found.cause.name, found.count) for found in one.findings if found.who
+    ]
+
+
+@pytest.mark.parametrize(
+    ("after_s", "cause"), [(1, "session_expired"), (45, "not_found"), (90, "session_expired")]
+)
+def test_sessions_that_end_after_a_move_are_of_members_that_did_not_find_the_coordinator(
+    after_s: float, cause: str, tmp_path: Path
+) -> None:
+    group = Classic()
+    for number in range(3):
+        group.joins(number, member(f"a-{number}"), number + 1)
+    group.says(10, "[GroupId=g] Unloading group metadata for generation 3.")
+    folder = write(tmp_path, group.said)
+    group.said = [(12, "Loaded classic group g with 3 members.")]
+    for number in range(3):
+        group.expires(12 + after_s + number, member(f"a-{number}"), 2 - number, member("a-2"))
+    (tmp_path / "two").mkdir()
+    log = (write(tmp_path / "two", group.said) / "server.log").read_text()
+    (folder / "other.log").write_text(log.replace("id=1", "id=2"))
+    (tmp_path / "two" / "server.log").unlink()
+
+    [only] = view(folder).groups
+
+    assert cause == only.findings[0].cause.name
+
+
+def test_a_version_that_logs_no_reasons_says_what_came_before(tmp_path: Path) -> None:
+    """As 2.0 does."""
+    group = Classic(old=True)
+    one = member("a")
+    for at in (0, 60):
+        group.says(at, f"Preparing to rebalance group g with old generation {group.generation} "
+                       "(__consumer_offsets-7)")  # fmt: skip
+        group.ends(at + 3, 1, one)
+        group.says(at + 30, f"Member {one} in group g has failed, removing it from the group")
+        group.says(at + 30.1, "Preparing to rebalance group g with old generation "
+                              f"{group.generation} (__consumer_offsets-7)")  # fmt: skip
+        group.generation += 1
+        group.says(at + 30.2, f"Group g with generation {group.generation} is now empty "
+                              "(__consumer_offsets-7)")  # fmt: skip
+
+    shown = view(write(tmp_path, group.said, old=True))
+
+    [one_group] = shown.groups
+    assert ["unlogged", "session_expired"] * 2 == [row.cause for row in one_group.group.rebalances]
+    found = {finding.cause.name: finding.count for finding in one_group.findings}
+    assert {"session_expired": 2, "unlogged": 2} == found

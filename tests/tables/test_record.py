@@ -147,7 +147,8 @@ def test_the_observers_questions_are_in_the_request_log(
 def test_only_its_own_questions_to_this_broker_count(rows: Rows) -> None:
     history = asked(5_000, 15_000).request("HEARTBEAT", "observer", 10_000, client_id="observer")
     history.request("FIND_COORDINATOR", "member-1", 10_000)
-    history.request("FIND_COORDINATOR", "observer", 10_000, client_id="observer", broker=2)
+    for ms in range(0, 20_001, 1_000):
+        history.request("FIND_COORDINATOR", "observer", ms, client_id="observer", broker=2)
     assert "for 10.0 s" in logs(history, rows)["unknown"]
 
 
@@ -234,6 +235,44 @@ def test_a_note_of_the_observer_excuses_the_half_second_that_it_waited(
         history.request("FIND_COORDINATOR", "observer", asked_ms, client_id="observer", broker=1)
     for ms, detail in details.items():
         history.add("topology", at=at(ms), what=what, detail=detail)
+    found = logs(history, rows)["unknown"]
+    assert (longest_s is None) == (found is None), found
+    assert found is None or f"for {longest_s} s in which its broker answered" in found
+
+
+@pytest.mark.parametrize(
+    ("observer_ms", "others_ms", "longest_s"),
+    [
+        # It asked nobody, and the logs go on: of another broker, and of this one.
+        ((), {2: range(5_500, 15_000, 500)}, None),
+        ((), {1: range(5_500, 15_000, 500)}, None),
+        ((), {2: (7_000, 12_000, 14_000)}, None),
+        # A cut through all logs, and what is left of the time around it.
+        ((), {2: (7_000, 12_001, 14_000)}, "5.0"),
+        ((), {}, "10.0"),
+        ((), {1: (6_000,), 2: (6_000, 14_000)}, "8.0"),
+        # It asked another one, so this log is cut.
+        (range(5_500, 15_000, 500), {2: range(5_100, 15_000, 100)}, "10.0"),
+        (range(6_000, 15_000, 1_000), {2: range(5_100, 15_000, 100)}, "10.0"),
+        (range(6_001, 15_000, 1_001), {2: range(5_100, 15_000, 100)}, None),
+        # It asked nobody from 6 to 9 s; this log has no question from 5 to 15 s.
+        ((*range(5_500, 6_001, 500), *range(9_000, 15_000, 500)), {2: range(5_500, 15_000, 100)},
+         "7.0"),
+    ],
+)  # fmt: skip
+def test_an_observer_that_asks_nobody_is_no_hole_of_a_log(
+    rows: Rows,
+    observer_ms: Iterable[int],
+    others_ms: dict[int, Iterable[int]],
+    longest_s: str | None,
+) -> None:
+    """It asks broker-1 until 5 s and again from 15 s on, and broker-2 at these times."""
+    history = asked(*range(0, 5_001, 500), *range(15_000, 20_001, 500))
+    for ms in observer_ms:
+        history.request("FIND_COORDINATOR", "observer", ms, client_id="observer", broker=2)
+    for broker, times in others_ms.items():
+        for ms in times:
+            history.request("HEARTBEAT", "member-1", ms, broker=broker)
     found = logs(history, rows)["unknown"]
     assert (longest_s is None) == (found is None), found
     assert found is None or f"for {longest_s} s in which its broker answered" in found

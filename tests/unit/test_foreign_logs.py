@@ -30,7 +30,8 @@ from rich.console import Console
 
 from harness.base.errors import BadInput, NoData
 from harness.history.foreign import events, files
-from harness.history.foreign.lines import Clock, peeled
+from harness.history.foreign.clock import Clock
+from harness.history.foreign.lines import peeled
 from harness.history.foreign.wordings import row_of
 from harness.report.incident.page import page
 from harness.report.incident.terminal import print_view

@@ -21,8 +21,9 @@ from harness.history.broker_log import UNREADABLE, Row, texts_in
 from harness.history.coordinator_log import departed_at, last_lines
 from harness.history.foreign import client_words
 from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, Client, client_of
+from harness.history.foreign.clock import Clock
 from harness.history.foreign.files import BLOCK, blocks_of
-from harness.history.foreign.lines import Clock, Line, Page, peeled, plain
+from harness.history.foreign.lines import Line, Page, peeled, plain
 from harness.history.foreign.log import NO_INFO
 from harness.history.foreign.log import Log as Log
 from harness.history.foreign.stamps import stamps_in

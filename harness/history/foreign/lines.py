@@ -11,15 +11,12 @@ import html
 import json
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from harness.history.coordinator_log import MARK
 from harness.history.foreign.client_words import MARKED
 from harness.history.foreign.stamps import (
-    DAY,
-    SECOND,
     Stamp,
     placed_in,
     stamp_at,
@@ -28,7 +25,6 @@ from harness.history.foreign.stamps import (
 )
 
 _MARK: Final = MARK.encode()
-_QUARTER: Final = 900 * SECOND  # offsets of time zones are multiples of it
 # The head of most lines, read at once: Kafka's default, Strimzi's and our own.
 _PLAIN: Final = re.compile(
     r"\[?(?P<y>\d{4})-(?P<mo>\d\d)-(?P<d>\d\d)[T ](?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)"
@@ -43,6 +39,9 @@ _LOGGER: Final = (
 # Behind the message: the logger, in Strimzi's pattern the thread as well, or a location.
 _TAIL: Final = re.compile(_LOGGER + r"(?: \[[^\]]*\])?$")
 _ANY_TAIL: Final = re.compile(_LOGGER)
+# Where records stand in one line; in HTML, and where line ends were lost.
+_BREAK: Final = re.compile(r"<br\s*/?>")
+_RUNS_ON: Final = re.compile(rf"({_LOGGER}) +(?=\[?\d{{4}}-\d\d-\d\d)")
 # Between a stamp and the message: level, logger, thread, labels and brackets, and no sentence.
 _BETWEEN: Final = re.compile(r"[\]\s]*(?:[^\s]+\s+){0,10}?(?:[-:|>]\s*)?(?:\S*[=,;>\[])?$")
 _LABELS: Final = re.compile(r'"[^"]*"|\{[^{}]*\}|<[^<>]*>')
@@ -264,7 +263,9 @@ class Page:
     def messages(self, index: int) -> list[list[Line]]:
         """The messages in a line; of each the ways to read it, the likeliest first."""
         text = self._text(index)
-        line = plain(text)
+        if text.count(MARK) > 1:
+            text = self._parted(text)
+        line = None if "\n" in text else plain(text)
         if line is not None and (line.whole or self._begins(index + 1)):
             return [[line]]
         found = list(messages_in(text))
@@ -274,6 +275,18 @@ class Page:
             return [[around]]
         ways = self._ways(index, found[0])
         return [[way if _timed(way) else way._replace(shipped=self._above(index)) for way in ways]]
+
+    def _parted(self, text: str) -> str:
+        """Records that stand in one line, a line each.
+
+        What a client gives as a reason may look like another record, so that only a page, or a log
+        of one line, is taken apart.
+        """
+        if text.lstrip().startswith("<"):
+            return _BREAK.sub("\n", text)
+        if sum(bool(line.strip()) for line in self._lines[:_FEW]) == 1:
+            return _RUNS_ON.sub(r"\1\n", text)
+        return text
 
     def _text(self, index: int) -> str:
         return self._lines[index].decode("utf-8", "replace").rstrip("\r").lstrip("\ufeff")
@@ -373,66 +386,3 @@ def _indented(text: str) -> int:
 
 def _timed(line: Line) -> bool:
     return line.stamp is not None or line.shipped is not None
-
-
-class Clock:
-    """What the stamps of one log mean: who says no zone gets the one given, or the one shown.
-
-    Whoever ships logs writes UTC beside Kafka's own stamp, which gives its offset away.
-    """
-
-    def __init__(self, zone: tzinfo | None = None) -> None:
-        self._zone = zone
-        self._offsets: dict[int, int] = {}  # by hour of the local clock
-        self._shown: int | None = None
-        self._latest: int | None = None  # of stamps without a date
-        self.said = self.assumed = self.undated = False
-
-    @property
-    def given(self) -> tzinfo | None:
-        """The zone for stamps that say none."""
-        return self._zone
-
-    def at(self, line: Line) -> int | None:
-        """UTC in microseconds; None of a line without a time."""
-        own, shipped = line.stamp, line.shipped
-        if own is None or (shipped is not None and shipped.dated > own.dated):
-            own = shipped
-        if own is None:
-            return None
-        if not own.dated:
-            self._latest = self._nearest(own)
-            own = own._replace(local_us=self._latest)
-        if own.offset_us is not None:
-            self.said = True
-            return own.at
-        if self._zone is None and shipped is not None and shipped.offset_us is not None:
-            if self._shown is None:
-                self._shown = round((own.local_us - shipped.at) / _QUARTER) * _QUARTER
-            self.said = True
-            return own.local_us - self._shown
-        return self.utc(own)
-
-    def _nearest(self, stamp: Stamp) -> int:
-        """A time of day as the one nearest to the one before it: days follow each other."""
-        self.undated = True
-        if self._latest is None:
-            return stamp.local_us
-        return stamp.local_us + round((self._latest - stamp.local_us) / DAY) * DAY
-
-    def utc(self, stamp: Stamp) -> int:
-        """UTC of a stamp, by the zone given where it says none."""
-        if stamp.offset_us is not None:
-            return stamp.at
-        if self._shown is not None:
-            return stamp.local_us - self._shown
-        self.assumed = True
-        if self._zone is None:
-            return stamp.local_us
-        hour = stamp.local_us // (3600 * SECOND)
-        if hour not in self._offsets:
-            local = datetime.fromtimestamp(hour * 3600, UTC).replace(tzinfo=self._zone)
-            self._offsets[hour] = round(
-                (local.utcoffset() or timedelta()) / timedelta(microseconds=1)
-            )
-        return stamp.local_us - self._offsets[hour]

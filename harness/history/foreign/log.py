@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from harness.history.foreign.lines import Clock
+from harness.history.foreign.clock import Clock
 
 NO_INFO: Final = "has no INFO lines of the group coordinator"
 _EXAMPLES: Final = 3  # of lines that are not known

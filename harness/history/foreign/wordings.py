@@ -8,6 +8,7 @@ what each version can log.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -182,6 +183,12 @@ _BARE: Final = re.compile(
     rb"|Stabilized group )"
     rb'(?=(?:[^\n]*?"coordinatorId": ?"?(\d+))?)'
 )
+# Filebeat's module for Kafka takes the mark out of the message, and keeps it beside.
+_COMPONENT: Final = re.compile(rb'"component" ?: ?"(GroupCoordinator [^"]+)"')
+_UNMARKED: Final = re.compile(rb'(?<="message":)( ?")(?!\[GroupCoordinator )')
+# journalctl writes a text with colours as numbers.
+_NUMBERED: Final = re.compile(rb'("MESSAGE" ?: ?)\[([\d, ]+)\]')
+_BLANK_OF_A_PAGE: Final = "\u00a0".encode()
 _OLD_BROKER: Final = re.compile(rb"\[GroupCoordinator (\d+)\]: ")
 _OF_MEMBERS: Final = ("member_added", "left", "left_for_now", "subscribed")
 _VALUE: Final = re.compile(r"\{([a-z_]*)\}")
@@ -300,6 +307,12 @@ def with_marks(block: bytes) -> bytes:
 
     Those of a fenced member (before 3.0) name no broker: it is taken from a line near by.
     """
+    if _BLANK_OF_A_PAGE in block:
+        block = block.replace(_BLANK_OF_A_PAGE, b" ")
+    if b'"MESSAGE"' in block:
+        block = _NUMBERED.sub(_as_text, block)
+    if b'"GroupCoordinator ' in block:
+        block = b"\n".join(map(_with_component, block.split(b"\n")))
     if _MANAGED in block:
         block = _BARE.sub(
             lambda found: b'"[GroupCoordinator %b]: %b' % (found[2] or b"0", found[1]), block
@@ -314,6 +327,21 @@ def with_marks(block: bytes) -> bytes:
         ),
         block,
     )
+
+
+def _as_text(found: re.Match[bytes]) -> bytes:
+    numbers = [int(each) for each in found[2].split(b",") if each.strip()]
+    if not all(number < 256 for number in numbers):
+        return found[0]
+    return found[1] + json.dumps(bytes(numbers).decode("utf-8", "replace")).encode()
+
+
+def _with_component(line: bytes) -> bytes:
+    found = _COMPONENT.search(line)
+    if found is None:
+        return line
+    mark = b"[%b]%b " % (found[1], b"" if b" id=" in found[1] else b":")
+    return _UNMARKED.sub(lambda begins: begins[1] + mark, line, count=1)
 
 
 __all__ = ["MARK", "is_known", "row_of", "with_marks"]

@@ -138,22 +138,39 @@ CAUSES: Final = {
         ),
         Cause(
             "deploy",
-            "deploy or restart",
+            "replaced in a deploy",
             "members left and others joined, one after the other: {who}. It looks like a deploy "
             "or a rolling restart",
             _DEPLOY,
             experiment="rolling-deploy",
         ),
         Cause(
-            "instance_replaced",
-            "static member replaced",
-            "a new process took over the instance id of {who} from one that had not left, {times}",
+            "come_and_go",
+            "members come and go",
+            "members joined and left again all the time, {times}: {who}",
             (
                 (
-                    "The process before ended without closing its consumer, and was started "
-                    "again within its session: look at how it ended."
+                    "Look at what starts and ends these processes: an autoscaler, a scheduled job "
+                    "or a restart loop. Each join and each departure costs the group a rebalance."
                 ),
-                "If no process was started again, two of them share this group.instance.id.",
+                (
+                    "A member that gives no reason may have exceeded max.poll.interval.ms as well: "
+                    "its own log says so."
+                ),
+            ),
+            experiment="consumer-join",
+        ),
+        Cause(
+            "instance_replaced",
+            "static member replaced",
+            "the processes of {who} were started again under the same instance id, {times}",
+            (
+                (
+                    "This costs no rebalance, and may be an ordinary restart: a static member of "
+                    "the classic protocol does not leave when it closes. It has to be back within "
+                    "its session timeout."
+                ),
+                "If nobody started a process again, two of them share this group.instance.id.",
             ),
             experiment="static-bounce",
         ),
@@ -262,6 +279,13 @@ CAUSES: Final = {
                     "commit while the group rebalances are sent back to join too."
                 ),
             ),
+            sort="follows",
+        ),
+        Cause(
+            "unlogged",
+            "no reason logged",
+            "the group rebalanced {times}, and the coordinator did not log why",
+            ("Kafka 2.0 logs no reasons. Members that join and leave cause a rebalance each.",),
             sort="follows",
         ),
         Cause(

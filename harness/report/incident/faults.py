@@ -65,9 +65,27 @@ FAULTS: Final = (
                 "the brokers' own restarts and at the controller's log at these times."
             ),
             (
-                "Members keep their sessions, and each is given a full one by the new "
-                "coordinator: sessions that expired just before are of members that did not "
-                "find it in time."
+                "Members keep their sessions, and the new coordinator gives each a full one: a "
+                "session that expires that much later is of a member that did not find it in time."
+            ),
+        ),
+        sort="fault",
+        experiment="coordinator-kill",
+    ),
+    Cause(
+        "not_found",
+        "not back after a move",
+        "the group moved to another coordinator, and the sessions of {who} expired after that, "
+        "{times}",
+        (
+            (
+                "The new coordinator gave each member a full session, in which it got no "
+                "heartbeat. Look at the members' own logs at these times: could they reach that "
+                "broker, and how often did they look for the coordinator?"
+            ),
+            (
+                "Which broker stopped or lost its leadership of __consumer_offsets? Look at "
+                "the brokers' own restarts and at the controller's log at these times."
             ),
         ),
         sort="fault",
@@ -318,8 +336,13 @@ FAULTS: Final = (
     Cause(
         "over_capacity",
         "group over capacity",
-        "the group has more members than group.max.size allows ({times})",
-        ("Have fewer members, or raise group.max.size on the brokers.",),
+        "the group had more members than group.max.size allows, and {who} had to go, {times}",
+        (
+            (
+                "Run fewer members, or raise group.max.size on the brokers. The members that join "
+                "last have to go."
+            ),
+        ),
         sort="fault",
     ),
     Cause(

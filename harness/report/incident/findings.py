@@ -10,20 +10,20 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from harness.base.words import plural
-from harness.history.foreign.clients import Client
 from harness.report.incident.causes import CAUSES, PROGRAMS, Program
 from harness.report.incident.faults import Cause
+from harness.report.incident.names import Names
 from harness.report.incident.rows import Burst, Group, Incident, Rebalance, Removal
 from harness.report.words import clip, duration
 
 _Row = TypeVar("_Row", Rebalance, Removal)
 STORM_LEAST: Final = 6  # rebalances
 STORM_S: Final = 600  # within so many seconds
-_ENDED_S: Final = 300  # a group moves so long after its coordinator ended, at most
+# A session lasts so long, by default, with what it takes a member to notice the move.
+_SESSIONS_S: Final = (6, 60)
 SLOW_MS: Final = 30_000
 _SECOND: Final = 1_000_000
 _MOST_NAMES: Final = 3
-_MADE_ID: Final = re.compile(r"^(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.DOTALL)
 # A name ends in what tells one instance from another: numbers, and the letters of pods' names.
 _INSTANCE: Final = re.compile(r"(?:[-_.](?:[a-z]*\d\w*|[^\Waeiou_]{5,}))+(?= at |$)")
 _AT_ONCE: Final = 4  # sessions that end on one broker within a second
@@ -65,50 +65,6 @@ class Explained:
     storms: tuple[tuple[Storm, tuple[Finding, ...]], ...]
     findings: tuple[Finding, ...]  # of the whole time
     program: Program | None = None  # what its members are
-
-
-class Names:
-    """What a member is called: by its instance id, its client.id and its host, as far as known."""
-
-    def __init__(self, incident: Incident, clients: dict[str, Client]) -> None:
-        self._instances = incident.instances
-        self._clients = clients
-        self._ended = incident.ended
-
-    def broker(self, broker: int, at: int) -> str:
-        """A broker that a group moved away from, and whether it had just been shut down."""
-        ended = any(
-            broker == each and at - _ENDED_S * _SECOND <= when <= at for when, each in self._ended
-        )
-        return f"broker {broker}, which was shut down," if ended else f"broker {broker}"
-
-    def client_id(self, member_id: str) -> str | None:
-        """A coordinator makes a member id from the client.id and a UUID."""
-        client = self._clients.get(member_id)
-        if client is not None and client.client_id:
-            return client.client_id
-        made = _MADE_ID.match(member_id)
-        return (made[1] or None) if made and member_id not in self._instances else None
-
-    def host(self, member_id: str) -> str | None:
-        """Where it connects from."""
-        client = self._clients.get(member_id)
-        return client.host if client else None
-
-    def library(self, member_id: str) -> str | None:
-        """Its client library and version."""
-        client = self._clients.get(member_id)
-        return client.library if client else None
-
-    def instance(self, member_id: str) -> str | None:
-        """Its group.instance.id."""
-        return self._instances.get(member_id)
-
-    def of(self, member_id: str, instance: str | None = None) -> str:
-        """A name that stays when the process joins again, if there is one."""
-        name = instance or self._instances.get(member_id) or self.client_id(member_id) or member_id
-        host = self.host(member_id)
-        return f"{name} at {host}" if host else name or "a member"
 
 
 def explained(incident: Incident, names: Names, last_at: int) -> list[Explained]:
@@ -212,9 +168,12 @@ def findings_in(
     said: dict[str, Counter[str]] = {}
     joins = [each for each in group.joins if from_at - _SECOND <= each[1] <= to_at + _SECOND]
     successors = _not_closed(removals, leaves, joins)
+    lost = _not_found(removals, group.moves)
     for row in (*removals, *leaves, *within([*group.replaced, *group.turned_away])):
         cause, who = row.cause, names.of(row.member_id, row.instance_id)
-        if cause == "session_expired" and row.burst is not None:
+        if cause == "session_expired" and lost:
+            cause = "not_found"
+        elif cause == "session_expired" and row.burst is not None:
             cause, who = "many_at_once", _burst(row.burst)
         elif cause == "session_expired" and row.unsynced:
             cause = "never_synced"
@@ -227,7 +186,8 @@ def findings_in(
         counts.setdefault("joined", Counter())[names.of(member)] += 1
     seen = {row.cause for row in (*removals, *leaves)} | ({"joined"} if joins else set())
     for one in rebalances:
-        if one.cause not in seen and one.reason is not None:  # else these logs begin after it
+        begun = one.reason is not None or one.cause != "unknown"  # else these logs begin after it
+        if one.cause not in seen and begun:
             name = names.of(one.named[0]) if one.named else "no member"
             cause = one.cause
             if cause == "rejoined" and program is not None:
@@ -259,31 +219,53 @@ def findings_in(
 
 def _at_once(
     gone: Sequence[Removal], joins: Sequence[tuple[str, int]], names: Names
-) -> Counter[str]:
-    """The most members of each name at one time: processes may share a client.id."""
+) -> tuple[Counter[str], int]:
+    """The most members at one time, of each name and in all: processes may share a client.id."""
     came = {member for member, _ in joins}
     left = [(row, names.of(row.member_id, row.instance_id)) for row in gone]
     now = Counter(name for row, name in left if row.member_id not in came)
-    most = now.copy()
+    most, in_all = now.copy(), now.total()
     changes = [(row.at, -1, name) for row, name in left]
     changes += [(at, 1, names.of(member)) for member, at in joins]
+    count = in_all
     for _, change, name in sorted(changes):
         now[name] += change
+        count += change
         most[name] = max(most[name], now[name])
-    return most
+        in_all = max(in_all, count)
+    return most, in_all
 
 
 def _as_a_deploy(
-    counts: dict[str, Counter[str]], left_at: list[int], last_join_at: int, at_once: Counter[str]
+    counts: dict[str, Counter[str]],
+    left_at: list[int],
+    last_join_at: int,
+    at_once: tuple[Counter[str], int],
 ) -> None:
-    """Members that left in order, each once or twice, and others that came after, are a deploy."""
+    """Members that left in order, each once or twice, and others that came after, are a deploy.
+
+    So are several such rounds, a while apart. More of them only come and go.
+    """
+    most, in_all = at_once
     gone = sum((counts[cause] for cause in _GONE if cause in counts), Counter[str]())
     before = sum(at < last_join_at for at in left_at)
-    if before < 2 or any(count > 2 * max(1, at_once[name]) for name, count in gone.items()):
+    if before < 2 or any(count > 2 * max(1, most[name]) for name, count in gone.items()):
         return
+    rounds = _apart(sorted(left_at), STORM_S * _SECOND)
+    in_order = all(2 <= len(each) <= 2 * in_all for each in rounds)
     for cause in (*_GONE, "joined"):
         counts.pop(cause, None)
-    counts["deploy"] = gone
+    counts["deploy" if in_order or len(left_at) <= 2 * in_all else "come_and_go"] = gone
+
+
+def _apart(times: Sequence[int], by_us: int) -> list[list[int]]:
+    """Stretches of times between which so much time lies."""
+    found: list[list[int]] = []
+    for at in times:
+        if not found or at - found[-1][-1] > by_us:
+            found.append([])
+        found[-1].append(at)
+    return found
 
 
 def _not_closed(
@@ -304,6 +286,19 @@ def _not_closed(
                 found.add(row.member_id)
                 break
     return found if len(found) > 1 and len(found) * 2 > len(expired) else set()
+
+
+def _not_found(removals: Sequence[Removal], moves: Sequence[tuple[int, int, int]]) -> bool:
+    """Whether all sessions that expired did so a session after the group had moved."""
+    expired = [row for row in removals if row.cause == "session_expired"]
+    return bool(expired) and all(
+        any(
+            row.coordinator == broker
+            and _SESSIONS_S[0] * _SECOND <= row.at - at <= _SESSIONS_S[1] * _SECOND
+            for at, _, broker in moves
+        )
+        for row in expired
+    )
 
 
 def _as_two_programs(counts: dict[str, Counter[str]], changes: int) -> None:

@@ -7,6 +7,7 @@ the last member had its assignment, only when the group leader's came.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -44,7 +45,9 @@ _OF_EPOCHS: Final = {
     "metadata": "metadata",
 }
 
+_LIST: Final = re.compile(r"^(?:\[|\w*Set\()|[\])]$")
 NOT_NAMED: Final = "(a group that its clients do not name)"
+_SAID_TWICE: Final = ("session_expired", "sync_expired")  # in a line of its own, and as a reason
 _MOMENT_US: Final = 1_000_000
 _SYNC_US: Final = 300_000_000  # who is put out so long after its generation began lacked a sync
 
@@ -180,7 +183,9 @@ class _Teller:
             told = [why for member in named if (why := self._said.get(member))]
             said = said or next(iter(told), None)
             cause = reasons.of_leave(said)
-        if cause == "session_expired":  # some logs have this line alone
+        if not reason:
+            cause, named = self._just_gone(event.at)
+        if cause in ("session_expired", "sync_expired"):  # some logs have this line alone
             for member in named:
                 self._removed(event, cause, member)
         if _classic_trigger(reason) == "leave":
@@ -192,6 +197,14 @@ class _Teller:
             self._group.name, generation + 1, _classic_trigger(reason), cause, named, reason,
             "classic", event.broker, event, self._members, client_reason=said, started_at=event.at,
         )  # fmt: skip
+
+    def _just_gone(self, at: int) -> tuple[str, tuple[str, ...]]:
+        """What caused a rebalance that has no reason in the log, and who, as far as is known."""
+        gone = [*self._group.removals[-1:], *self._group.leaves[-1:]]
+        last = max(gone, key=lambda row: row.at, default=None)
+        if last is None or at - last.at > _MOMENT_US:
+            return "unlogged", ()
+        return last.cause, (last.member_id,)
 
     def _completed(self, event: Event, members: int | None) -> None:
         generation = event.generation or 0
@@ -286,16 +299,19 @@ class _Teller:
     _offsets_expired = _dead
 
     def _stragglers_removed(self, event: Event) -> None:
+        started = {one.cause for one in self._started.values()}
+        cause = "over_capacity" if "over_capacity" in started else "rebalance_timeout"
         for member in _listed(event):
-            self._removed(event, "rebalance_timeout", member)
+            self._removed(event, cause, member)
 
     def _removed(self, event: Event, cause: str, member: str | None = None) -> None:
         one = self._removal(event, cause, member)
         self._here.discard(one.member_id)
-        for last in self._group.removals[-1:]:
-            same = (last.member_id, last.cause) == (one.member_id, "session_expired")
-            if same and cause == last.cause and one.at - last.at < _MOMENT_US:
-                return  # said in other words
+        for last in reversed(self._group.removals):
+            if one.at - last.at >= _MOMENT_US:
+                break
+            if (last.member_id, last.cause) == (one.member_id, cause) and cause in _SAID_TWICE:
+                return
         latest = self._latest
         if latest is not None and latest.members_after != 0 and latest.synced_at is None:
             one.unsynced = one.at - (latest.joined_at or 0) < _SYNC_US
@@ -347,7 +363,7 @@ class _Teller:
 
 
 def _listed(event: Event) -> list[str]:
-    return [each for each in (event.reason or "").strip("[]").split(", ") if each]
+    return [each for each in _LIST.sub("", event.reason or "").split(", ") if each]
 
 
 def _classic_trigger(reason: str) -> str:

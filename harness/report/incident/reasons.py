@@ -57,7 +57,7 @@ _NAMED: Final = tuple(
 _UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _EACH: Final = re.compile(rf"(.*?{_UUID}|[^,]+)(?:, |$)")  # of a list
 _LISTED: Final = re.compile(
-    r"^(?:Removing \[(?P<sync>.*)\] on|"
+    r"^(?:Removing (?:\[|\w*Set\()(?P<sync>.*)[\])] on|"
     r"explicit `LeaveGroup` request for \((?P<leave>.*)\) members)"
 )
 

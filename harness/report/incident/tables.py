@@ -14,7 +14,7 @@ import pyarrow as pa
 from harness.history import store
 from harness.history.column_types import AT, INT, REAL, TEXT, schema_of
 from harness.history.foreign.events import Read
-from harness.report.incident.findings import Names
+from harness.report.incident.names import Names
 from harness.report.incident.rows import Group, Rebalance, Removal
 
 Row = dict[str, Any]

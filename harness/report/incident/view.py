@@ -9,8 +9,9 @@ from typing import Final
 
 from harness.base.words import plural
 from harness.history.foreign.events import Log, Read
-from harness.report.incident.findings import Explained, Names, explained, listed
+from harness.report.incident.findings import Explained, explained, listed
 from harness.report.incident.groups import incident_of
+from harness.report.incident.names import Names
 from harness.report.incident.rows import Incident
 from harness.report.words import duration
 

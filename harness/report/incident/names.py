@@ -1,0 +1,84 @@
+"""What members and brokers are called: the names that stay when a process joins again."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Final
+
+from harness.history.foreign.clients import Client
+from harness.report.incident.rows import Group, Incident
+
+_ENDED_US: Final = 300_000_000  # a group moves so long after its coordinator ended, at most
+_MADE_ID: Final = re.compile(r"^(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.DOTALL)
+
+
+class Names:
+    """What a member is called: by its instance id, its client.id and its host, as far as known."""
+
+    def __init__(self, incident: Incident, clients: dict[str, Client]) -> None:
+        self._instances = incident.instances
+        self._clients = clients
+        self._ended = incident.ended
+        self._hosts = self._only_hosts(incident.groups)
+
+    def broker(self, broker: int, at: int) -> str:
+        """A broker that a group moved away from, and whether it had just been shut down."""
+        ended = any(broker == each and at - _ENDED_US <= when <= at for when, each in self._ended)
+        return f"broker {broker}, which was shut down," if ended else f"broker {broker}"
+
+    def client_id(self, member_id: str) -> str | None:
+        """A coordinator makes a member id from the client.id and a UUID."""
+        client = self._clients.get(member_id)
+        if client is not None and client.client_id:
+            return client.client_id
+        made = _MADE_ID.match(member_id)
+        return (made[1] or None) if made and member_id not in self._instances else None
+
+    def host(self, member_id: str) -> str | None:
+        """Where it connects from, as far as is known of it or of the lives of its client.id."""
+        client = self._clients.get(member_id)
+        known = client.host if client else None
+        return known or self._hosts.get(self.client_id(member_id) or "")
+
+    def _only_hosts(self, groups: Iterable[Group]) -> dict[str, str]:
+        """Hosts by client.id where each has one, and one life at a time.
+
+        Some versions log a host only where a member leaves.
+        """
+        lives: dict[str, list[tuple[float, float]]] = {}
+        hosts: dict[str, set[str]] = {}
+        for group in groups:
+            came = dict(group.joins)
+            gone = {row.member_id: row.at for row in (*group.removals, *group.leaves)}
+            for member in came.keys() | gone.keys():
+                name, client = self.client_id(member), self._clients.get(member)
+                if name is not None:
+                    life = came.get(member, 0), gone.get(member, math.inf)
+                    lives.setdefault(name, []).append(life)
+                    hosts.setdefault(name, set()).update(
+                        [client.host] if client and client.host else []
+                    )
+        return {
+            name: min(hosts[name])
+            for name, each in lives.items()
+            if len(hosts[name]) == 1
+            and all(ended <= began for (_, ended), (began, _) in pairwise(sorted(each)))
+        }
+
+    def library(self, member_id: str) -> str | None:
+        """Its client library and version."""
+        client = self._clients.get(member_id)
+        return client.library if client else None
+
+    def instance(self, member_id: str) -> str | None:
+        """Its group.instance.id."""
+        return self._instances.get(member_id)
+
+    def of(self, member_id: str, instance: str | None = None) -> str:
+        """A name that stays when the process joins again, if there is one."""
+        name = instance or self._instances.get(member_id) or self.client_id(member_id) or member_id
+        host = self.host(member_id)
+        return f"{name} at {host}" if host else name or "a member"
