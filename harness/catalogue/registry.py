@@ -2,9 +2,10 @@
 
 import difflib
 import pkgutil
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
-from typing import Any, get_type_hints
+from typing import Any, Final, get_type_hints
 
 import experiments
 from consumers.sabotage import conduct_of
@@ -15,6 +16,8 @@ from harness.catalogue.refusals import check_exercised, check_together, sorts_of
 from harness.experiment import Expect, Experiment, Need
 from harness.run.faults import KINDS, Needed, needs_app
 from harness.run.roles import check_role
+
+_LIKE_A_RULE: Final = re.compile(r"[RXPLE]\d")
 
 
 def names() -> list[str]:
@@ -116,6 +119,18 @@ def _needed(experiment: Experiment) -> Needed:
     rules = sorted({expect.rule for expect in experiment.rules if not expect.if_seen})
     found = {need: tuple(rule for rule in rules if need in RULES[rule].needs) for need in Need}
     return {need: rules for need, rules in found.items() if rules}
+
+
+def is_rule(name: str) -> bool:
+    """Whether this names a rule and no experiment.
+
+    Raises BadInput for a name like a rule's that no rule has.
+    """
+    from harness.rules.catalogue import RULES
+
+    if name not in RULES and _LIKE_A_RULE.match(name):
+        rules_named([name])
+    return name in RULES and name not in names()
 
 
 def rules_named(names: Iterable[str]) -> list[str]:

@@ -1,15 +1,9 @@
-"""docs/rules.md, made from the catalogue: `make docs` writes it, a test keeps it current.
-
-Its examples are rows that the judge wrote: the shortest that violates a rule in the pinned
-judgements of hand-written histories, whose folder is the command's argument.
-"""
+"""What is said of each rule: its page (`describe RULE`), and docs/rules.md, which lists all."""
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Final
 
 from experiments import ANY_RUN
@@ -20,11 +14,12 @@ from harness.rules.documents import DOCUMENTS, STATEMENTS
 from harness.rules.rule import OF_A_PROGRAM, OF_THE_KIND, Rule
 from harness.run.faults import needs_app
 
-_HEAD = """# Rules
+_HEAD: Final = """# Rules
 
-Runs are judged by these rules. Each rule has a statement, why it matters to people who run
-consumers, an example of a violation, its source, the clients and protocols that it is about, and
-the experiments that judge it. `make docs` writes this page from the code.
+Runs are judged by these rules, listed by what they are about. `python3 -m harness describe R01`
+prints the page of one: its statement, why it matters to people who run consumers, its source, the
+clients and protocols that it is about, and the experiments that judge it. `make docs` writes this
+list from the code.
 
 An experiment declares the verdicts that it expects. Every other rule about the run's client and
 protocol is judged as well, and an unexpected violation fails the run.
@@ -39,81 +34,34 @@ They are not published here: *tests* and *replaces* say in our words what they s
 
 
 _IN_PASSING: Final = "judged in every run of our own members in which it can be examined"
-# Units that stand before their number.
-_BEFORE: Final = ("error code", "place")
-# How a pinned row that violates its rule reads: subject, number, bounds, clause.
-_PINNED: Final = re.compile(
-    r"^ +(?P<subject>.+) at \S+: ok False, measured (?P<measured>\S+) of (?P<low>\S+) to "
-    r"(?P<high>[^\s,]+)(?:, guarded \S+ to \S+)?; (?P<why>.+)$"
-)
-_PINNED_RULE: Final = re.compile(r"^ +([RXPLE]\d\S*) VIOLATED$")
 
 
-def page(examples: Mapping[str, str]) -> str:
-    """The whole page in Markdown; `examples` has a row for each rule id that has one."""
-    experiments = {name: registry.load(name) for name in registry.names()}
-    lines = [_HEAD + _documents(), _index()]
+def index() -> str:
+    """docs/rules.md: every rule, by the subject that its module says."""
+    subjects: dict[str, list[Rule]] = {}
     for rule in RULES.values():
-        lines.append(_section(rule, experiments, examples.get(rule.id)))
-    return "\n".join(lines)
+        about = sys.modules[rule.examine.__module__].__doc__ or ""
+        subjects.setdefault(about.partition("\n")[0].strip().rstrip("."), []).append(rule)
+    rows = [
+        f"| {subject} | {'; '.join(f'`{rule.id}` {rule.title}' for rule in rules)} |"
+        for subject, rules in subjects.items()
+    ]
+    return "\n".join([_HEAD + _documents(), "| What is judged | Rules |", "|---|---|", *rows, ""])
 
 
-def examples_in(pins: Path) -> dict[str, str]:
-    """For each rule the shortest pinned row that violates it."""
-    found: dict[str, str] = {}
-    for path in sorted(pins.glob("*.ambr")):
-        rule = ""
-        for line in path.read_text(encoding="utf-8").splitlines():
-            if named := _PINNED_RULE.match(line):
-                rule = named[1]
-            elif rule in RULES and (row := _PINNED.match(line)):
-                found[rule] = min(found.get(rule, ""), _example(RULES[rule], row), key=_length)
-    return found
-
-
-def _length(text: str) -> tuple[bool, int, str]:
-    return not text, len(text), text
-
-
-def _example(rule: Rule, row: re.Match[str]) -> str:
-    """What it is about, what is wrong with it, and its number beside what is allowed."""
-    low, high = (_plain(row[name]) for name in ("low", "high"))
-    measured = row["measured"] != "None"
-    parts = [_number(rule, _plain(row["measured"]))] if measured else []
-    unit = "" if measured else f" {rule.unit}"
-    if row["low"] != "None" and row["high"] != "None":
-        parts.append(f"{low} to {high}{unit} allowed" if low != high else f"{low}{unit} allowed")
-    elif row["low"] != "None":
-        parts.append(f"at least {low}{unit} allowed")
-    elif row["high"] != "None":
-        parts.append(f"at most {high}{unit} allowed")
-    numbers = f" ({'; '.join(parts)})" if parts else ""
-    return f"{row['subject']}: {row['why']}{numbers}"
-
-
-def _number(rule: Rule, number: str) -> str:
-    return f"{rule.unit} {number}" if rule.unit in _BEFORE else f"{number} {rule.unit}".strip()
-
-
-def _plain(number: str) -> str:
-    return number.removesuffix(".0")
+def page(rule: str) -> str:
+    """The page of the rule with this id, as plain text."""
+    return _section(RULES[rule], registry.every()[0])
 
 
 def _documents() -> str:
     return "".join(f"- document {number}: {title}\n" for number, title in DOCUMENTS.items())
 
 
-def _index() -> str:
-    rows = [f"| [{rule.id}](#{rule.id.lower()}) | {rule.title} |" for rule in RULES.values()]
-    return "\n".join(["| rule | |", "|---|---|", *rows, ""])
-
-
-def _section(rule: Rule, experiments: dict[str, Experiment], example: str | None) -> str:
-    lines = [f"## {rule.id}", "", f"**{rule.title}.** {rule.statement}", ""]
+def _section(rule: Rule, experiments: dict[str, Experiment]) -> str:
+    lines = [f"{rule.id}: {rule.title}", "", rule.statement, ""]
     if rule.matters:
         lines += [f"Why it matters: {rule.matters}", ""]
-    if example:
-        lines.append(f"- example of a violation: {example}")
     lines.append(f"- source: {rule.source}")
     lines.append(f"- examined: {rule.things}{_measured(rule)}")
     clients = "your own program" if rule.clients == (APP,) else _some(rule.clients, CLIENTS)
@@ -197,4 +145,4 @@ def _some(chosen: Sequence[str], all_of_them: Sequence[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page(examples_in(Path(sys.argv[1]))))
+    sys.stdout.write(index())

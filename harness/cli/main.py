@@ -312,7 +312,9 @@ def _parser() -> argparse.ArgumentParser:
         "--rules", action="store_true", help="print every rule, and which experiments judge it"
     )
     listing.add_argument("--json", action="store_true", help="print experiments and rules as JSON")
-    command("describe", describe_command).add_argument("name", metavar="NAME", help="see `list`")
+    command("describe", describe_command).add_argument(
+        "name", metavar="NAME", help="an experiment or a rule: see `list` and `list --rules`"
+    )
     cleaning = command("clean", clean_command)
     cleaning.add_argument(
         "--all",

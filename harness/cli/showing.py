@@ -2,11 +2,16 @@
 
 import argparse
 import json
+import shutil
 import sys
+import textwrap
 from dataclasses import fields
+from typing import Final
 
 from harness.base.errors import Exit
 from harness.experiment import Fault
+
+_WIDEST: Final = 100  # characters of a line that is easy to read
 
 
 def list_command(arguments: argparse.Namespace) -> int:
@@ -31,10 +36,18 @@ def say_what_is_left_out() -> None:
 
 
 def describe_command(arguments: argparse.Namespace) -> int:
-    """Describe an experiment: its claim, its faults, its rules and its knobs."""
+    """Describe a rule, or an experiment: its claim, its faults, its rules and its knobs."""
     from harness.catalogue import listing, registry
     from harness.run.faults import needs_app
 
+    if registry.is_rule(arguments.name):
+        from harness.catalogue.rules_page import page
+
+        width = min(shutil.get_terminal_size().columns, _WIDEST)
+        for line in page(arguments.name).splitlines():
+            indent = "  " if line.startswith("- ") else ""
+            print(textwrap.fill(line, width, subsequent_indent=indent))
+        return Exit.AS_EXPECTED
     experiment = registry.load(arguments.name)
     print(f"{arguments.name}: {experiment.claim}\n\n{registry.describe(arguments.name)}\n")
     if not needs_app(experiment):
