@@ -23,15 +23,14 @@ from harness.history.foreign import client_words
 from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, Client, client_of
 from harness.history.foreign.clock import Clock
 from harness.history.foreign.files import BLOCK, blocks_of
-from harness.history.foreign.lines import Line, Page, peeled, plain
+from harness.history.foreign.lines import CALL, Line, Page, calls_in, peeled, plain
 from harness.history.foreign.log import NO_INFO
 from harness.history.foreign.log import Log as Log
 from harness.history.foreign.stamps import stamps_in
 from harness.history.foreign.wordings import MARK, is_known, row_of, with_marks
 
 _MARK: Final = MARK.encode()
-_COMPLETED: Final = "Completed request:"
-_CALL: Final = _COMPLETED.encode()
+_CALL: Final = CALL.encode()
 _VERSION: Final = re.compile(rb"Kafka version: (\d[\w.-]*)")
 # What a broker's log has and no other; a controller's has the second alone.
 _BROKER: Final = (
@@ -251,10 +250,13 @@ class _Reader:
             for index in range(self._again, stop) if calls else _marked(lines, self._again, stop):
                 line = lines[index]
                 if calls and (_MARK not in line or _is_call(line)):
-                    self._hear(line)
-                else:
-                    cut = not ended and index == len(lines) - 1
-                    self._read(page.messages(index), line, log.lines + index + 1, cut=cut)
+                    of_many = calls_in(line)
+                    for call in of_many or [line]:
+                        self._hear(call)
+                    if not of_many or _MARK not in line:
+                        continue
+                cut = not ended and index == len(lines) - 1
+                self._read(page.messages(index), line, log.lines + index + 1, cut=cut)
         self._look_at_times(block)
 
     def _look_at_times(self, block: bytes) -> None:
@@ -290,8 +292,9 @@ class _Reader:
             if row is None and line.message.startswith(client_words.MARKED):
                 continue
             if row is None:
-                self._log.unread += cut or line.open
-                known = cut or line.open or self._read_what_begins_within(raw, number)
+                part = (cut and not line.whole) or line.open
+                self._log.unread += part
+                known = part or self._read_what_begins_within(raw, number)
                 if not (known or is_known(line.message) or any(each in raw for each in _FINER)):
                     self._log.wonder_at(line.message)
                 continue
@@ -366,7 +369,7 @@ class _Reader:
             self._know(raw)
         if _MARK not in raw:
             return
-        _, _, body = raw.decode("utf-8", "replace").partition(_COMPLETED)
+        _, _, body = raw.decode("utf-8", "replace").partition(CALL)
         try:
             self._said.extend(texts_in(json.loads(body)))
         except (ValueError, RecursionError):

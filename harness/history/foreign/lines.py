@@ -25,6 +25,7 @@ from harness.history.foreign.stamps import (
 )
 
 _MARK: Final = MARK.encode()
+CALL: Final = "Completed request:"  # a line of the request log
 # The head of most lines, read at once: Kafka's default, Strimzi's and our own.
 _PLAIN: Final = re.compile(
     r"\[?(?P<y>\d{4})-(?P<mo>\d\d)-(?P<d>\d\d)[T ](?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)"
@@ -106,8 +107,8 @@ def peeled(line: str) -> Line | None:
 
 def messages_in(text: str, shipped: Stamp | None = None, deepest: int = _DEEPEST) -> Iterator[Line]:
     """The messages in a text; several where it has JSON documents or lines of its own."""
-    if text.count("\n", 0, -1) and text.count(MARK) > 1:
-        for each in text.splitlines():
+    if text.count("\n", 0, -1) and text.count(MARK) > 1 and (pieces := _records_in(text)):
+        for each in pieces:
             yield from messages_in(each, shipped, deepest)
         return
     if (plainly := plain(text)) is not None and plainly.whole:
@@ -124,10 +125,19 @@ def messages_in(text: str, shipped: Stamp | None = None, deepest: int = _DEEPEST
         value, first, last = found
         before = next(stamps_in(text[begin:first][:_WITHIN]), None)
         begin = last
-        for inner, time in _marked(value, shipped or before, _DEEPEST):
+        for inner, time in _each_once([*_marked(value, shipped or before, _DEEPEST)]):
             for line in messages_in(inner, time, deepest - 1):
                 yield line._replace(whole=True, open=False)
         at = text.find(MARK, begin)
+
+
+def _records_in(text: str) -> list[str]:
+    """Lines of a text that are records; none where only some have a time before the mark.
+
+    What a client gives as a reason may have line feeds, and look like a record.
+    """
+    pieces = [each for each in text.splitlines() if MARK in each]
+    return pieces if all(any(stamps_in(each.partition(MARK)[0])) for each in pieces) else []
 
 
 def _object_around(text: str, begin: int, at: int) -> tuple[Any, int, int] | None:
@@ -160,6 +170,43 @@ def _marked(found: Any, time: Stamp | None, deepest: int) -> Iterator[tuple[str,
         for each in found.values() if isinstance(found, dict) else found:
             for text, at in _marked(each, time, deepest - (not isinstance(each, str))):
                 yield text + about * (text is each and MARKED in text), at
+
+
+def _each_once(texts: list[tuple[str, Stamp | None]]) -> Iterator[tuple[str, Stamp | None]]:
+    """Without requests, and without what an object says again, or shortened and without a time."""
+    told = [text[text.find(MARK) :].strip().rstrip(".…") for text, _ in texts]
+    for place, (text, time) in enumerate(texts):
+        head = text[: text.find(MARK)]
+        again = any(text == other for other, _ in texts[:place])
+        shortened = not any(stamps_in(head)) and any(
+            each.startswith(told[place]) and text != other
+            for each, (other, _) in zip(told, texts, strict=True)
+        )
+        if not (CALL in head or again or shortened):
+            yield text, time
+
+
+def calls_in(line: bytes) -> list[bytes]:
+    """The requests in a line that is JSON; none in another."""
+    text = line.decode("utf-8", "replace").strip()
+    found: list[bytes] = []
+    begin = 0
+    while text[begin : begin + 1] in ("{", "["):
+        try:
+            value, end = _DECODER.raw_decode(text, begin)
+        except (ValueError, RecursionError):
+            return []
+        found += [each.encode() for each in _texts_in(value) if CALL in each]
+        begin = end + len(text[end:]) - len(text[end:].lstrip(" ,"))
+    return found
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(each)
 
 
 def _about(found: dict[str, Any]) -> str:

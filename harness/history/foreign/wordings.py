@@ -107,6 +107,7 @@ _OF_GROUPS: Final = (
         r"Bumped streams group epoch to {generation}(?: with (?P<reason>metadata hash -?\d+))?",
     ),
     ("target_computed", r"Computed a new target assignment for epoch {generation} with '{reason}'"),
+    ("shutdown_asked", r"Shutdown requested for the streams application\.$"),
     ("upgraded", r"(?P<reason>Converted the (?:empty )?classic group to a \w+ group)\.$"),
     ("downgraded", r"(?P<reason>Converted the (?:empty )?\w+ group to a classic group)\.$"),
 )
@@ -189,6 +190,10 @@ _UNMARKED: Final = re.compile(rb'(?<="message":)( ?")(?!\[GroupCoordinator )')
 # journalctl writes a text with colours as numbers.
 _NUMBERED: Final = re.compile(rb'("MESSAGE" ?: ?)\[([\d, ]+)\]')
 _BLANK_OF_A_PAGE: Final = "\u00a0".encode()
+# A mark that a page escapes; what stands behind it is read with its line.
+_BRACKET: Final = re.compile(
+    rb"(?:\[|&(?:lbrack|lsqb|#91|#x5[bB]);)GroupCoordinator(?: |&(?:nbsp|#160|#x[aA]0);)"
+)
 _OLD_BROKER: Final = re.compile(rb"\[GroupCoordinator (\d+)\]: ")
 _OF_MEMBERS: Final = ("member_added", "left", "left_for_now", "subscribed")
 _VALUE: Final = re.compile(r"\{([a-z_]*)\}")
@@ -309,6 +314,8 @@ def with_marks(block: bytes) -> bytes:
     """
     if _BLANK_OF_A_PAGE in block:
         block = block.replace(_BLANK_OF_A_PAGE, b" ")
+    if b"&" in block:
+        block = _BRACKET.sub(b"[GroupCoordinator ", block)
     if b'"MESSAGE"' in block:
         block = _NUMBERED.sub(_as_text, block)
     if b'"GroupCoordinator ' in block:
