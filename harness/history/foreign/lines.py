@@ -164,8 +164,10 @@ def _marked(found: Any, time: Stamp | None, deepest: int) -> Iterator[tuple[str,
 
 
 def _about(found: dict[str, Any]) -> str:
-    """Whom a message is about that has its group and member beside it, as KafkaJS's have."""
+    """Whom a message is about that has that beside it, as KafkaJS's and librdkafka's may have."""
     named = {name: found[name] for name in ("groupId", "memberId") if found.get(name)}
+    if "#" in str(found.get("name")):
+        named = {"name": found["name"]}
     return f" {json.dumps(named)}" if named else ""
 
 

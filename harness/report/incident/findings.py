@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from harness.base.words import plural
 from harness.history.foreign.clients import Client
+from harness.history.foreign.processes import UNNAMED
 from harness.report.incident.causes import CAUSES, PROGRAMS, Program
 from harness.report.incident.faults import Cause
 from harness.report.incident.rows import Burst, Group, Incident, Rebalance, Removal
@@ -26,6 +27,7 @@ _MOST_NAMES: Final = 3
 _MADE_ID: Final = re.compile(r"^(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.DOTALL)
 # A name ends in what tells one instance from another: numbers, and the letters of pods' names.
 _INSTANCE: Final = re.compile(r"(?:[-_.](?:[a-z]*\d\w*|[^\Waeiou_]{5,}))+(?= at |$)")
+IN: Final = " in "  # before the process of a client, if several share its client.id
 _AT_ONCE: Final = 4  # sessions that end on one broker within a second
 _GONE: Final = ("closed", "left", "unsubscribed", "static_away")
 
@@ -107,6 +109,9 @@ class Names:
     def of(self, member_id: str, instance: str | None = None) -> str:
         """A name that stays when the process joins again, if there is one."""
         name = instance or self._instances.get(member_id) or self.client_id(member_id) or member_id
+        client = self._clients.get(member_id)
+        if client is not None and client.place and client.client_id == name:
+            return f"{name}{IN}{client.place}"
         host = self.host(member_id)
         return f"{name} at {host}" if host else name or "a member"
 
@@ -225,7 +230,8 @@ def findings_in(
             said.setdefault(cause, Counter())[row.said] += 1
     for member, _ in joins:
         counts.setdefault("joined", Counter())[names.of(member)] += 1
-    seen = {row.cause for row in (*removals, *leaves)} | ({"joined"} if joins else set())
+    seen = {row.cause for row in (*removals, *leaves, *within(group.turned_away))}
+    seen |= {"joined"} if joins else set()
     for one in rebalances:
         if one.cause not in seen and one.reason is not None:  # else these logs begin after it
             name = names.of(one.named[0]) if one.named else "no member"
@@ -311,7 +317,7 @@ def _as_two_programs(counts: dict[str, Counter[str]], changes: int) -> None:
     again = counts.get("rejoined", Counter()) + counts.get("subscription", Counter())
     programs: Counter[str] = Counter()
     for name, count in again.items():
-        programs[_INSTANCE.sub("", name)] += count
+        programs[_INSTANCE.sub("", name.partition(IN)[0])] += count
     if len(programs) > 1 and min(programs.values()) > 1 and again.total() > 2 * changes:
         counts.pop("rejoined", None)
         counts.pop("subscription", None)
@@ -329,8 +335,27 @@ def _finding(cause: Cause, who: Counter[str], said: Counter[str] | None = None) 
     count = who.total()
     ordered = tuple(sorted(who.items(), key=lambda each: (-each[1], each[0])))
     names = [name for name, _ in ordered]
-    told = _sentence(cause, listed(names), count, "it" if len(names) == 1 else "they", said)
+    told = _sentence(
+        cause, listed(_together(names)), count, "it" if len(names) == 1 else "they", said
+    )
     return Finding(cause, count, ordered, told)
+
+
+def _together(names: Sequence[str]) -> list[str]:
+    """The same names, and instead of processes that share one how many they are."""
+    sharing = Counter(name.partition(IN)[0] for name in names if IN in name)
+    told = {}
+    for name in names:
+        whole = name.partition(IN)[0]
+        many = f"{sharing[whole]} processes that share the client.id {whole}"
+        told[
+            name
+            if sharing[whole] < 2
+            else many
+            if whole != UNNAMED
+            else f"{sharing[whole]} clients"
+        ] = 0
+    return [*told]
 
 
 def _sentence(
@@ -338,7 +363,8 @@ def _sentence(
 ) -> str:
     """What happened; a name keeps its small letter."""
     why = f": “{clip(said.most_common(1)[0][0], 200)}”" if said else ", and did not say why"
-    told = cause.told.format(who=who, times=times(count), it=it, why=why) + "."
+    be = "is" if it == "it" else "are"
+    told = cause.told.format(who=who, times=times(count), it=it, be=be, why=why) + "."
     return told if cause.told.startswith("{who}") else told[:1].upper() + told[1:]
 
 
