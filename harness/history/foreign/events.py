@@ -256,7 +256,8 @@ class _Reader:
                     self._log.wonder_at(line.message)
                 continue
             if row["broker"] is None:
-                row["place"] = processes.place_of(raw)
+                # Of a document with many messages it is not known which place is whose.
+                row["place"] = processes.place_of(raw) if len(found) == 1 else ""
                 if line.stamp is None and line.shipped is None:
                     line = line._replace(stamp=client_words.stamp_in(line.message))
             at = self._log.clock.at(line)
