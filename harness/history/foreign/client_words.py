@@ -215,7 +215,7 @@ _MESSAGES: Final = tuple(
                 r"\[(?:Consumer|Worker|Schema registry) [^\]\n]*?clientId=[^\]\n]*, groupId="
                 r"[^\]\n]*\] (?=[Cc]onsumer poll|This member|Request|\(Re-|Success|Attempt|Need|"
                 r"We received|Rebalance st|Current config|Offset ?[cC]ommit f|Member |"
-                r"Sending Leave|Group coord|Caught|Received fatal|\w+Heartbeat|(?:Join|Sync)Group f)"
+                r"Sending L|Group coord|Caught|Received fatal|\w+Heartbeat|(?:Join|Sync)Group f)"
                 r"|\[Runner\] (?=The group is rebal|The coordinator is|Consumer has j)"
                 r"|\[ConsumerGroup\] (?=Consumer has joined)|\[Consumer\] (?=Crash: |Stopped)"
             ),
