@@ -22,12 +22,14 @@ PYTHON: Final = "MAXPOLL [c-1#consumer-1] [thrd:main]: "
 
 def said(text: str) -> dict[str, object]:
     """What a client's message says, without its text."""
-    row = client_words.row_of(client_words.with_marks(text.encode()).decode().partition("123|")[2])
-    row = row or client_words.row_of(client_words.with_marks(text.encode()).decode()) or {}
+    marked = client_words.with_marks(text.encode()).decode()
+    row = client_words.row_of(marked[marked.find(client_words.MARKED) :]) or {}
     return {name: value for name, value in row.items() if name not in ("text", "broker")}
 
 
 C1: Final = {"client_id": "c-1", "group": "orders"}
+HANDLE: Final = {"client_id": "c-1", "handle": "c-1#consumer-1"}
+H1: Final = {**HANDLE, "group": "orders"}
 MEMBER: Final = "c-1-1364448b-d342-4f02-88b1-885ba4a7d072"
 
 
@@ -128,7 +130,7 @@ MEMBER: Final = "c-1-1364448b-d342-4f02-88b1-885ba4a7d072"
                 "due to cause: null.isDisconnected: true. Rediscovery will be attempted."
             ),
             "coordinator_lost",
-            {"reason": "null"},
+            {"reason": "was disconnected"},
         ),
         (
             (
@@ -153,6 +155,11 @@ MEMBER: Final = "c-1-1364448b-d342-4f02-88b1-885ba4a7d072"
             "Member wx3-yz with epoch -1 generated the heartbeat to leave the group.",
             "left",
             {"member_id": "wx3-yz", "generation": -1},
+        ),
+        (
+            "ConsumerGroupHeartbeatRequest failed due to unreleased instance id i-1: Static member",
+            "taken",
+            {"instance_id": "i-1"},
         ),
     ],
 )
@@ -182,23 +189,23 @@ def test_lines_that_say_nothing_of_a_group_say_nothing(text: str) -> None:
     [
         (
             RDKAFKA + "Application maximum poll interval (300000ms) exceeded by 88ms (adjust",
-            {"client_id": "c-1", "event": "client_max_poll"},
+            {**HANDLE, "event": "client_max_poll"},
         ),
         (
             PYTHON + "Application maximum poll interval (300000ms) exceeded by 88ms (adjust",
-            {"client_id": "c-1", "event": "client_max_poll"},
+            {**HANDLE, "event": "client_max_poll"},
         ),
         (
             RDKAFKA + "Consumer group session timed out (in join-state steady) after 10001 ms "
             "without a successful response from the group coordinator (broker 1, last error was "
             "Success): revoking assignment and rejoining group",
-            {"client_id": "c-1", "event": "client_session"},
+            {**HANDLE, "event": "client_session"},
         ),
         (
             RDKAFKA + "JoinGroup response: GenerationId 3, Protocol range, LeaderId a b (me), my "
             f"MemberId {MEMBER}, member metadata count 2: (no error)",
             {
-                "client_id": "c-1",
+                **HANDLE,
                 "event": "client_joined",
                 "generation": 3,
                 "member_id": MEMBER,
@@ -207,22 +214,38 @@ def test_lines_that_say_nothing_of_a_group_say_nothing(text: str) -> None:
         (
             RDKAFKA + 'Group "orders" heartbeat error response in state up (join-state steady, 2 '
             "partition(s) assigned): Broker: Unknown member",
-            {**C1, "event": "client_put_out", "reason": "Broker: Unknown member"},
+            {**H1, "event": "client_put_out", "reason": "Broker: Unknown member"},
         ),
         (
             RDKAFKA + 'Group "orders" heartbeat error response in state up (join-state steady, 2 '
             "partition(s) assigned): Broker: Group rebalance in progress",
-            {**C1, "event": "client_rejoins", "reason": "already rebalancing"},
+            {**H1, "event": "client_rejoins", "reason": "already rebalancing"},
         ),
-        (RDKAFKA + 'Group "orders": leave (in state up)', {**C1, "event": "client_left"}),
+        (RDKAFKA + 'Group "orders": leave (in state up)', {**H1, "event": "client_left"}),
         (
             RDKAFKA + 'Group "orders" initiating rebalance (NONE) in state up (join-state steady) '
             "with 2 assigned partition(s): metadata change",
-            {**C1, "event": "client_rejoins", "reason": "metadata change"},
+            {**H1, "event": "client_rejoins", "reason": "metadata change"},
         ),
         (
             RDKAFKA + 'Group "orders": marking the coordinator (2) dead: _TRANSPORT: broker down',
-            {**C1, "event": "client_coordinator_lost", "reason": "_TRANSPORT: broker down"},
+            {**H1, "event": "client_coordinator_lost", "reason": "_TRANSPORT: broker down"},
+        ),
+        (
+            RDKAFKA + "Fatal error: Broker: Static consumer fenced by other consumer with same "
+            "group.instance.id: Fatal consumer error",
+            {**HANDLE, "event": "client_fenced"},
+        ),
+        (
+            RDKAFKA + 'Group "orders" initiating rebalance (EAGER) in state up (join-state steady) '
+            "with 2 assigned partition(s): consumer fenced by newer instance",
+            {**H1, "event": "client_fenced"},
+        ),
+        (
+            RDKAFKA
+            + "ConsumerGroupHeartbeat fatal error: Broker: The instance ID is still used by "
+            "another member in the consumer group",
+            {**HANDLE, "event": "client_taken"},
         ),
     ],
 )
@@ -306,7 +329,7 @@ def test_a_generation_counts_once_however_many_clients_joined_it(tmp_path: Path)
         (each.generation, each.cause) for each in one.group.rebalances
     ]
     assert [3, 4] == one.group.unseen
-    assert any("2 generations between (3 and 4)" in note for note in shown.notes)
+    assert any("none of these clients was in generations 3 and 4" in note for note in shown.notes)
     assert any("told by clients' logs alone" in note for note in shown.notes)
     assert "1 log of clients" in shown.detail
 

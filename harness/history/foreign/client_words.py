@@ -3,7 +3,7 @@
 `with_marks` puts a mark in front of the messages that say something, so that the reader of lines
 finds them as it finds a coordinator's. Texts of Java's client are those of AbstractCoordinator,
 ConsumerCoordinator and AbstractMembershipManager from 2.0 to 4.4; those of librdkafka are of
-rdkafka_cgrp.c from 1.0 on; KafkaJS's are of consumerGroup.js and runner.js. Connect's workers and
+rdkafka_cgrp.c from 0.11 on; KafkaJS's are of consumerGroup.js and runner.js. Connect's workers and
 Kafka Streams write as Java's client does; Spring writes of its own who was assigned partitions.
 """
 
@@ -13,6 +13,8 @@ import re
 from typing import Final
 
 from harness.history.broker_log import MARK, Row
+from harness.history.foreign import records
+from harness.history.foreign.stamps import Stamp, stamps_in
 
 MARKED: Final = f"{MARK}client]: "
 _MARKED: Final = MARKED.encode()
@@ -35,7 +37,13 @@ _JAVA: Final = (
     ("rejoins", "Need to revoke partitions .* and re-join the group", "need to revoke partitions"),
     ("rejoins", r"Requesting to re-join the group .* since (?P<reason>.*?)(?: from .*)?$", ""),
     ("rejoins", "We received an assignment .* current subscription", "subscription has changed"),
-    ("rejoins", "Rebalance started", "already rebalancing"),  # of a worker
+    # Of a worker: its own wish, and that it joins, for whatever reason.
+    (
+        "rejoins",
+        r"Current config state offset .+ does not match group assignment .+ Forcing rebalance",
+        "its configuration did not match the group's",
+    ),
+    ("asks", "Rebalance started", ""),
     ("asks", r"\(Re-\)joining group", ""),
     (
         "max_poll",
@@ -67,6 +75,15 @@ _JAVA: Final = (
     ),
     ("put_out", r"Attempt to heartbeat failed for since member id (?P<member_id>\S+) is not v", ""),
     ("put_out", r"Attempt to join group failed due to unknown member id", ""),
+    ("taken", r"\w*Heartbeat\w* failed due to unreleased instance id (?P<instance_id>\S+): ", ""),
+    (
+        "commit_refused",
+        (
+            r"Offset ?[cC]ommit failed (?:with unknown member ID|"
+            r".*The coordinator is not aware of this member)"
+        ),
+        "its commit was refused",
+    ),
     (
         "fenced",
         (
@@ -104,7 +121,25 @@ _IN_GROUP: Final = r'Group "(?P<group>[^"]*)":? '
 _LIBRDKAFKA: Final = (
     ("max_poll", r"Application maximum poll interval \(", ""),
     ("session", r"Consumer group session timed out", ""),
-    ("fenced", r"consumer fenced by newer instance", ""),
+    ("fenced", r"Fatal error: Broker: Static consumer fenced", ""),
+    ("taken", r"ConsumerGroupHeartbeat fatal error: Broker: The instance ID is still used", ""),
+    (
+        "given",  # KIP-848, in each answer to a heartbeat
+        (
+            r".*ConsumerGroupHeartbeat response received for member id \"(?P<member_id>[^\"]*)\" "
+            r"with epoch (?P<generation>\d+)"
+        ),
+        "",
+    ),
+    (
+        "named",  # nothing but its group
+        (
+            r"(?:.*ConsumerGroupHeartbeat of member id .*?, group id|.*Heartbeat for group) "
+            r"\"(?P<group>[^\"]*)\""
+        ),
+        "",
+    ),
+    ("named", rf"{_IN_GROUP}new assignment of ", ""),
     (
         "joined",
         (
@@ -120,6 +155,7 @@ _LIBRDKAFKA: Final = (
     ("put_out", r"ConsumerGroupHeartbeat failed due to: (?P<reason>.*?): will rejoin", ""),
     ("coordinator_lost", rf"{_IN_GROUP}marking the coordinator \(-?\d+\) dead: (?P<reason>.*)", ""),
     ("left", rf"{_IN_GROUP}leave \(in state [\w-]+\)$", ""),
+    ("fenced", rf"{_IN_GROUP}initiating rebalance .*: consumer fenced by newer instance", ""),
     (
         "rejoins",
         rf"{_IN_GROUP}initiating rebalance \(\w+\) in state .* assigned part.*?: (?P<reason>.*)",
@@ -127,12 +163,17 @@ _LIBRDKAFKA: Final = (
     ),
     ("asks", rf"{_IN_GROUP}\(?re\)?-?joining in join-state", ""),
 )
-# How librdkafka and the logging of its bindings begin: "%4|at|FAC|name| " and "FAC [name] ".
-_NAMED: Final = re.compile(r"(?:[A-Z_]+(?:\|(?P<a>[^|]*)\| ?| \[(?P<b>[^\]]*)\] ))?")
+# What bindings of librdkafka write in front of its thread has the client's name in some place:
+# "%4|at|FAC|name| ", "FAC [name] ", "name FAC ", "RDKAFKA-4-FAC: name: ", "Handle: name".
+_HANDLE: Final = re.compile(
+    rb"(?:\|([^|\n]*#[a-z]+-\d+)\| ?|\[([^\]\[\n]*#[a-z]+-\d+)\] "
+    rb"|([^\s|\[\]\"\x27\\]+#[a-z]+-\d+)[^#\n]*)$"
+)
+_HANDLE_WITHIN: Final = 200  # characters before the thread
 _THREAD: Final = re.compile(r"\[thrd:[^\]]*\]: ")
 
 _KAFKAJS: Final = (
-    ("joined", r"\[ConsumerGroup\] Consumer has joined the group", ""),
+    ("joined", r"\[(?:ConsumerGroup|Runner)\] Consumer has joined the group", ""),
     ("rejoins", r"\[Runner\] The group is rebalancing, re-joining", "already rebalancing"),
     ("put_out", r"\[Runner\] The coordinator is not aware of this member", "UNKNOWN_MEMBER_ID"),
     ("crashed", r"\[Consumer\] Crash: (?P<reason>[^\"{]*)", ""),
@@ -142,9 +183,13 @@ _FIELDS: Final = {
     "group": re.compile(r"""\bgroupId\\?["']?\s*[:=]\s*\\?["']?([^"'\\,}\s]+)"""),
     "member_id": re.compile(r"""\bmemberId\\?["']?\s*[:=]\s*\\?["']?([^"'\\,}\s]+)"""),
 }
+_BESIDE: Final = re.compile(r' \{"name": "([^"]*#[^"]*)"\}$')  # as `lines` puts it there
+_CAUSELESS: Final = re.compile(r"^(?:null)?$|^error response (?=\S)")
+_STAMP: Final = re.compile(r"""\btimestamp\\?["']?\s*[:=]\s*""")
+_STAMP_WITHIN: Final = 40  # characters
 _SPRING: Final = (
-    ("joined", r"(?P<group>\S+): partitions assigned: ", ""),
-    ("put_out", r"(?P<group>\S+): partitions lost: ", "partitions lost"),
+    ("assigned", r"(?P<group>\S+): partitions assigned: ", ""),
+    ("lost", r"(?P<group>\S+): partitions lost: ", "partitions lost"),
 )
 
 _Patterns = tuple[tuple[str, re.Pattern[str], str], ...]
@@ -169,19 +214,10 @@ _MESSAGES: Final = tuple(
             (
                 r"\[(?:Consumer|Worker|Schema registry) [^\]\n]*?clientId=[^\]\n]*, groupId="
                 r"[^\]\n]*\] (?=[Cc]onsumer poll|This member|Request|\(Re-|Success|Attempt|Need|"
-                r"We received|Rebalance st|Member |Sending Leave|Group coord|Caught|Received fatal"
-                r"|\w+Heartbeat|JoinGroup f|SyncGroup f)"
-                r"|\[Runner\] (?=The group is rebalancing|The coordinator is not aware)"
+                r"We received|Rebalance st|Current config|Offset ?[cC]ommit f|Member |"
+                r"Sending L|Group coord|Caught|Received fatal|\w+Heartbeat|(?:Join|Sync)Group f)"
+                r"|\[Runner\] (?=The group is rebal|The coordinator is|Consumer has j)"
                 r"|\[ConsumerGroup\] (?=Consumer has joined)|\[Consumer\] (?=Crash: |Stopped)"
-            ),
-        ),
-        (
-            "[thrd:",
-            (
-                r"(?:\b[A-Z]+(?:\|[^|\n]*\| ?| \[[^\]\n]*\] ))?\[thrd:[^\]\n]*\]: (?=Application "
-                r"max|Consumer group sess|consumer fenced|JoinGroup response: G|ConsumerGroupHeart"
-                r'beat f|Group \\*"[^"\n]*":? (?:heartbeat error|marking|leave \(|initiating'
-                r"|\(?re\)?-?join))"
             ),
         ),
         (
@@ -192,12 +228,38 @@ _MESSAGES: Final = tuple(
 )
 
 
+_OF_THREAD: Final = re.compile(
+    rb"\[thrd:[^\]\n]*\]: (?=Application max|Consumer group sess|Fatal error: Broker: Static|"
+    rb"JoinGroup response: G|ConsumerGroupHeartbeat f|[^\n]{0,80}?ConsumerGroupHeartbeat (?:of|"
+    rb"response rec)|[^\n]{0,80}?Heartbeat for group |Group \\*\"[^\"\n]*\":? (?:heartbeat error|"
+    rb"marking|new assign|leave \(|initiating|\(?re\)?-?join))"
+)
+
+
 def with_marks(block: bytes) -> bytes:
     """The same lines, with a mark before each message of a client that may say something."""
+    block = records.on_one_line(block, _MARKED)
     for needle, begins in _MESSAGES:
         if needle in block:
-            block = begins.sub(lambda found: _MARKED + found[0], block)
-    return block
+            block = begins.sub(_with_mark, block)
+    return _OF_THREAD.sub(_with_handle, block) if b"[thrd:" in block else block
+
+
+def _with_mark(found: re.Match[bytes]) -> bytes:
+    has_one = found.string.endswith(_MARKED, 0, found.start())
+    return found[0] if has_one else _MARKED + found[0]
+
+
+def _with_handle(found: re.Match[bytes]) -> bytes:
+    """A message of librdkafka with a mark and the client's name, if that stands before it."""
+    before = found.string[max(0, found.start() - _HANDLE_WITHIN) : found.start()]
+    before = before.rpartition(b"\n")[2]
+    if _MARKED in before:
+        return found[0]
+    named = _HANDLE.search(before)
+    handle = next(filter(None, named.groups())) + b" " if named else b""
+    gap = b" " if before.endswith(b":") else b""
+    return gap + _MARKED + handle + found[0]
 
 
 def row_of(message: str) -> Row | None:
@@ -221,11 +283,20 @@ def row_of(message: str) -> Row | None:
         row |= {name: value for name, value in context.groupdict().items() if value}
         return _read(row, _OF_JAVA, text[context.end() :])
     if thread := _THREAD.search(text):
-        named = _NAMED.match(text)
-        if named and (name := named["a"] or named["b"]):
-            row["client_id"] = name.partition("#")[0] if not name.startswith("rdkafka#") else name
-        return _read(row, _OF_LIBRDKAFKA, text[thread.end() :].replace('\\"', '"'))
+        said = text[thread.end() :].replace('\\"', '"')
+        beside = _BESIDE.search(said)
+        if handle := text[: thread.start()].strip() or (beside[1] if beside else ""):
+            row["handle"] = handle
+            name = handle.partition("#")[0]
+            row["client_id"] = name if name != "rdkafka" else handle
+        return _read(row, _OF_LIBRDKAFKA, said[: beside.start()] if beside else said)
     return _read(row, _OF_SPRING, text)
+
+
+def stamp_in(message: str) -> Stamp | None:
+    """The time that a client's message says itself, as KafkaJS's fields behind it do."""
+    found = _STAMP.search(message) if message.startswith(MARKED) else None
+    return next(stamps_in(message[found.end() :][:_STAMP_WITHIN]), None) if found else None
 
 
 def _read(row: Row, patterns: _Patterns, text: str) -> Row | None:
@@ -237,5 +308,7 @@ def _read(row: Row, patterns: _Patterns, text: str) -> Row | None:
             row |= {"event": f"client_{event}"} | ({"reason": reason} if reason else {}) | said
             if isinstance(row.get("reason"), str):
                 row["reason"] = row["reason"].strip().rstrip(".")
+            if event == "coordinator_lost" and "reason" in row:
+                row["reason"] = _CAUSELESS.sub("", row["reason"]) or "was disconnected"
             return row
     return None

@@ -25,6 +25,7 @@ class Client:
     host: str | None = None
     instance_id: str | None = None
     library: str | None = None
+    place: str | None = None  # a pod or a file, where several processes share the client.id
 
     def learn(self, **known: str | None) -> None:
         """Add what was not known yet."""

@@ -19,12 +19,13 @@ from harness.base.errors import BadInput, NoData
 from harness.base.paths import here
 from harness.history.broker_log import UNREADABLE, Row, texts_in
 from harness.history.coordinator_log import departed_at, last_lines
-from harness.history.foreign import client_words
+from harness.history.foreign import client_words, processes
 from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, Client, client_of
 from harness.history.foreign.clock import Clock
 from harness.history.foreign.files import BLOCK, blocks_of
 from harness.history.foreign.lines import CALL, Line, Page, calls_in, peeled, plain
 from harness.history.foreign.log import NO_INFO
+from harness.history.foreign.log import Event as Event
 from harness.history.foreign.log import Log as Log
 from harness.history.foreign.stamps import stamps_in
 from harness.history.foreign.wordings import MARK, is_known, row_of, with_marks
@@ -38,40 +39,10 @@ _BROKER: Final = (
     b'"requestApiKeyName":',  # a log of requests, whatever pattern its lines have
 )
 _KAFKA: Final = (b"org.apache.kafka.", b"[QuorumController id=", b"[ControllerServer id=")
-_REMEDIES: Final = {
-    "unknown": "report them with this version, so that they will be read",
-    "no info": "name the logs of all brokers, written with org.apache.kafka.coordinator.group "
-    "(Kafka 3.x: kafka.coordinator.group.GroupCoordinator) at INFO, which is Kafka's default",
-    "kafka": "name the brokers' logs, server.log or what their containers print",
-    "other": "name the brokers' logs, server.log or what their containers print",
-}
 _FINER: Final = (b"DEBUG", b"TRACE")  # levels that are not Kafka's default
 _FIRST: Final = "removing it from the group"  # 2.x writes it before what comes of it
 _ENOUGH: Final = 64  # events that show whether a log begins with the newest
 _LOOKED_AT: Final = 200  # lines of a block in which a stamp is looked for
-
-
-@dataclass(slots=True)
-class Event:
-    """What one line says; `event` as in `coordinator_events`, and a few more.
-
-    Those of clients begin with client_ and name no broker; of librdkafka's many name no group.
-    """
-
-    at: int
-    broker: int | None
-    event: str
-    group: str | None = None
-    generation: int | None = None
-    member_id: str | None = None
-    members: int | None = None
-    instance_id: str | None = None
-    reason: str | None = None
-    client_reason: str | None = None
-    other_id: str | None = None
-    client_id: str | None = None  # of a client's line
-    log: int = 0  # number of the file
-    line: int = 0
 
 
 @dataclass
@@ -116,21 +87,26 @@ def read(paths: Sequence[Path], zone: tzinfo | None = None) -> Read:
                 f"{here(path)} cannot be read ({error.strerror or error}): check its permissions"
             ) from error
         found[len(logs) - 1] = reader.found
+    order = sorted(found, key=lambda number: logs[number].first_at or 0)
+    found = {number: found[number] for number in order}  # what happened at once stays in order
+    processes.once(logs, found)
     events = _each_once(logs, found)
     events.sort(key=lambda event: event.at)
     for text in said:
         _forget(events, text, logs)
-    _name_groups(events)
+    processes.name_groups(events)
+    events = processes.without_repeats(events)
+    clients |= processes.tell_apart(events, logs)
     return Read(logs, events, clients)
 
 
 def check(found: Read, group: str | None = None) -> None:
     """Raise NoData where no log tells of a group, or none of this one."""
     names = {event.group for event in found.events if event.group}
-    if not names and not (group is None and any(event.client_id for event in found.events)):
+    if not names and not (group is None and any(event.broker is None for event in found.events)):
         log = found.logs[0]
         more = f", and {len(found.logs) - 1} more" if len(found.logs) > 1 else ""
-        raise NoData(f"{here(log.path)} {log.lacks or NO_INFO}{more}: {_REMEDIES[_sort(log)]}")
+        raise NoData(f"{here(log.path)} {log.lacks or NO_INFO}{more}: {log.remedy}")
     if group is not None and group not in names:
         near = get_close_matches(group, names, n=1) or sorted(names)[:3]
         raise NoData(
@@ -138,14 +114,6 @@ def check(found: Read, group: str | None = None) -> None:
             if len(near) > 1
             else f"these logs have no line about the group {group!r}: did you mean {near[0]!r}?"
         )
-
-
-def _sort(log: Log) -> str:
-    if log.unknown:
-        return "unknown"
-    if log.broker or log.marked:
-        return "no info"
-    return "kafka" if log.kafka else "other"
 
 
 def _forget(events: list[Event], said: str, logs: list[Log]) -> None:
@@ -168,38 +136,26 @@ def _forget(events: list[Event], said: str, logs: list[Log]) -> None:
                 break
 
 
-def _name_groups(events: Iterable[Event]) -> None:
-    """Give a client's lines that name no group the one that its others name."""
-    bare = [event for event in events if event.group is None and event.client_id]
-    if bare:
-        groups: dict[tuple[int, str], set[str]] = {}
-        for event in events:
-            if event.group and event.client_id:
-                groups.setdefault((event.log, event.client_id), set()).add(event.group)
-        for event in bare:
-            named = groups.get((event.log, event.client_id or ""), set())
-            event.group = next(iter(named)) if len(named) == 1 else None
-
-
 def _each_once(logs: list[Log], found: dict[int, list[tuple[Event, int]]]) -> list[Event]:
-    """The events of all files: a line that several have counts as often as the one that has most.
+    """The events of all files: a coordinator's line counts as often as the file has it most.
 
-    Files come by their first stamp, so that what happened at once stays in its order.
+    Those of clients are each other's copies in whole files only, which are left out before.
     """
-    order = sorted(found, key=lambda number: logs[number].first_at or 0)
     events: list[Event] = []
     seen: dict[int, int] = {}
-    for number in order:
+    for number, told in found.items():
         here_seen: dict[int, int] = {}
-        for event, key in found.pop(number):
-            here_seen[key] = here_seen.get(key, 0) + 1
-            if here_seen[key] <= seen.get(key, 0):
-                logs[number].twice += 1
-                continue
+        for event, key in told:
+            if event.broker is not None:
+                here_seen[key] = here_seen.get(key, 0) + 1
+                if here_seen[key] <= seen.get(key, 0):
+                    logs[number].twice += 1
+                    continue
             logs[number].told += 1
             events.append(event)
         for key, count in here_seen.items():
             seen[key] = max(seen.get(key, 0), count)
+        told.clear()
     return events
 
 
@@ -240,6 +196,8 @@ class _Reader:
         if not log.broker:
             log.broker = any(mark in block for mark in _BROKER)
             log.kafka = log.kafka or log.broker or any(mark in block for mark in _KAFKA)
+        if not log.broker:
+            log.listen(block)
         if b"Kafka version: " in block:
             log.versions.update(each.decode() for each in _VERSION.findall(block))
         calls = b"requestApiKeyName" in block
@@ -281,7 +239,10 @@ class _Reader:
 
     def _read(self, found: list[list[Line]], raw: bytes, number: int, *, cut: bool) -> None:
         """Read the messages of a line, each in the likeliest way that says something known."""
-        self._log.marked += max(1, len(found))
+        if client_words.MARKED.encode() in raw:
+            self._log.of_clients += max(1, len(found))
+        else:
+            self._log.marked += max(1, len(found))
         self._log.unread += not found
         for ways in found:
             line = ways[0]
@@ -298,10 +259,16 @@ class _Reader:
                 if not (known or is_known(line.message) or any(each in raw for each in _FINER)):
                     self._log.wonder_at(line.message)
                 continue
+            if row["broker"] is None:
+                # Of a document with many messages it is not known which place is whose.
+                row["place"] = processes.place_of(raw) if len(found) == 1 else ""
+                if line.stamp is None and line.shipped is None:
+                    line = line._replace(stamp=client_words.stamp_in(line.message))
             at = self._log.clock.at(line)
             whole = not line.open and (not cut or line.whole or line.message[-1:] in ".)")
             if at is None or not whole:
                 self._log.unread += 1
+                self._log.untimed += at is None and row["broker"] is None
                 continue
             self._add(row, at, number)
 
@@ -358,7 +325,7 @@ class _Reader:
             log.last_at = at
         event = _event(row, at)
         event.log, event.line = self._number, number
-        self.found.append((event, hash((event.broker, at, row["text"]))))
+        self.found.append((event, hash((event.broker, event.place, at, row["text"]))))
         if event.member_id and ("client_id" in row or "host" in row):
             client = self._clients.setdefault(event.member_id, Client())
             client.learn(client_id=row.get("client_id"), host=row.get("host"))
@@ -441,4 +408,6 @@ def _event(row: Row, at: int) -> Event:
         row.get("client_reason"),
         row.get("other_id"),
         row.get("client_id"),
+        row.get("handle"),
+        row.get("place", ""),
     )

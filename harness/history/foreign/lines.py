@@ -210,8 +210,10 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 
 def _about(found: dict[str, Any]) -> str:
-    """Whom a message is about that has its group and member beside it, as KafkaJS's have."""
+    """Whom a message is about that has that beside it, as KafkaJS's and librdkafka's may have."""
     named = {name: found[name] for name in ("groupId", "memberId") if found.get(name)}
+    if "#" in str(found.get("name")):
+        named = {"name": found["name"]}
     return f" {json.dumps(named)}" if named else ""
 
 

@@ -1,16 +1,84 @@
-"""A log of somebody's broker: what is known of it, and why it may be of no use."""
+"""A log of somebody's broker or client: what its lines say, and why it may be of no use."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from harness.base.paths import here
 from harness.history.foreign.clock import Clock
 
+# Words of clients of which no lines are read: they say who wrote a log that is of no use.
+_OTHERS: Final = tuple(
+    (name, re.compile(pattern))
+    for name, pattern in (
+        (
+            "kafka-python or aiokafka",
+            (
+                rb"(?<![\w.])(?:kafka\.coordinator(?:\.(?:base|consumer|heartbeat))?(?![\w.])"
+                rb"|aiokafka\b)|Heartbeat session expired|local member_id was not recognized"
+            ),
+        ),
+        ("Sarama", rb"(?i)\bsarama\b"),
+        ("franz-go", rb"\bfranz-go\b|\bkgo\b"),
+        ("kafka-go", rb"\bkafka-go\b"),
+    )
+)
+_READ: Final = (b"[Consumer clientId=", b"[Consumer instanceId=", b"[thrd:", b'"kafkajs"')
+_REMEDIES: Final = {
+    "untimed": "name a log with the times of its lines",
+    "client": "report its lines, so that they will be read, or name the brokers' logs",
+    "silent": "name logs of Java's client with org.apache.kafka.clients.consumer at INFO, of "
+    "librdkafka with debug=cgrp, of KafkaJS at INFO, or of the brokers",
+    "unknown": "report them with this version, so that they will be read",
+    "no info": "name the logs of all brokers, written with org.apache.kafka.coordinator.group "
+    "(Kafka 3.x: kafka.coordinator.group.GroupCoordinator) at INFO, which is Kafka's default",
+    "kafka": "name the brokers' logs, server.log or what their containers print",
+    "other": "name the brokers' logs, server.log or what their containers print",
+}
+# What a file's name has more once it is rotated or packed.
+_ROTATED: Final = re.compile(
+    r"(?:[-._]\d{4}-\d\d-\d\d(?:[-T_.]\d+)*(?=\.|$)|\.\d+(?=\.|$)|\.(?:gz|bz2|xz|zst|lz4)$)"
+)
 NO_INFO: Final = "has no INFO lines of the group coordinator"
 _EXAMPLES: Final = 3  # of lines that are not known
 _SHOWN: Final = 300  # characters of one
+
+
+@dataclass(slots=True)
+class Event:
+    """What one line says; `event` as in `coordinator_events`, and a few more.
+
+    Those of clients begin with client_ and name no broker; of librdkafka's many name no group.
+    """
+
+    at: int
+    broker: int | None
+    event: str
+    group: str | None = None
+    generation: int | None = None
+    member_id: str | None = None
+    members: int | None = None
+    instance_id: str | None = None
+    reason: str | None = None
+    client_reason: str | None = None
+    other_id: str | None = None
+    client_id: str | None = None  # of a client's line, as what follows
+    handle: str | None = None  # of librdkafka, such as c-1#consumer-1
+    place: str = ""  # the pod, container or host, if the line names it
+    who: str = ""  # the member
+    log: int = 0  # number of the file
+    line: int = 0
+
+
+def file_of(path: Path) -> str:
+    """What a log is called, whatever its rotated parts have behind that."""
+    name = path.name
+    while (shorter := _ROTATED.sub("", name)) not in (name, ""):
+        name = shorter
+    return here(path.parent / name)
 
 
 @dataclass
@@ -20,6 +88,10 @@ class Log:
     path: Path
     lines: int = 0
     marked: int = 0  # lines of a coordinator
+    of_clients: int = 0  # lines of clients that may say something
+    untimed: int = 0  # of these, in known words and without a time
+    client: str = ""  # whose client wrote it, if its words are not known
+    silent: bool = False  # a client wrote it whose words are known
     told: int = 0  # those that are understood, each once
     twice: int = 0  # those that another file has too
     clients: int = 0  # of whom it says who they are, as a request log
@@ -34,6 +106,11 @@ class Log:
     kafka: bool = False
     broker: bool = False
     damage: list[str] = field(default_factory=list)
+    process: str = ""  # whose lines a client's log has, if they do not say so themselves
+
+    def __post_init__(self) -> None:
+        """A process is called as its log is."""
+        self.process = self.process or file_of(self.path)
 
     @property
     def lacks(self) -> str | None:
@@ -42,6 +119,8 @@ class Log:
             return None
         if not self.lines:
             return "is empty" if not self.damage else self.damage[0]
+        if self.by_clients:
+            return self._lacks_of_clients
         if self.unread and not self.kafka:
             return "has lines of a coordinator without a time, or none that is whole"
         if self.unknown:
@@ -55,6 +134,42 @@ class Log:
             if self.kafka
             else "is no broker's log"
         )
+
+    @property
+    def by_clients(self) -> bool:
+        """Whether only clients wrote it, as far as one can tell."""
+        return bool(self.of_clients or self.client or self.silent) and not (
+            self.broker or self.marked
+        )
+
+    @property
+    def _lacks_of_clients(self) -> str:
+        if self.untimed:
+            return "has lines of clients in known words, and none of them has a time"
+        if self.of_clients and self.unread:
+            return "has lines of clients, and all of them are cut off"
+        if self.client and not self.silent:
+            return f"is a log of {self.client}, and the words of that client are not known here"
+        return "is a client's log, and none of its lines tells of its group"
+
+    @property
+    def remedy(self) -> str:
+        """What to do where this log is of no use."""
+        if self.by_clients and self.lines:
+            heard = "client" if self.client and not self.silent else "silent"
+            return _REMEDIES["untimed" if self.untimed else heard]
+        if self.unknown:
+            return _REMEDIES["unknown"]
+        if self.broker or self.marked:
+            return _REMEDIES["no info"]
+        return _REMEDIES["kafka" if self.kafka else "other"]
+
+    def listen(self, block: bytes) -> None:
+        """Note which client wrote this, where no line of it is read."""
+        if not self.client:
+            found = (name for name, pattern in _OTHERS if pattern.search(block))
+            self.client = next(found, "")
+        self.silent = self.silent or any(words in block for words in _READ)
 
     @property
     def whose(self) -> str:

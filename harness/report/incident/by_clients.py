@@ -21,11 +21,12 @@ _FEW: Final = 50  # generations that may be missing; more are another life of th
 # What Java's client gives as a reason to join, and is none.
 _NO_REASON: Final = ("given member-id", "pro-actively leaving")
 _PUT_OUT: Final = ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION")
+_LOST_US: Final = 60 * _SECOND  # so long after it lost its coordinator, that explains it
 _LEAVES: Final = ("max_poll", "closed", "left", "unsubscribed")
 # Causes by `trigger` in the table of a run; of all others a member joins again.
 _TRIGGERS: Final = {
     **dict.fromkeys(_LEAVES, "leave"),
-    **dict.fromkeys(("put_out", "coordinator_silent"), "expiry"),
+    **dict.fromkeys(("put_out", "put_out_after_loss", "coordinator_silent"), "expiry"),
     "joined": "join",
     "metadata": "metadata",
 }
@@ -46,8 +47,9 @@ def explain_leaves(group: Group, events: Iterable[Event]) -> None:
         if row.cause != "left":
             continue
         for event in exceeded:
-            ours = event.client_id and row.member_id.startswith(event.client_id)
-            if ours and abs(event.at - row.at) <= _APART_US:
+            if row.member_id.startswith(event.client_id or "") and (
+                abs(event.at - row.at) <= _APART_US
+            ):
                 exceeded.remove(event)
                 row.cause, row.said = "max_poll", event.reason
                 for one in group.rebalances:
@@ -62,13 +64,15 @@ class _Teller:
     def __init__(self, name: str) -> None:
         self._group = Group(name, by_clients=True)
         self._reasons: list[tuple[Event, str, str | None]] = []  # since the last generation
+        self._asked: dict[str, int] = {}  # who wants to join since then, and since when
         self._here: set[str] = set()  # who was seen, and has not gone
+        self._gone: dict[str, str] = {}  # who has gone, and why
         self._within: dict[int | None, set[str]] = {}  # who has joined each generation
         self._last: dict[tuple[str, str], int] = {}  # when a client last had this cause
 
     def take(self, event: Event) -> None:
         """The next line."""
-        group, who = self._group, _who(event)
+        group, who = self._group, event.who
         group.first_at = group.first_at or event.at
         group.last_at = event.at
         group.members.add(who)
@@ -84,34 +88,49 @@ class _Teller:
                 group.unseen += range(before + 1, after)
         return group
 
+    def _named(self, event: Event, who: str) -> None:
+        """It only says of which group it is."""
+
     def _joined(self, event: Event, who: str, protocol: str = "classic") -> None:
         if who not in self._here:
             self._asks(event, who)
         rows, joined = self._group.rebalances, self._within.get(event.generation)
         if joined is not None:
-            latest = event.generation is not None and rows[-1].generation == event.generation
-            if who not in joined or latest:
+            latest = rows[-1].generation == event.generation
+            if event.generation is None:  # then only time tells whether it is the next one
+                latest = who not in joined and event.at - (rows[-1].joined_at or 0) <= _SAME_US
+            if latest or (event.generation is not None and who not in joined):
                 joined.add(who)
+                self._asked.pop(who, None)
                 return
         told = [each for each in self._reasons if each[1] != "elsewhere"] or self._reasons
-        first, cause, reason = (told or [(event, "elsewhere", "a new assignment")])[0]
+        if not told:  # it asked for it, or only heard of it
+            asked = who in self._asked
+            told = [(event, *(("rejoined", "") if asked else ("elsewhere", "a new assignment")))]
+        first, cause, reason = told[0]
         rows.append(
             Rebalance(
                 self._group.name, event.generation, _TRIGGERS.get(cause, "rejoin"), cause,
-                (_who(first),), reason,
-                protocol, None, event, joined_at=event.at,
-                started_at=self._reasons[0][0].at if self._reasons else None,
+                (first.who,), reason, protocol, None, event,
+                client_reason=reason if cause == "connect" else None,
+                joined_at=event.at, started_at=min(self._asked.values(), default=None),
             )
         )  # fmt: skip
         self._reasons.clear()
+        self._asked.clear()
         self._within[event.generation] = {who}
 
     def _given(self, event: Event, who: str) -> None:
-        self._joined(event, who, "consumer")
+        if event.generation:  # it has none before it has joined
+            self._joined(event, who, "consumer")
+
+    _assigned = _joined
 
     def _asks(self, event: Event, who: str) -> None:
+        self._asked.setdefault(who, event.at)
         if who not in self._here:
             self._here.add(who)
+            self._gone.pop(who, None)
             self._group.joins.append((who, event.at))
             self._reasons.append((event, "joined", "a client joined"))
 
@@ -122,8 +141,11 @@ class _Teller:
         if any(words in said for words in _PUT_OUT):
             self._put_out(event, who)
             return
+        if who in self._gone:  # that is why
+            return
         cause = "elsewhere" if "already rebalancing" in said else reasons.of_rejoin(said)
         self._here.add(who)
+        self._asked.setdefault(who, event.at)
         self._reasons.append((event, cause, said))
 
     def _max_poll(self, event: Event, who: str) -> None:
@@ -131,18 +153,31 @@ class _Teller:
 
     def _left(self, event: Event, who: str) -> None:
         cause = reasons.of_leave(event.reason)
-        self._goes(event, who, cause, self._group.leaves, but_after=_LEAVES)
+        self._goes(event, who, cause, self._group.leaves, but_after=(*_LEAVES, "crashed"))
 
     def _session(self, event: Event, who: str) -> None:
         self._goes(event, who, "coordinator_silent", self._group.turned_away)
 
     def _put_out(self, event: Event, who: str) -> None:
-        before = ("put_out", "coordinator_silent")
-        self._goes(event, who, "put_out", self._group.removals, but_after=before)
+        before = ("put_out", "put_out_after_loss", "coordinator_silent")
+        lost_at = self._last.get((who, "coordinator_lost"))
+        lost = lost_at is not None and event.at - lost_at <= _LOST_US
+        cause = "put_out_after_loss" if lost else "put_out"
+        self._goes(event, who, cause, self._group.removals, but_after=before)
+
+    _lost = _put_out
+
+    def _commit_refused(self, event: Event, who: str) -> None:
+        if self._gone.get(who) not in _LEAVES:  # who has left is told so too
+            self._put_out(event, who)
 
     def _fenced(self, event: Event, who: str) -> None:
         before = ("instance_fenced",)
         self._goes(event, who, "instance_fenced", self._group.removals, but_after=before)
+
+    def _taken(self, event: Event, who: str) -> None:
+        before = ("instance_taken",)
+        self._goes(event, who, "instance_taken", self._group.turned_away, but_after=before)
 
     def _coordinator_lost(self, event: Event, who: str) -> None:
         key = (who, "coordinator_lost")
@@ -151,7 +186,7 @@ class _Teller:
         self._last[key] = event.at
 
     def _crashed(self, event: Event, who: str) -> None:
-        self._group.turned_away.append(self._removal(event, who, "crashed"))
+        self._goes(event, who, "crashed", self._group.leaves, but_after=("crashed",))
 
     def _goes(
         self,
@@ -163,8 +198,10 @@ class _Teller:
     ) -> None:
         """It is no member any more, unless it has just said so in other words."""
         self._here.discard(who)
+        self._asked.pop(who, None)  # what it waited for ended without it
         if any(event.at - self._last.get((who, each), 0) <= _SAME_US for each in but_after):
             return
+        self._gone[who] = cause
         self._last[who, cause] = event.at
         self._reasons.append((event, cause, event.reason or cause))
         rows.append(self._removal(event, who, cause))
@@ -174,7 +211,3 @@ class _Teller:
             self._group.name, cause, who, event.instance_id, event.reason, None, event.at, event,
             said=event.reason,
         )  # fmt: skip
-
-
-def _who(event: Event) -> str:
-    return event.instance_id or event.client_id or event.member_id or ""

@@ -12,7 +12,7 @@ class Cause:
 
     name: str
     title: str  # of a column
-    told: str  # what happened to whom: "{who} … {times}", {it} for it or they, {why} as it said
+    told: str  # what happened to whom: "{who} … {times}", {it} {be}: it is, they are, {why} as said
     next: tuple[str, ...]  # what to look at, a sentence each
     # fault: something is wrong | change: somebody or something was changed | follows: comes of
     # another rebalance, and explains nothing by itself
@@ -94,7 +94,7 @@ FAULTS: Final = (
     Cause(
         "coordinator_lost",
         "coordinator lost",
-        "{who} lost the connection to the coordinator {times}{why}",
+        "{who} lost the coordinator {times}{why}",
         (
             (
                 "Did that broker restart or lose the group, or did the network? A client finds the "
@@ -144,7 +144,7 @@ FAULTS: Final = (
     Cause(
         "put_out",
         "no longer a member",
-        "the coordinator told {who} {times} that {it} is no longer a member",
+        "the coordinator told {who} {times} that {it} {be} no longer a member",
         (
             (
                 "Its session had expired, or others had joined without it: look for pauses of the "
@@ -158,6 +158,20 @@ FAULTS: Final = (
         ),
         sort="fault",
         experiment="consumer-freeze",
+    ),
+    Cause(
+        "put_out_after_loss",
+        "no longer a member after it lost the coordinator",
+        "the coordinator told {who} {times} that {it} {be} no longer a member, within a "
+        "minute after {it} had lost the coordinator",
+        (
+            (
+                "Look at the broker that coordinated the group before: did it restart, or was it "
+                "cut off? The session may have expired while the client looked for the next one."
+            ),
+        ),
+        sort="fault",
+        experiment="coordinator-kill",
     ),
     Cause(
         "coordinator_silent",

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from harness.base.words import plural
+from harness.history.foreign.processes import UNNAMED
 from harness.report.incident.causes import CAUSES, PROGRAMS, Program
 from harness.report.incident.faults import Cause
-from harness.report.incident.names import Names
+from harness.report.incident.names import IN, Names
 from harness.report.incident.rows import Burst, Group, Incident, Rebalance, Removal
 from harness.report.words import clip, duration
 
@@ -184,7 +185,8 @@ def findings_in(
             said.setdefault(cause, Counter())[row.said] += 1
     for member, _ in joins:
         counts.setdefault("joined", Counter())[names.of(member)] += 1
-    seen = {row.cause for row in (*removals, *leaves)} | ({"joined"} if joins else set())
+    seen = {row.cause for row in (*removals, *leaves, *within(group.turned_away))}
+    seen |= {"joined"} if joins else set()
     for one in rebalances:
         begun = one.reason is not None or one.cause != "unknown"  # else these logs begin after it
         if one.cause not in seen and begun:
@@ -306,7 +308,7 @@ def _as_two_programs(counts: dict[str, Counter[str]], changes: int) -> None:
     again = counts.get("rejoined", Counter()) + counts.get("subscription", Counter())
     programs: Counter[str] = Counter()
     for name, count in again.items():
-        programs[_INSTANCE.sub("", name)] += count
+        programs[_INSTANCE.sub("", name.partition(IN)[0])] += count
     if len(programs) > 1 and min(programs.values()) > 1 and again.total() > 2 * changes:
         counts.pop("rejoined", None)
         counts.pop("subscription", None)
@@ -324,8 +326,27 @@ def _finding(cause: Cause, who: Counter[str], said: Counter[str] | None = None) 
     count = who.total()
     ordered = tuple(sorted(who.items(), key=lambda each: (-each[1], each[0])))
     names = [name for name, _ in ordered]
-    told = _sentence(cause, listed(names), count, "it" if len(names) == 1 else "they", said)
+    told = _sentence(
+        cause, listed(_together(names)), count, "it" if len(names) == 1 else "they", said
+    )
     return Finding(cause, count, ordered, told)
+
+
+def _together(names: Sequence[str]) -> list[str]:
+    """The same names, and instead of processes that share one how many they are."""
+    sharing = Counter(name.partition(IN)[0] for name in names if IN in name)
+    told = {}
+    for name in names:
+        whole = name.partition(IN)[0]
+        many = f"{sharing[whole]} processes that share the client.id {whole}"
+        told[
+            name
+            if sharing[whole] < 2
+            else many
+            if whole != UNNAMED
+            else f"{sharing[whole]} clients"
+        ] = 0
+    return [*told]
 
 
 def _sentence(
@@ -333,7 +354,8 @@ def _sentence(
 ) -> str:
     """What happened; a name keeps its small letter."""
     why = f": “{clip(said.most_common(1)[0][0], 200)}”" if said else ", and did not say why"
-    told = cause.told.format(who=who, times=times(count), it=it, why=why) + "."
+    be = "is" if it == "it" else "are"
+    told = cause.told.format(who=who, times=times(count), it=it, be=be, why=why) + "."
     return told if cause.told.startswith("{who}") else told[:1].upper() + told[1:]
 
 

@@ -62,7 +62,8 @@ def incident_of(read: Read, only: str | None = None) -> Incident:
     of_clients: dict[str, list[Event]] = {}
     for event in read.events:
         name = event.group or homes.get(event.member_id or "") or homes.get(event.other_id or "")
-        name = name or (alone if event.member_id or event.client_id else None)
+        ours = event.broker is None or event.member_id or event.client_id
+        name = name or (alone if ours else None)
         if event.broker is None:
             of_clients.setdefault(name or NOT_NAMED, []).append(event)
         elif name is not None:

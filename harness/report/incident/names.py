@@ -13,6 +13,7 @@ from harness.report.incident.rows import Group, Incident
 
 _ENDED_US: Final = 300_000_000  # a group moves so long after its coordinator ended, at most
 _MADE_ID: Final = re.compile(r"^(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.DOTALL)
+IN: Final = " in "  # before the process of a client, if several share its client.id
 
 
 class Names:
@@ -80,5 +81,8 @@ class Names:
     def of(self, member_id: str, instance: str | None = None) -> str:
         """A name that stays when the process joins again, if there is one."""
         name = instance or self._instances.get(member_id) or self.client_id(member_id) or member_id
+        client = self._clients.get(member_id)
+        if client is not None and client.place and client.client_id == name:
+            return f"{name}{IN}{client.place}"
         host = self.host(member_id)
         return f"{name} at {host}" if host else name or "a member"

@@ -15,7 +15,7 @@ _LEAVES: Final = (
     ("removed_by_admin", re.compile(r"removed by an admin", re.IGNORECASE)),
 )
 _REJOINS: Final = (
-    ("connect", re.compile(r"connect worker requested")),
+    ("connect", re.compile(r"connect worker requested|its configuration did not match")),
     ("cooperative", re.compile(r"need to revoke partitions|after revoking what we lost")),
     ("metadata", re.compile(r"cached metadata has changed")),
     ("subscription", re.compile(r"subscription has changed|does not match the current subscript")),

@@ -83,11 +83,9 @@ def _of_clients(incident: Incident) -> Iterator[str]:
         )
     for group in by_clients:
         if group.unseen:
+            few = "generation" if len(group.unseen) == 1 else "generations"
             numbers = listed([str(each) for each in group.unseen])
-            yield (
-                f"{group.name}: no log tells of {plural(len(group.unseen), 'generation')} between "
-                f"({numbers}), in which none of these clients was"
-            )
+            yield f"{group.name}: none of these clients was in {few} {numbers}"
 
 
 def _of_brokers(incident: Incident) -> Iterator[str]:
