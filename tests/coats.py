@@ -229,6 +229,18 @@ COATS: Final[dict[str, Coat]] = {
             {"MESSAGE": [*f"\x1b[32m{line.line}\x1b[0m".encode()], "_PID": "1", "PRIORITY": "6"}
         )
     ),
+    "gelf": _each(
+        lambda line: json.dumps(
+            {
+                "short_message": f"INFO {line.message}"[:90] + "…",
+                "full_message": line.line,
+                "timestamp": line.nanos / 10**9,
+            }
+        )
+    ),
+    "html of a page": _each(
+        lambda line: "<p>" + line.line.replace("[", "&lbrack;").replace(" ", "&nbsp;") + "</p>"
+    ),
     "markdown": _each(lambda line: re.sub(r"([\[\]_*`])", r"\\\1", line.line)),
     "markdown table": _each(lambda line: f"| {line.iso} | kafka-0 | {line.line} | ok |"),
     "a note behind": _each(lambda line: f"{line.line}   <-- here (see kafka.log) [thread-1]"),

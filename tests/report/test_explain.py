@@ -410,7 +410,9 @@ def test_what_a_reason_names_may_have_blanks() -> None:
 
 def test_every_cause_can_be_told_and_its_experiment_played() -> None:
     for cause in causes.CAUSES.values():
-        assert cause.told.format(who="x", times="twice", it="they", be="are", why="")
+        assert cause.told.format(
+            who="x", times="twice", it="they", be="are", was="were", its="their", why=""
+        )
         assert cause.next
         assert cause.sort in ("fault", "change", "follows")
         if cause.experiment:

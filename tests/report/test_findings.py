@@ -18,7 +18,7 @@ from harness.history.foreign import events
 from harness.report.incident import reasons
 from harness.report.incident.terminal import print_view
 from harness.report.incident.view import view_of
-from tests.report.sample_logs import CLOSED, NOBODY, POLL, Classic, Said, member, view, write
+from tests.report.sample_logs import CLOSED, NEW, NOBODY, POLL, Classic, Said, member, view, write
 
 LOGS: Final = Path(__file__).parents[1] / "data" / "logs"
 EXPECTED: Final[dict[str, dict[str, Any]]] = tomllib.loads((LOGS / "findings.toml").read_text())
@@ -194,7 +194,7 @@ def test_the_reason_given_is_printed(said: str | None, tmp_path: Path) -> None:
 
     assert ("left once: “going since the moon is full”." in text) == (said is not None)
     assert ("left once, and did not say why." in text) == (said is None)
-    assert "(named: no member): “the moon is full”." in text
+    assert "not known here, once: “the moon is full”." in text
 
 
 def test_a_group_that_is_deleted_with_its_offsets_is_named(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_members_beyond_group_max_size_are_not_called_slow(tmp_path: Path) -> No
     cause, text = first(tmp_path, group)
 
     assert "over_capacity" == cause
-    assert "group.max.size allows, and a and b had to go, twice." in text
+    assert "group.max.size allows, and a and b had to go." in text
     assert "raise group.max.size" in text
     assert "did not follow" not in text
 
@@ -372,3 +372,84 @@ def test_a_version_that_logs_no_reasons_says_what_came_before(tmp_path: Path) ->
     assert ["unlogged", "session_expired"] * 2 == [row.cause for row in one_group.group.rebalances]
     found = {finding.cause.name: finding.count for finding in one_group.findings}
     assert {"session_expired": 2, "unlogged": 2} == found
+
+
+def test_a_streams_application_that_is_shut_down_says_who_asked(tmp_path: Path) -> None:
+    said: list[Said] = []
+    for number, name in enumerate(("a", "b")):
+        said.append((number, f"[GroupId g][MemberId {name}] Member joins the streams group."))
+    said.append((10, "[GroupId g][MemberId a] Shutdown requested for the streams application."))
+    said += [
+        (11 + number, f"[GroupId g][MemberId {name}] Member {name} left the streams group.")
+        for number, name in enumerate(("a", "b"))
+    ]
+    shown = view(write(tmp_path, said))
+
+    found = shown.groups[0].findings
+    assert ("shutdown_asked", (("a", 1),)) == (found[0].cause.name, found[0].who)
+    assert [()] == [one.told.count("left the") * (1,) for one in found if one.cause.name == "left"]
+
+
+def test_a_change_of_the_protocol_counts_each_way(tmp_path: Path) -> None:
+    said = [
+        (0, "[GroupId g] Converted the classic group to a consumer group."),
+        (0.01, "[GroupId g] Member m joins the consumer group using the consumer protocol."),
+        (0.02, "[GroupId g] Bumped group epoch to 2 with metadata hash 1."),
+        (60, "[GroupId g] Converted the consumer group to a classic group."),
+    ]  # fmt: skip
+    shown = view(write(tmp_path, said))
+
+    [found] = [one for one in shown.groups[0].findings if one.cause.name == "converted"]
+    assert (
+        "The protocol of the group changed twice: to a classic group and to a consumer group."
+        == (found.told)
+    )
+
+
+def test_topics_that_change_before_any_epoch_are_noticed(tmp_path: Path) -> None:
+    said: list[Said] = []
+    for number in range(2):
+        texts = (
+            f"Computed new metadata hash: {number}.",
+            f"Bumped group epoch to {number} with metadata hash {number}.",
+            f"Computed a new target assignment for epoch {number} with 'uniform' assignor in 1ms.",
+        )
+        said += [(number + 0.1 * place, f"[GroupId g] {text}") for place, text in enumerate(texts)]
+    shown = view(write(tmp_path, said))
+
+    [found] = shown.groups[0].findings
+    assert ("metadata", 2) == (found.cause.name, found.count)
+    assert "no member" not in found.told
+
+
+@pytest.mark.parametrize("fast_s", [0, 40])
+def test_brokers_whose_clocks_differ_move_no_group(fast_s: float, tmp_path: Path) -> None:
+    """The group moves once, from broker 1 to broker 2, whose clock is fast."""
+    group = Classic()
+    for at in range(0, 60, 10):
+        group.joins(at, member("a", at), 1)
+    group.says(60, "[GroupId=g] Unloading group metadata for generation 6.")
+    write(tmp_path, group.said)
+    group.said = [(61 + fast_s - 40 * (fast_s > 0), "Loaded classic group g with 1 members.")]
+    for at in range(62, 90, 10):
+        group.joins(at + fast_s - 40 * (fast_s > 0) - 30, member("b", at), 1)
+    (tmp_path / "two").mkdir()
+    log = (write(tmp_path / "two", group.said) / "server.log").read_text()
+    (tmp_path / "other.log").write_text(log.replace("id=1", "id=2"))
+    (tmp_path / "two" / "server.log").unlink()
+
+    [one] = view(tmp_path).groups
+
+    assert [(1, 2)] == [(left, to) for _, left, to in one.group.moves]
+
+
+def test_the_place_before_is_where_the_group_was_unloaded(tmp_path: Path) -> None:
+    write(tmp_path, [(0, "[GroupId=g] Unloading group metadata for generation 6.")])
+    (tmp_path / "other.log").write_text(
+        f"[2026-10-01 10:00:02,000] INFO {NEW.replace('id=1', 'id=2')}Loaded classic group g with "
+        "1 members. (a.B)\n"
+    )
+
+    [one] = view(tmp_path).groups
+
+    assert [(1, 2)] == [(left, to) for _, left, to in one.group.moves]

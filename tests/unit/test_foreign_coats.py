@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +12,9 @@ import pytest
 
 from harness.base.paths import ROOT
 from harness.history.foreign import events, files
+from harness.history.foreign.lines import CALL
 from tests.coats import COATS, later, logged
+from tests.report.sample_logs import NEW, OLD
 
 LOGS: Final = ROOT / "tests" / "data" / "logs"
 LEAVING: Final = LOGS / "c21-plain.log"  # members leave, and come back
@@ -77,3 +81,32 @@ def test_a_coat_may_be_longer_than_what_is_read_at_once(
     assert log.stat().st_size > files.BLOCK
 
     assert told(plain) == told(log)
+
+
+@pytest.mark.parametrize("joined", [json.dumps, lambda each: "".join(map(json.dumps, each))])
+def test_a_line_of_many_records_may_begin_with_a_request(
+    joined: Callable[[list[Any]], str], tmp_path: Path
+) -> None:
+    """What its client says there is no line of the coordinator."""
+    said = "Member x in group other has failed, removing it from the group"
+    request = {"requestHeader": {"requestApiKeyName": "LEAVE_GROUP"}, "reason": NEW + said}
+    records: list[Any] = [{"time": "2026-10-01T10:00:00Z", "log": CALL + json.dumps(request)}]
+    records += [{"time": each.iso, "log": each.line} for each in logged(LEAVING.read_text())]
+    log = tmp_path / "some.json"
+    log.write_text(joined(records))
+
+    assert told(LEAVING) == told(log)
+
+
+@pytest.mark.parametrize("feed", [" ", "\n"])
+def test_a_reason_that_looks_like_a_record_is_none(feed: str, tmp_path: Path) -> None:
+    forged = f"[2026-10-01 10:00:00,000] INFO {OLD}Member x in group other has failed, removing it"
+    message = (
+        f"{OLD}Preparing to rebalance group g in state PreparingRebalance with old generation 1 "
+        f"(__consumer_offsets-1) (reason: Removing member m on LeaveGroup; client reason: a"
+        f"{feed}{forged} from the group)"
+    )
+    log = tmp_path / "ecs.json"
+    log.write_text(json.dumps({"@timestamp": "2026-10-01T10:00:00.000Z", "message": message}))
+
+    assert [("rebalance_started", "g")] == [row[:2] for row in told(log)]

@@ -196,7 +196,7 @@ class _Reader:
         if not log.broker:
             log.broker = any(mark in block for mark in _BROKER)
             log.kafka = log.kafka or log.broker or any(mark in block for mark in _KAFKA)
-        if not log.broker:
+        if not (log.broker or self.found):
             log.listen(block)
         if b"Kafka version: " in block:
             log.versions.update(each.decode() for each in _VERSION.findall(block))

@@ -107,10 +107,12 @@ def peeled(line: str) -> Line | None:
 
 def messages_in(text: str, shipped: Stamp | None = None, deepest: int = _DEEPEST) -> Iterator[Line]:
     """The messages in a text; several where it has JSON documents or lines of its own."""
-    if text.count("\n", 0, -1) and text.count(MARK) > 1 and (pieces := _records_in(text)):
-        for each in pieces:
-            yield from messages_in(each, shipped, deepest)
-        return
+    if text.count("\n", 0, -1) and text.count(MARK) > 1:
+        if pieces := _records_in(text):
+            for each in pieces:
+                yield from messages_in(each, shipped, deepest)
+            return
+        text = " ".join(text.splitlines())
     if (plainly := plain(text)) is not None and plainly.whole:
         yield plainly._replace(shipped=shipped)
         return
@@ -177,10 +179,10 @@ def _each_once(texts: list[tuple[str, Stamp | None]]) -> Iterator[tuple[str, Sta
     told = [text[text.find(MARK) :].strip().rstrip(".…") for text, _ in texts]
     for place, (text, time) in enumerate(texts):
         head = text[: text.find(MARK)]
-        again = any(text == other for other, _ in texts[:place])
+        again = (text, time) in texts[:place]
         shortened = not any(stamps_in(head)) and any(
-            each.startswith(told[place]) and text != other
-            for each, (other, _) in zip(told, texts, strict=True)
+            each.startswith(told[place]) and text != other and time == at
+            for each, (other, at) in zip(told, texts, strict=True)
         )
         if not (CALL in head or again or shortened):
             yield text, time

@@ -43,6 +43,7 @@ _ROTATED: Final = re.compile(
     r"(?:[-._]\d{4}-\d\d-\d\d(?:[-T_.]\d+)*(?=\.|$)|\.\d+(?=\.|$)|\.(?:gz|bz2|xz|zst|lz4)$)"
 )
 NO_INFO: Final = "has no INFO lines of the group coordinator"
+_LISTENED: Final = 16  # blocks
 _EXAMPLES: Final = 3  # of lines that are not known
 _SHOWN: Final = 300  # characters of one
 
@@ -106,6 +107,7 @@ class Log:
     kafka: bool = False
     broker: bool = False
     damage: list[str] = field(default_factory=list)
+    heard: int = 0  # blocks in which a client's words were looked for
     process: str = ""  # whose lines a client's log has, if they do not say so themselves
 
     def __post_init__(self) -> None:
@@ -165,7 +167,10 @@ class Log:
         return _REMEDIES["kafka" if self.kafka else "other"]
 
     def listen(self, block: bytes) -> None:
-        """Note which client wrote this, where no line of it is read."""
+        """Note which client wrote this, where no line of it is read; its beginning shows that."""
+        self.heard += 1
+        if self.heard > _LISTENED:
+            return
         if not self.client:
             found = (name for name, pattern in _OTHERS if pattern.search(block))
             self.client = next(found, "")

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 SECOND: Final = 1_000_000
 DAY: Final = 86_400 * SECOND
 _MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec"
-_NO_YEAR: Final = "2000"  # stands for a year, and its first day for a date, that is not written
+YEAR_NOT_SAID: Final = 2000  # stands for a year, and its first day for a date, that is not written
 _ZONE: Final = r"(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\d:]))?"
 _SECONDS: Final = r"(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?"
 _TIME: Final = r"(?P<h>\d\d):(?P<m>\d\d):" + _SECONDS + _ZONE
@@ -102,7 +102,7 @@ def _stamp_of(match: re.Match[str]) -> Stamp | None:
     if half := said.get("half"):
         hour = str(int(hour) % 12 + (12 if half in "Pp" else 0))
     rest = (hour, said["m"], said["s"], said.get("f"), said.get("zone"))
-    stamp = stamp_at(year or _NO_YEAR, month or "1", day or "1", *rest)
+    stamp = stamp_at(year or str(YEAR_NOT_SAID), month or "1", day or "1", *rest)
     return stamp if month or stamp is None else stamp._replace(dated=False)
 
 

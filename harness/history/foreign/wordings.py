@@ -190,12 +190,10 @@ _UNMARKED: Final = re.compile(rb'(?<="message":)( ?")(?!\[GroupCoordinator )')
 # journalctl writes a text with colours as numbers.
 _NUMBERED: Final = re.compile(rb'("MESSAGE" ?: ?)\[([\d, ]+)\]')
 _BLANK_OF_A_PAGE: Final = "\u00a0".encode()
-# A mark that a page escapes; what stands behind it is read with its line.
-_BRACKET: Final = re.compile(
-    rb"(?:\[|&(?:lbrack|lsqb|#91|#x5[bB]);)GroupCoordinator(?: |&(?:nbsp|#160|#x[aA]0);)"
-)
+# What a page escapes, that a mark or a time has.
+_ESCAPED: Final = ((b"&nbsp;", b" "), (b"&#160;", b" "), (b"&lbrack;", b"["), (b"&#91;", b"["))
 _OLD_BROKER: Final = re.compile(rb"\[GroupCoordinator (\d+)\]: ")
-_OF_MEMBERS: Final = ("member_added", "left", "left_for_now", "subscribed")
+_OF_MEMBERS: Final = ("member_added", "left", "left_for_now", "subscribed", "shutdown_asked")
 _VALUE: Final = re.compile(r"\{([a-z_]*)\}")
 _NUMBERS: Final = ("generation", "members")
 _NOT_LITERAL: Final = re.compile(r"\\.|\[[^\]]*\]|\.[*+]\??|.\?|\^|\$")
@@ -314,8 +312,8 @@ def with_marks(block: bytes) -> bytes:
     """
     if _BLANK_OF_A_PAGE in block:
         block = block.replace(_BLANK_OF_A_PAGE, b" ")
-    if b"&" in block:
-        block = _BRACKET.sub(b"[GroupCoordinator ", block)
+    for escaped, plain in _ESCAPED if b"&" in block else ():
+        block = block.replace(escaped, plain)
     if b'"MESSAGE"' in block:
         block = _NUMBERED.sub(_as_text, block)
     if b'"GroupCoordinator ' in block:

@@ -156,7 +156,8 @@ class _Teller:
         self._goes(event, who, cause, self._group.leaves, but_after=(*_LEAVES, "crashed"))
 
     def _session(self, event: Event, who: str) -> None:
-        self._goes(event, who, "coordinator_silent", self._group.turned_away)
+        before = ("coordinator_silent",)
+        self._goes(event, who, "coordinator_silent", self._group.turned_away, but_after=before)
 
     def _put_out(self, event: Event, who: str) -> None:
         before = ("put_out", "put_out_after_loss", "coordinator_silent")

@@ -115,7 +115,7 @@ CAUSES: Final = {
         Cause(
             "removed_by_admin",
             "removed by an administrator",
-            "{who} was removed by an administrator's call, {times}",
+            "{who} {was} removed by an administrator's call, {times}",
             (
                 (
                     "Look for who calls removeMembersFromConsumerGroup, such as an operator or a"
@@ -126,7 +126,7 @@ CAUSES: Final = {
         Cause(
             "converted",
             "protocol of the group changed",
-            "the group changed between the classic protocol and KIP-848, {times}",
+            "the protocol of the group changed {times}: {who}",
             (
                 (
                     "Members of both protocols are in one group: finish the move, or turn it "

@@ -243,7 +243,7 @@ FAULTS: Final = (
     Cause(
         "never_synced",
         "no assignment",
-        "{who} joined and was put out {times} before an assignment came: the leader of the "
+        "{who} joined and {was} put out {times} before an assignment came: the leader of the "
         "generation never sent SyncGroup",
         (
             (
@@ -297,7 +297,7 @@ FAULTS: Final = (
     Cause(
         "sync_expired",
         "no SyncGroup",
-        "{who} joined and did not fetch its assignment, {times}",
+        "{who} joined and did not fetch {its} assignment, {times}",
         (
             (
                 "It died, stalled or lost its connection between JoinGroup and SyncGroup; of"
@@ -348,9 +348,21 @@ FAULTS: Final = (
         experiment="offsets-unwritable",
     ),
     Cause(
+        "shutdown_asked",
+        "shutdown requested",
+        "{who} asked all instances of the Streams application to shut down, {times}",
+        (
+            (
+                "A thread of that instance had an exception that nobody caught, and its handler "
+                "answered SHUTDOWN_APPLICATION: read its log at this time."
+            ),
+        ),
+        sort="fault",
+    ),
+    Cause(
         "over_capacity",
         "group over capacity",
-        "the group had more members than group.max.size allows, and {who} had to go, {times}",
+        "the group had more members than group.max.size allows, and {who} had to go",
         (
             (
                 "Run fewer members, or raise group.max.size on the brokers. The members that join "

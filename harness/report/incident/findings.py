@@ -27,6 +27,7 @@ _SECOND: Final = 1_000_000
 _MOST_NAMES: Final = 3
 # A name ends in what tells one instance from another: numbers, and the letters of pods' names.
 _INSTANCE: Final = re.compile(r"(?:[-_.](?:[a-z]*\d\w*|[^\Waeiou_]{5,}))+(?= at |$)")
+_NO_MEMBER: Final = re.compile(r" \((?:named: |noticed by )no member\)")
 _AT_ONCE: Final = 4  # sessions that end on one broker within a second
 _GONE: Final = ("closed", "left", "unsubscribed", "static_away")
 
@@ -354,8 +355,9 @@ def _sentence(
 ) -> str:
     """What happened; a name keeps its small letter."""
     why = f": “{clip(said.most_common(1)[0][0], 200)}”" if said else ", and did not say why"
-    be = "is" if it == "it" else "are"
-    told = cause.told.format(who=who, times=times(count), it=it, be=be, why=why) + "."
+    be, was, its = ("is", "was", "its") if it == "it" else ("are", "were", "their")
+    told = cause.told.format(who=who, times=times(count), it=it, be=be, was=was, its=its, why=why)
+    told = _NO_MEMBER.sub("", told) + "."
     return told if cause.told.startswith("{who}") else told[:1].upper() + told[1:]
 
 

@@ -46,6 +46,7 @@ _OF_EPOCHS: Final = {
 }
 
 _LIST: Final = re.compile(r"^(?:\[|\w*Set\()|[\])]$")
+_TO_A_GROUP: Final = re.compile(r"to a \w+ group")
 NOT_NAMED: Final = "(a group that its clients do not name)"
 _SAID_TWICE: Final = ("session_expired", "sync_expired")  # in a line of its own, and as a reason
 _MOMENT_US: Final = 1_000_000
@@ -138,6 +139,7 @@ class _Teller:
         self._latest: Rebalance | None = None  # the last generation that began
         self._members: int | None = None  # of the last generation
         self._bumps: list[_Bump] = []
+        self._places: list[tuple[int, int, str]] = []  # time, broker, and what it said
         self._line: Event | None = None  # the last that may explain an epoch
         self._hint: Event | None = None  # since that
         self._hash: str | None = None
@@ -150,11 +152,10 @@ class _Teller:
         if event.member_id:
             group.members.add(event.member_id)
         broker = event.broker
-        if event.event != "unloaded" and broker is not None:
-            if group.coordinators[-1:] not in ([], [broker]):
-                group.moves.append((event.at, group.coordinators[-1], broker))
-            if group.coordinators[-1:] != [broker]:
-                group.coordinators.append(broker)
+        if broker is not None and (
+            event.event in ("loaded", "unloaded") or [broker] != [p[1] for p in self._places[-1:]]
+        ):
+            self._places.append((event.at, broker, event.event))
         if taken := getattr(self, f"_{event.event}", None):
             taken(event)
         if event.event in _BEFORE_EPOCHS:
@@ -167,7 +168,27 @@ class _Teller:
         self._group.rebalances += self._started.values()
         self._started.clear()
         self._group.rebalances.sort(key=lambda each: each.at)
+        self._find_moves()
         return self._group
+
+    def _find_moves(self) -> None:
+        """Who coordinated the group one after the other.
+
+        Where brokers say that they load it, only these lines count: their clocks may differ, and
+        then their other lines alternate.
+        """
+        group = self._group
+        before = [broker for _, broker, _ in self._places[:1]]
+        loads = [(at, broker) for at, broker, event in self._places if event == "loaded"]
+        silent = {broker for _, broker, _ in self._places} - {broker for _, broker in loads}
+        places = [(at, broker) for at, broker, event in self._places if event != "unloaded"]
+        told = loads if silent <= set(before) else places
+        for at, broker in told:
+            if before and before[-1] != broker:
+                group.moves.append((at, before[-1], broker))
+            if before[-1:] != [broker]:
+                before.append(broker)
+        group.coordinators = before
 
     def _rebalance_started(self, event: Event) -> None:
         reason, generation = event.reason or "", event.generation or 0
@@ -248,6 +269,8 @@ class _Teller:
 
     def _left(self, event: Event) -> None:
         said = event.client_reason or event.reason or ""
+        if " left the " in said:  # Kafka's own words, in groups that have no reasons
+            said = ""
         if event.member_id and said != "not provided":
             self._said[event.member_id] = said
         self._here.discard(event.member_id or "")
@@ -288,6 +311,16 @@ class _Teller:
 
     def _pending_evicted(self, event: Event) -> None:
         self._group.turned_away.append(self._removal(event, "pending_expired"))
+
+    def _upgraded(self, event: Event) -> None:
+        found = _TO_A_GROUP.search(event.reason or "")
+        one = self._removal(event, "converted", found[0] if found else "to another protocol")
+        self._group.turned_away.append(one)
+
+    _downgraded = _upgraded
+
+    def _shutdown_asked(self, event: Event) -> None:
+        self._group.turned_away.append(self._removal(event, "shutdown_asked"))
 
     def _never_synced(self, event: Event) -> None:
         for member in [event.member_id] if event.member_id else _listed(event):
@@ -331,8 +364,8 @@ class _Teller:
         by = line.event if line else None
         if by in (None, "epoch_bumped", "target_computed", "loaded"):
             line, by = None, None
-            changed = event.reason != self._hash if event.reason else hint is not None
-            if changed and (self._hash or not event.reason):
+            changed = event.reason != self._hash if event.reason and self._hash else False
+            if changed or (hint is not None and hint.event == "metadata_computed"):
                 by = "metadata"
         cause = _OF_EPOCHS.get(by or "", "unknown")
         if by == "left" and line:

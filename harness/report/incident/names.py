@@ -12,6 +12,7 @@ from harness.history.foreign.clients import Client
 from harness.report.incident.rows import Group, Incident
 
 _ENDED_US: Final = 300_000_000  # a group moves so long after its coordinator ended, at most
+_ENDS_US: Final = 10_000_000  # its last line may come so long after the move
 _MADE_ID: Final = re.compile(r"^(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.DOTALL)
 IN: Final = " in "  # before the process of a client, if several share its client.id
 
@@ -27,7 +28,9 @@ class Names:
 
     def broker(self, broker: int, at: int) -> str:
         """A broker that a group moved away from, and whether it had just been shut down."""
-        ended = any(broker == each and at - _ENDED_US <= when <= at for when, each in self._ended)
+        ended = any(
+            broker == each and at - _ENDED_US <= when <= at + _ENDS_US for when, each in self._ended
+        )
         return f"broker {broker}, which was shut down," if ended else f"broker {broker}"
 
     def client_id(self, member_id: str) -> str | None:

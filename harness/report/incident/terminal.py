@@ -25,7 +25,9 @@ def print_view(view: View, console: Console | None = None) -> None:
     for one in view.groups[:MOST_GROUPS]:
         lines += [Text(), *_group(one, width)]
     if (more := len(view.groups) - MOST_GROUPS) > 0:
-        told = f"and {plural(more, 'group')} that rebalanced less: --group NAME"
+        told = (
+            f"and {plural(more, 'group')} more, of which none rebalanced more often: --group NAME"
+        )
         lines += [Text(), Text(told)]
     show(console, lines)
 
@@ -46,7 +48,8 @@ def _group(one: Explained, width: int) -> Iterator[Text]:
         yield from _findings(_drivers(findings)[:_MOST_LOOKED_AT], width)
         told.update(finding.cause.name for finding in findings)
     rest = [finding for finding in one.findings if finding.cause.name not in told]
-    yield from _findings([each for each in rest if each.cause.sort == "fault" or not told], width)
+    left = [each for each in rest if each.cause.sort == "fault" or not told]
+    yield from _findings(left, width, first=not told)
     cells = [("reason", "times", "who")]
     cells += [
         (finding.cause.title, str(finding.count), listed([_often(each) for each in finding.who]))
@@ -79,10 +82,12 @@ def _often(who: tuple[str, int]) -> str:
     return who[0] if who[1] == 1 else f"{who[0]} ({who[1]:,})"
 
 
-def _findings(findings: Sequence[Finding], width: int) -> Iterator[Text]:
+def _findings(findings: Sequence[Finding], width: int, *, first: bool = True) -> Iterator[Text]:
     for place, finding in enumerate(findings):
         yield from _said(
-            "cause" if place == 0 else "also", f"{finding.told} {finding.back}".strip(), width
+            "cause" if first and place == 0 else "also",
+            f"{finding.told} {finding.back}".strip(),
+            width,
         )
         if place < _MOST_LOOKED_AT:
             for number, sentence in enumerate(finding.next):

@@ -9,6 +9,7 @@ from typing import Final
 
 from harness.base.words import plural
 from harness.history.foreign.events import Log, Read
+from harness.history.foreign.stamps import YEAR_NOT_SAID
 from harness.report.incident.findings import Explained, explained, listed
 from harness.report.incident.groups import incident_of
 from harness.report.incident.names import Names
@@ -154,6 +155,8 @@ def _notes(read: Read) -> Iterator[str]:
                 f"{name}: the times say no date. They are shown as if the first was of 2000-01-01, "
                 "and each one after midnight of the next day"
             )
+        elif log.first_at is not None and moment(log.first_at).year == YEAR_NOT_SAID:
+            yield f"{name}: the times say no year, and are shown as if of {YEAR_NOT_SAID}"
     for name, log in named:
         if log.unknown:
             lines = plural(log.unknown, "line")
