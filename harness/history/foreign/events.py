@@ -200,12 +200,12 @@ class _Reader:
             log.listen(block)
         if b"Kafka version: " in block:
             log.versions.update(each.decode() for each in _VERSION.findall(block))
-        calls = b"requestApiKeyName" in block
+        calls = b'"' in block and b"requestApiKeyName" in block
         if calls or _MARK in block:
             lines = block.split(b"\n")
             page = Page(lines)
             stop = len(lines) if until == len(block) else block.count(b"\n", 0, until)
-            for index in range(self._again, stop) if calls else _marked(lines, self._again, stop):
+            for index in range(self._again, stop) if calls else _marked(block, self._again, stop):
                 line = lines[index]
                 if calls and (_MARK not in line or _is_call(line)):
                     of_many = calls_in(line)
@@ -370,8 +370,19 @@ def _finished(block: bytes) -> tuple[int, int]:
     return keep, begin
 
 
-def _marked(lines: list[bytes], first: int, stop: int) -> list[int]:
-    return [index for index in range(first, stop) if _MARK in lines[index]]
+def _marked(block: bytes, first: int, stop: int) -> list[int]:
+    """The numbers of the lines that have a mark; to look into each line took longest of all."""
+    found: list[int] = []
+    number = begin = 0
+    at = block.find(_MARK)
+    while at >= 0:
+        number += block.count(b"\n", begin, at)
+        if number >= stop:
+            break
+        if number >= first and found[-1:] != [number]:
+            found.append(number)
+        begin, at = at, block.find(_MARK, at + 1)
+    return found
 
 
 def _newest_first(held: list[tuple[Row, int, int]]) -> bool:
