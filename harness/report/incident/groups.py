@@ -56,7 +56,7 @@ _SYNC_US: Final = 300_000_000  # who is put out so long after its generation beg
 def incident_of(read: Read, only: str | None = None) -> Incident:
     """What became of the groups, or of one of them."""
     instances = _instances(read)
-    homes = _homes(read.events)
+    homes = _homes(read.events) if any(not event.group for event in read.events) else {}
     named = {event.group for event in read.events if event.group}
     alone = named.pop() if len(named) == 1 else None
     tellers: dict[str, _Teller] = {}
@@ -68,7 +68,9 @@ def incident_of(read: Read, only: str | None = None) -> Incident:
         if event.broker is None:
             of_clients.setdefault(name or NOT_NAMED, []).append(event)
         elif name is not None:
-            tellers.setdefault(name, _Teller(name, instances)).take(event)
+            if name not in tellers:
+                tellers[name] = _Teller(name, instances)
+            tellers[name].take(event)
     told = {name: teller.done() for name, teller in tellers.items()}
     for name, events in of_clients.items():
         if name in told:
@@ -140,6 +142,7 @@ class _Teller:
         self._members: int | None = None  # of the last generation
         self._bumps: list[_Bump] = []
         self._places: list[tuple[int, int, str]] = []  # time, broker, and what it said
+        self._broker: int | None = None  # of the line before
         self._line: Event | None = None  # the last that may explain an epoch
         self._hint: Event | None = None  # since that
         self._hash: str | None = None
@@ -152,9 +155,8 @@ class _Teller:
         if event.member_id:
             group.members.add(event.member_id)
         broker = event.broker
-        if broker is not None and (
-            event.event in ("loaded", "unloaded") or [broker] != [p[1] for p in self._places[-1:]]
-        ):
+        if broker is not None and (broker != self._broker or event.event in ("loaded", "unloaded")):
+            self._broker = broker
             self._places.append((event.at, broker, event.event))
         if taken := getattr(self, f"_{event.event}", None):
             taken(event)
