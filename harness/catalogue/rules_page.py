@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from experiments import ANY_RUN
@@ -51,7 +51,13 @@ def index() -> str:
 
 def page(rule: str) -> str:
     """The page of the rule with this id, as plain text."""
-    return _section(RULES[rule], registry.every()[0])
+    return pages([rule])[rule]
+
+
+def pages(rules: Iterable[str]) -> dict[str, str]:
+    """The same of several rules, by id: every experiment is read once."""
+    experiments = registry.every()[0]
+    return {rule: _section(RULES[rule], experiments) for rule in rules}
 
 
 def _documents() -> str:

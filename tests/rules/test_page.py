@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import Exit
-from harness.catalogue.rules_page import index, page
+from harness.catalogue.rules_page import index, pages
 from harness.cli.main import main
 from harness.rules import RULES
 
@@ -19,14 +19,15 @@ def test_the_list_of_rules_is_current() -> None:
 
 
 def test_rules_of_every_run_say_so() -> None:
+    found = pages(RULES)
     for name, rule in RULES.items():
-        section = page(name)
+        section = found[name]
         always = "- judged in every run in which it can be examined\n" in section
         assert rule.always == always, name
         if rule.in_passing and not (rule.always or rule.contradicted):
             assert "- judged in every run of our own members" in section, name
         assert rule.evidence == ("- judged in every run: " in section), name
-    assert "`bad-day`" in page("R30")
+    assert "`bad-day`" in found["R30"]
 
 
 def test_a_rule_is_described(capsys: pytest.CaptureFixture[str]) -> None:
