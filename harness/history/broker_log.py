@@ -26,6 +26,7 @@ UNREADABLE: Final = (
 )
 # In each line that a coordinator writes.
 MARK: Final = "[GroupCoordinator "
+CALL: Final = "Completed request:"  # before each request, in a log of requests
 _ROTATED: Final = re.compile(r"\.(\d+)")
 _STAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6} ")
 
@@ -73,12 +74,16 @@ def texts_in(call: Any) -> Iterator[str]:
     """The texts in a request that look like a coordinator's line: what a client calls itself or its
     group, or why it leaves. The coordinator repeats them, with their line feeds.
     """
-    if isinstance(call, str):
-        if MARK in call:
-            yield call
-    elif isinstance(call, dict | list):
-        for each in call.values() if isinstance(call, dict) else call:
-            yield from texts_in(each)
+    return (text for text in every_text(call) if MARK in text)
+
+
+def every_text(value: Any) -> Iterator[str]:
+    """All texts in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from every_text(each)
 
 
 def repeats(line: str, said: Iterable[str]) -> bool:

@@ -23,7 +23,8 @@ Patterns = Iterable[tuple[str, re.Pattern[str]]]
 _GROUP: Final = r"group (?P<group>\S+?)"
 # A member id that the coordinator makes is the client.id, in which there may be blanks, and a UUID.
 _ANY_MEMBER: Final = r"(?P<member_id>\S+)"
-MEMBER: Final = r"(?P<member_id>\S+|.+?-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+MEMBER: Final = rf"(?P<member_id>\S+|.+?-{UUID})"
 
 PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
     (event, re.compile(pattern.replace(_ANY_MEMBER, MEMBER)))

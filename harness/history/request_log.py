@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from harness.base.stamps import parse_stamp
 from harness.history.broker_log import (
+    CALL,
     MARK,
     UNREADABLE,
     Reading,
@@ -26,7 +27,6 @@ from harness.history.broker_log import (
 
 _Tabled = tuple[str, Row]
 _NO_TOPICS: Final[Mapping[str, str]] = MappingProxyType({})
-_COMPLETED: Final = "Completed request:"
 _FETCH: Final = "FETCH"
 _CONSUMER: Final = "consumer"  # the type of protocol; older calls do not tell it
 METADATA: Final = "METADATA"  # which topics a program asks for: for messages, and no history
@@ -135,7 +135,7 @@ def _calls(log: Path, reading: Reading) -> Iterator[tuple[Row, int, str]]:
 
 def _call_of(line: str) -> Row | None:
     """The request that a line tells of; None where it is not whole."""
-    _, found, body = line.partition(_COMPLETED)
+    _, found, body = line.partition(CALL)
     try:
         call = json.loads(body) if found else None
     except ValueError:

@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 
 from harness.base.paths import ROOT
+from harness.history.broker_log import CALL
 from harness.history.foreign import events, files
-from harness.history.foreign.lines import CALL
 from tests.coats import COATS, later, logged
 from tests.report.sample_logs import NEW, OLD
 

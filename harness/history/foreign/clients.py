@@ -7,7 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-_COMPLETED: Final = "Completed request:"
+from harness.history.broker_log import CALL
+from harness.history.coordinator_log import UUID
+
 # Requests by which a member joins. Other requests say the same again.
 CLIENT_CALLS: Final = re.compile(
     rb'requestApiKeyName\\*":\\*"(?:JOIN_GROUP|CONSUMER_GROUP_HEARTBEAT)\\*"'
@@ -15,6 +17,13 @@ CLIENT_CALLS: Final = re.compile(
 MEMBER_ID: Final = re.compile(rb'memberId\\*":\\*"([^"\\]+)')
 # A connection is called local address:port-remote address:port-number.
 _CONNECTION: Final = re.compile(r"^.+?:\d+-\[?(?P<host>.+?)\]?:\d+-\d+(?:-\d+)?$")
+_MADE_ID: Final = re.compile(rf"^(.*)-{UUID}$", re.DOTALL)
+
+
+def made_of(member_id: str) -> str | None:
+    """The client.id of which a coordinator made a member id; None where it made it of none."""
+    found = _MADE_ID.match(member_id)
+    return found[1] if found else None
 
 
 @dataclass
@@ -39,7 +48,7 @@ def client_of(line: str) -> tuple[str | None, Client]:
 
     Raises one of broker_log.UNREADABLE where it is not whole.
     """
-    _, found, body = line.partition(_COMPLETED)
+    _, found, body = line.partition(CALL)
     if not found:
         raise ValueError("no completed request")
     if body.startswith('{\\"'):  # it is a text within JSON

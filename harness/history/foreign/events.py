@@ -17,13 +17,13 @@ from typing import Final
 
 from harness.base.errors import BadInput, NoData
 from harness.base.paths import here
-from harness.history.broker_log import UNREADABLE, Row, texts_in
+from harness.history.broker_log import CALL, UNREADABLE, Row, texts_in
 from harness.history.coordinator_log import departed_at, last_lines
 from harness.history.foreign import client_words, processes
 from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, Client, client_of
 from harness.history.foreign.clock import Clock
 from harness.history.foreign.files import BLOCK, blocks_of
-from harness.history.foreign.lines import CALL, Line, Page, calls_in, peeled, plain
+from harness.history.foreign.lines import Line, Page, calls_in, peeled, plain
 from harness.history.foreign.log import NO_INFO
 from harness.history.foreign.log import Event as Event
 from harness.history.foreign.log import Log as Log
@@ -31,6 +31,7 @@ from harness.history.foreign.stamps import stamps_in
 from harness.history.foreign.wordings import MARK, is_known, row_of, with_marks
 
 _MARK: Final = MARK.encode()
+_OF_CLIENT: Final = client_words.MARKED.encode()
 _CALL: Final = CALL.encode()
 _VERSION: Final = re.compile(rb"Kafka version: (\d[\w.-]*)")
 # What a broker's log has and no other; a controller's has the second alone.
@@ -94,9 +95,10 @@ def read(paths: Sequence[Path], zone: tzinfo | None = None) -> Read:
     events.sort(key=lambda event: event.at)
     for text in said:
         _forget(events, text, logs)
-    processes.name_groups(events)
-    events = processes.without_repeats(events)
-    clients |= processes.tell_apart(events, logs)
+    if any(event.broker is None for event in events):
+        processes.name_groups(events)
+        events = processes.without_repeats(events)
+        clients |= processes.tell_apart(events, logs)
     return Read(logs, events, clients)
 
 
@@ -239,7 +241,7 @@ class _Reader:
 
     def _read(self, found: list[list[Line]], raw: bytes, number: int, *, cut: bool) -> None:
         """Read the messages of a line, each in the likeliest way that says something known."""
-        if client_words.MARKED.encode() in raw:
+        if _OF_CLIENT in raw:
             self._log.of_clients += max(1, len(found))
         else:
             self._log.marked += max(1, len(found))

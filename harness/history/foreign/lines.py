@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+from harness.history.broker_log import CALL, every_text
 from harness.history.coordinator_log import MARK
 from harness.history.foreign.client_words import MARKED
 from harness.history.foreign.stamps import (
@@ -25,7 +26,6 @@ from harness.history.foreign.stamps import (
 )
 
 _MARK: Final = MARK.encode()
-CALL: Final = "Completed request:"  # a line of the request log
 # The head of most lines, read at once: Kafka's default, Strimzi's and our own.
 _PLAIN: Final = re.compile(
     r"\[?(?P<y>\d{4})-(?P<mo>\d\d)-(?P<d>\d\d)[T ](?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)"
@@ -198,17 +198,9 @@ def calls_in(line: bytes) -> list[bytes]:
             value, end = _DECODER.raw_decode(text, begin)
         except (ValueError, RecursionError):
             return []
-        found += [each.encode() for each in _texts_in(value) if CALL in each]
+        found += [each.encode() for each in every_text(value) if CALL in each]
         begin = end + len(text[end:]) - len(text[end:].lstrip(" ,"))
     return found
-
-
-def _texts_in(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts_in(each)
 
 
 def _about(found: dict[str, Any]) -> str:

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from harness.history.foreign.clients import Client
+from harness.history.foreign.clients import Client, made_of
 from harness.history.foreign.log import Event, Log
 
+IN: Final = " in "  # before the process of a client, if several share its client.id
 UNNAMED: Final = "a client"  # whose lines name neither it nor a member id
 _AT_ONCE_US: Final = 60_000_000  # members join one generation within this
 # What stands around a line and tells whose it is, the most certain first.
@@ -34,7 +35,6 @@ _PLACES: Final = tuple(
 _TABLE: Final = re.compile(rb"\bStorageKafka \(([^)\n]+)\)")  # ClickHouse has a client for each
 _OF_SPRING: Final = ("client_assigned", "client_lost")
 _HANDLE: Final = re.compile(r"#(?:consumer|producer)-\d+$")
-_MADE: Final = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
 
 def place_of(line: bytes) -> str:
@@ -151,7 +151,7 @@ def tell_apart(events: Iterable[Event], logs: Sequence[Log]) -> dict[str, Client
         name = names[key]
         others = sharing[key.group, name]
         place = _shown(key, others, short.get(key.place, key.place)) if len(others) > 1 else None
-        whole = f"{name or UNNAMED} in {place}" if place else name or UNNAMED
+        whole = f"{name or UNNAMED}{IN}{place}" if place else name or UNNAMED
         _name_members(each, whole)
         for event in each:
             client = found.setdefault(event.who, Client())
@@ -164,7 +164,8 @@ def _name_of(key: _Key, events: Sequence[Event]) -> str:
     """What a person calls a client: by its client.id, which a member id begins with as well."""
     if key.name:
         return _HANDLE.sub("", key.name) if not key.name.startswith("rdkafka#") else key.name
-    made = {_MADE.sub("", event.member_id) for event in events if event.member_id}
+    ids = {event.member_id for event in events if event.member_id}
+    made = {each if (name := made_of(each)) is None else name for each in ids}
     return made.pop() if len(made) == 1 else ""
 
 

@@ -20,6 +20,10 @@ class Cause:
     experiment: str = ""  # that plays it, of a group whose members do this
 
 
+_WHICH_BROKER: Final = (
+    "Which broker stopped or lost its leadership of __consumer_offsets? Look at the brokers' own "
+    "restarts and at the controller's log at these times."
+)
 FAULTS: Final = (
     Cause(
         "instance_fenced",
@@ -60,10 +64,7 @@ FAULTS: Final = (
         "coordinator moved",
         "the group moved to another coordinator {times} ({who})",
         (
-            (
-                "Which broker stopped or lost its leadership of __consumer_offsets? Look at "
-                "the brokers' own restarts and at the controller's log at these times."
-            ),
+            _WHICH_BROKER,
             (
                 "Members keep their sessions, and the new coordinator gives each a full one: a "
                 "session that expires that much later is of a member that did not find it in time."
@@ -83,10 +84,7 @@ FAULTS: Final = (
                 "heartbeat. Look at the members' own logs at these times: could they reach that "
                 "broker, and how often did they look for the coordinator?"
             ),
-            (
-                "Which broker stopped or lost its leadership of __consumer_offsets? Look at "
-                "the brokers' own restarts and at the controller's log at these times."
-            ),
+            _WHICH_BROKER,
         ),
         sort="fault",
         experiment="coordinator-kill",

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from harness.base.words import plural
-from harness.history.foreign.processes import UNNAMED
+from harness.history.foreign.processes import IN, UNNAMED
 from harness.report.incident.causes import CAUSES, PROGRAMS, Program
 from harness.report.incident.faults import Cause
-from harness.report.incident.names import IN, Names
+from harness.report.incident.names import Names
 from harness.report.incident.rows import Burst, Group, Incident, Rebalance, Removal
 from harness.report.words import clip, duration
 
@@ -336,18 +336,16 @@ def _finding(cause: Cause, who: Counter[str], said: Counter[str] | None = None) 
 def _together(names: Sequence[str]) -> list[str]:
     """The same names, and instead of processes that share one how many they are."""
     sharing = Counter(name.partition(IN)[0] for name in names if IN in name)
-    told = {}
+    told = []
     for name in names:
         whole = name.partition(IN)[0]
-        many = f"{sharing[whole]} processes that share the client.id {whole}"
-        told[
-            name
-            if sharing[whole] < 2
-            else many
-            if whole != UNNAMED
-            else f"{sharing[whole]} clients"
-        ] = 0
-    return [*told]
+        if (many := sharing[whole]) < 2:
+            told.append(name)
+        elif whole == UNNAMED:
+            told.append(f"{many} clients")
+        else:
+            told.append(f"{many} processes that share the client.id {whole}")
+    return list(dict.fromkeys(told))
 
 
 def _sentence(

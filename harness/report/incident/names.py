@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
 
-from harness.history.foreign.clients import Client
+from harness.history.foreign.clients import Client, made_of
+from harness.history.foreign.processes import IN
 from harness.report.incident.rows import Group, Incident
 
 _ENDED_US: Final = 300_000_000  # a group moves so long after its coordinator ended, at most
 _ENDS_US: Final = 10_000_000  # its last line may come so long after the move
-_MADE_ID: Final = re.compile(r"^(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.DOTALL)
-IN: Final = " in "  # before the process of a client, if several share its client.id
 
 
 class Names:
@@ -38,8 +36,7 @@ class Names:
         client = self._clients.get(member_id)
         if client is not None and client.client_id:
             return client.client_id
-        made = _MADE_ID.match(member_id)
-        return (made[1] or None) if made and member_id not in self._instances else None
+        return (made_of(member_id) or None) if member_id not in self._instances else None
 
     def host(self, member_id: str) -> str | None:
         """Where it connects from, as far as is known of it or of the lives of its client.id."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from harness.history.coordinator_log import UUID
+
 _LEAVES: Final = (
     ("max_poll", re.compile(r"poll timeout has expired", re.IGNORECASE)),
     (
@@ -54,8 +56,7 @@ _NAMED: Final = tuple(
         r"\(member: (.+?)\)\.?$",
     )
 )
-_UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_EACH: Final = re.compile(rf"(.*?{_UUID}|[^,]+)(?:, |$)")  # of a list
+_EACH: Final = re.compile(rf"(.*?{UUID}|[^,]+)(?:, |$)")  # of a list
 _LISTED: Final = re.compile(
     r"^(?:Removing (?:\[|\w*Set\()(?P<sync>.*)[\])] on|"
     r"explicit `LeaveGroup` request for \((?P<leave>.*)\) members)"
