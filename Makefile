@@ -114,7 +114,7 @@ wheel: ## make the wheel of the command `kafka-chaos`, in dist/
 recorded: ## play the runs that the tests play, and keep their histories for tests/recorded [RESULTS=folder: keep these runs, or this run of a program]
 	@$(WHOLE) -m tests.recorded $(if $(RESULTS),'$(RESULTS)')
 
-pin: ## renew the pinned judgements of hand-written and recorded histories, after a change of a rule [ONLY=tests/rules/test_joining.py]
+pin: ## renew the pinned judgements of hand-written and recorded histories, after a change of a rule [ONLY=tests/rules/joining.cases]
 	@$(ENV) -m pytest $(if $(ONLY),'$(ONLY)',tests/rules tests/recorded) --snapshot-update
 
 .PHONY: agreed
@@ -133,7 +133,7 @@ bench: ## measure what the harness itself costs [ONLY='check explain' or ONLY=da
 	@$(WHOLE) -m harness.bench $(ONLY) $(foreach size,$(LONG),--long '$(size)')
 
 .PHONY: watch
-watch: ## run the tests of one rule or file within seconds of each save: RULE=R01 or FILE=tests/rules/test_joining.py
+watch: ## run the tests of one rule or file within seconds of each save: RULE=R01 or FILE=tests/rules/joining.cases
 	@$(ENV) -m tests.watch $(if $(RULE),--rule '$(RULE)') $(if $(FILE),--file '$(FILE)')
 
 .PHONY: mutants

@@ -4,9 +4,10 @@ What may differ between the engines is the translation of a query, and not wheth
 are too long. So one judgement by both engines is enough of each test and query, with the first of
 the test's parameters. A digest of the test's name, the query, the code that runs it and the
 versions of both engines stands in `agreed.txt` once both have agreed; what is not there is judged
-by both. The judge is not in it: it makes the same of the same rows, whoever gave them, in any order
-(tests/check/test_rows.py). Nor are comments and the white space of queries, which no engine sees.
-`make agreed` writes the record. With EACH=1 it lets Spark make every judgement.
+by both. A file of cases has one digest, of its name and of all that judges by its cases
+(tests/cases.py). The judge is not in it: it makes the same of the same rows, from either engine, in
+any order (tests/check/test_rows.py). Nor are comments and the white space of queries, which no
+engine sees. `make agreed` writes the record. With EACH=1 it lets Spark make every judgement.
 
 The tests of another part are judged by both each day, in case that a digest lacks something.
 What it could lack (Java, the machine, a module that is not named here) is shared by many, and shows
@@ -117,6 +118,11 @@ def queries_of_tables(
     recipes = {**VIEWS, **recipes_of(client)}
     queries = [recipes[each] for each in sorted(tables) if each in recipes]
     return _queries(queries, client, comparing)
+
+
+def as_one(queries: Queries) -> Queries:
+    """One digest of all of these, for tests whose judgements agree together."""
+    return frozenset([_sum(sorted(queries))])
 
 
 def _queries(queries: Iterable[Query], client: str, comparing: Callable[..., object]) -> Queries:

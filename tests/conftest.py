@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -16,23 +16,21 @@ from pyspark.sql import SparkSession
 from harness.tables import session
 from harness.tables.engines.base import Engine
 from harness.tables.engines.spark import SMALL_SETTINGS, Spark
-from tests import agreements, remembering, turns
+from tests import agreements, cases, remembering, turns
 from tests.agreements import Agreements, Queries
-from tests.histories import History, differences, judged, numbers, queries_of
 from tests.machine import NEEDS, REQUIRED
 from tests.spark_servers import connect, java_home, master  # noqa: F401 (fixtures)
 
-if TYPE_CHECKING:  # a plugin of pytest, which wants to import it itself
-    from syrupy.assertion import SnapshotAssertion
-
-
-# The numbers of each verdict that a test asked for, and what they have to be equal to.
-_JUDGED = pytest.StashKey[tuple["SnapshotAssertion", list[str]]]()
 _LEFT_OUT = pytest.StashKey[list[str]]()
 _SENT = "left_out"  # the same, as a process of pytest-xdist hands it over at its end
 _AGREEMENTS = pytest.StashKey[Agreements]()
 _AGREEING = pytest.StashKey[list[str]]()  # digests of what a test has both engines judge
 _ASKED, _AGREED = "asked", "agreed"  # as a process of pytest-xdist hands them over
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Hand-written histories that are text (tests/cases.py)."""
+    return cases.collected(file_path, parent)
 
 
 @pytest.hookimpl(trylast=True)
@@ -79,7 +77,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         return
     asked_for = set(getattr(item, "fixturenames", ()))
     parameters = getattr(getattr(item, "callspec", None), "params", {})
-    if asked_for & {"judge", "engines_for", "spark"} or parameters.get("engine") == "spark":
+    alone = {"first_engine"} if _chosen(item.config)[0] == "spark" else set()
+    by_spark = {"engines_for", "spark"} | alone
+    if asked_for & by_spark or parameters.get("engine") == "spark":
         item.add_marker("spark")
 
 
@@ -89,6 +89,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput[_ASKED] = sorted(found.asked)
         session.config.workeroutput[_AGREED] = sorted(found.agreed)
+        sent, given = cases.handed_over(session.config)
+        session.config.workeroutput[sent] = given
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -100,14 +102,19 @@ def pytest_testnodedown(node: Any) -> None:
     found = node.config.stash[_AGREEMENTS]
     found.asked.update(sent.get(_ASKED, ()))
     found.agreed.update(sent.get(_AGREED, ()))
+    cases.take(node.config, sent)
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
     """Say what was left out, and what both engines judged; keep the latter if that was asked."""
+    if hasattr(config, "workeroutput"):  # a process of pytest-xdist has handed its part over
+        return
     for line in config.stash.get(_LEFT_OUT, []):
         terminalreporter.write_line(line, yellow=True)
+    for path in cases.write(config):
+        terminalreporter.write_line(f"{path}: written anew")
     found = config.stash[_AGREEMENTS]
     if found.asked:
         terminalreporter.write_line(
@@ -197,6 +204,12 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     return _started(request, request.param)
 
 
+@pytest.fixture(scope="session")
+def first_engine(request: pytest.FixtureRequest) -> Engine:
+    """The first of those that were chosen."""
+    return _started(request, _chosen(request.config)[0])
+
+
 @pytest.fixture
 def engines_for(request: pytest.FixtureRequest) -> Callable[[Callable[[], Queries]], list[Engine]]:
     """The engines that have to judge by these queries, for tests in which they have to agree.
@@ -255,46 +268,10 @@ def spark_engine(spark: SparkSession) -> Engine:
     return Spark(spark)
 
 
-@pytest.fixture
-def judge(
-    request: pytest.FixtureRequest,
-    snapshot: SnapshotAssertion,
-    engines_for: Callable[[Callable[[], Queries]], list[Engine]],
-) -> Callable[[History, str], dict[str, Any]]:
-    """Judges one rule by a hand-written history; the verdict row.
-
-    What a test asserts is what it is about, so its own assertions come first. All other numbers of
-    the rows it gives are pinned in `__snapshots__`, so that no bound, no time and no guard moves
-    unseen: `make pin` writes them anew, and the difference is there to be read.
-    """
-    verdicts: list[str] = []
-    request.node.stash[_JUDGED] = (snapshot, verdicts)
-
-    def judged_by_all(history: History, rule: str) -> dict[str, Any]:
-        engines = engines_for(lambda: queries_of(history, rule))
-        verdict, *others = [judged(history, engine, rule) for engine in engines]
-        for other in others:
-            assert [] == differences(verdict, other)
-        verdicts.append(numbers(verdict))
-        return verdict
-
-    return judged_by_all
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
-    """Compares the numbers of a test's verdicts with the pinned ones, once the test has passed.
-
-    What both engines judged is agreed on then.
-    """
+    """What both engines judged is agreed on, once the test has passed."""
     result = yield
-    if _JUDGED in pyfuncitem.stash:
-        snapshot, verdicts = pyfuncitem.stash[_JUDGED]
-        for verdict in verdicts:
-            assert verdict == snapshot, (
-                "the test's own assertions hold, but these numbers are not those that are pinned: "
-                f"if they are right, run `make pin ONLY={pyfuncitem.location[0]}`"
-            )
     for pairs in pyfuncitem.stash.get(_AGREEING, []):
         pyfuncitem.config.stash[_AGREEMENTS].agree(pairs)
     return result

@@ -6,7 +6,7 @@ A history is a value: `judged(history, engine, "R01")` gives the verdict row of 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,7 +23,6 @@ from harness.run.faults import KINDS
 from harness.tables.base import Tables
 from harness.tables.engines.base import Engine, Frame
 from harness.tables.source import Sources, run_of
-from tests import agreements
 from tests.in_memory import tables_of_run
 
 T0 = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -58,12 +57,38 @@ class History:
     limits: dict[str, float] = field(default_factory=dict)
     steady_ms: float = 0  # from when on the group was well
     way_shown: dict[str, str] = field(default_factory=dict)  # of an app, as its manifest has it
+    changed: list[dict[str, Any]] = field(default_factory=list)  # what its manifest has otherwise
     rows: dict[str, list[dict[str, Any]]] = field(
         default_factory=lambda: {name: [] for name in HISTORY}
     )
 
     def add(self, table: str, **row: Any) -> Self:
         self.rows[table].append(row)
+        return self
+
+    # What was written, otherwise.
+    def change(self, table: str, *numbers: int | str, **fields: Any) -> Self:
+        """Give other fields to these rows of a table; "*" are all."""
+        rows = self.rows[table]
+        for row in rows if numbers == ("*",) else [rows[int(number)] for number in numbers]:
+            row.update(fields)
+        return self
+
+    def drop(self, table: str, *numbers: int) -> Self:
+        """Take these rows away."""
+        rows = self.rows[table]
+        gone = {range(len(rows))[number] for number in numbers}
+        self.rows[table] = [row for number, row in enumerate(rows) if number not in gone]
+        return self
+
+    def clear(self, table: str) -> Self:
+        """Take all rows away."""
+        self.rows[table] = []
+        return self
+
+    def in_manifest(self, **changes: Any) -> Self:
+        """Have the manifest say otherwise: a JSON merge patch (RFC 7396)."""
+        self.changed.append(changes)
         return self
 
     # The processes.
@@ -157,7 +182,7 @@ class History:
         return self.says("assignment_received", ms + 15, "member-1", generation=generation, **row)
 
     # The members' view.
-    def told(
+    def event(
         self, member: str, event: str, ms: float, partitions: Sequence[int] = (), **row: Any
     ) -> Self:
         """A callback or another event that a consumer recorded."""
@@ -299,7 +324,7 @@ class History:
             **{**defaults, **row},
         )  # fmt: skip
 
-    def told_position(self, member: str, partition: int, committed: int, ms: float) -> Self:
+    def given_position(self, member: str, partition: int, committed: int, ms: float) -> Self:
         """A coordinator tells a member where its group is."""
         position = {
             "topic": TOPIC, "partition": partition, "committed": committed, "error_code": 0,
@@ -368,7 +393,7 @@ class History:
             "rules": [],
             **({"app": _app(self.limits)} if group["client"] == APP else {"limits": self.limits}),
         }
-        return {
+        content = {
             "schema_version": 1,
             "run": "20261121T120000Z-1",
             "experiment": "by-hand",
@@ -389,6 +414,9 @@ class History:
             **({"observed": {"shown": self.way_shown}} if self.way_shown else {}),
             **changes,
         }
+        for patch in self.changed:
+            content = merged(content, patch)
+        return content
 
     def arrow(self, table: str) -> pa.Table:
         return pa.Table.from_pylist(self.rows[table], schema=HISTORY[table])
@@ -405,6 +433,18 @@ class History:
             path = run_dir / "history" / f"{name}.parquet"
             files.write(path, [self.arrow(name)], schema)
         return run_dir
+
+
+def merged(content: dict[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Changed by a JSON merge patch (RFC 7396): null removes, and tables are merged."""
+    found = {**content}
+    for name, each in patch.items():
+        before = found.pop(name, None)
+        if isinstance(each, dict):
+            found[name] = merged(before if isinstance(before, dict) else {}, each)
+        elif each is not None:
+            found[name] = each
+    return found
 
 
 def _text(ms: float) -> str:
@@ -507,11 +547,6 @@ def judged(history: History, engine: Engine, rule: str) -> dict[str, Any]:
     return {**verdict, "rows": outcome.rows.get(rule, [])}
 
 
-def queries_of(history: History, rule: str) -> agreements.Queries:
-    """What judges this rule by this history."""
-    return agreements.queries_of_rules([rule], client_of(history), differences)
-
-
 def client_of(history: History) -> str:
     """The client library of its group."""
     return run_of(history.manifest()).client
@@ -535,19 +570,6 @@ def _as_line(row: dict[str, Any]) -> str:
     return ", ".join(f"{name} {row[name]!r}" for name in sorted(row))
 
 
-def numbers(verdict: dict[str, Any]) -> str:
-    """The judged rows of a verdict, a line each: times in milliseconds from the common start."""
-    lines = [f"{verdict['rule']} {verdict['verdict']}"]
-    for row in verdict["rows"]:
-        line = f"{row['subject']} at {_after(row['at'])}: ok {row['ok']}"
-        line += f", measured {row['measured']} of {row['bound_low']} to {row['bound_high']}"
-        if row["guard_from"] or row["guard_to"]:
-            line += f", guarded {_after(row['guard_from'])} to {_after(row['guard_to'])}"
-        if row["ok"] is False or row["excused"]:
-            line += f"; {'excused: ' if row['excused'] else ''}{row['why']}"
-        lines.append(line)
-    return "\n".join([lines[0], *sorted(lines[1:])])
-
-
-def _after(moment: datetime | None) -> float | None:
+def after(moment: datetime | None) -> float | None:
+    """Milliseconds from the start to this moment."""
     return None if moment is None else (moment - T0) / timedelta(milliseconds=1)

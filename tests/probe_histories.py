@@ -12,6 +12,13 @@ OWN = "orders-own"
 PROBE = "by-hand"
 
 
+TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+
+
+def parts(*numbers: int) -> list[dict[str, Any]]:
+    return [{"topicId": TOPIC_ID, "partitions": list(numbers)}] if numbers else []
+
+
 @dataclass
 class Probed(History):
     """A history with calls; member ids are plain words here, all of client probe-by-hand."""
@@ -134,3 +141,48 @@ class Probed(History):
             gives = {name: f"part of {name}" for name in members} if member == members[0] else None
             self.synced(member, 1_910, f"part of {member}", gives=gives)
         return self
+
+
+class Asked(Probed):
+    """Heartbeats to a group of KIP-848, each 10 ms after the one before."""
+
+    def beat(
+        self,
+        member: str,
+        epoch: int,
+        error: int = 0,
+        now: int | None = None,
+        assigned: list[dict[str, Any]] | None = None,
+        expected: str | None = None,
+        group: str | None = OWN,
+        **fields: Any,
+    ) -> Asked:
+        body = {
+            "version": 1,
+            "groupId": group or "",
+            "memberId": member,
+            "memberEpoch": epoch,
+            "instanceId": None,
+            "rackId": None,
+            "rebalanceTimeoutMs": -1,
+            "subscribedTopicNames": None,
+            "subscribedTopicRegex": None,
+            "serverAssignor": None,
+            "topicPartitions": None,
+            **fields,
+        }
+        now = epoch if now is None else now
+        answer: dict[str, Any] = {"memberId": member or "given", "memberEpoch": now}
+        answer["assignment"] = None
+        if assigned is not None:
+            answer["assignment"] = {"topicPartitions": assigned}
+        self.call(
+            "CONSUMER_GROUP_HEARTBEAT", 1_000 + 10 * len(self.rows["calls"]), error, request=body,
+            answer=answer, group=group, state="Dead", expected=expected,
+        )  # fmt: skip
+        return self
+
+    def comes(self, member: str, error: int = 0, now: int = 1, **fields: Any) -> Asked:
+        whole = {"rebalanceTimeoutMs": 5_000, "subscribedTopicNames": ["t"], "topicPartitions": []}
+        assigned = fields.pop("assigned", parts(0, 1))
+        return self.beat(member, 0, error, now, assigned, **{**whole, **fields})

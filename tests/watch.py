@@ -19,10 +19,11 @@ import pytest
 
 from harness.provision.cache import REPOSITORY
 from tests import remembering
+from tests.cases import SUFFIX
 from tests.mutation.selection import Selection
 
 _FOLDERS: Final = ("harness/check", "harness/rules", "harness/tables", "tests")
-_KINDS: Final = (".py", ".ambr")
+_KINDS: Final = (".py", ".ambr", SUFFIX)
 _LOOK_S: Final = 0.2
 _FRESH: Final = ("harness.", "tests.", "experiments.", "test_", "conftest")
 _KEPT: Final = ("harness.tables.engines", "tests.mutation", "tests.remembering", "tests.watch")
@@ -62,37 +63,28 @@ def _run(rule: str | None, file: Path | None) -> None:
     plugins: list[Any] = []
     paths = [str(file)]
     if rule is not None:
+        plugins = [_Chosen(rule)]
         try:
-            tests = Selection(REPOSITORY).tests([rule])
+            paths = [str(path) for path in Selection(REPOSITORY).tests([rule])]
         except SyntaxError as error:
             print(f"{error.filename}:{error.lineno}: {error.msg}", flush=True)
             return
-        plugins, paths = [_Chosen(tests, rule)], [*map(str, tests)]
+        except ValueError as error:
+            print(error, flush=True)
+            return
     pytest.main([*_OPTIONS, *paths], plugins=plugins)
     print(f"{time.monotonic() - began:.1f} s; waiting for a change", flush=True)
 
 
 class _Chosen:
-    """Leaves out the tests that do not name the rule."""
+    """Leaves out the cases of other rules."""
 
-    def __init__(self, tests: dict[Path, set[str]], rule: str) -> None:
-        self._tests = tests
+    def __init__(self, rule: str) -> None:
         self._rule = rule
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Those that name it; of tests that go through all rules, this one."""
-        from harness.rules import RULES
-
-        def named(item: Any) -> bool:
-            if item.originalname not in self._tests.get(item.path, ()):
-                return False
-            given = (
-                set(map(str, item.callspec.params.values())) if hasattr(item, "callspec") else ()
-            )
-            rules = set(given) & RULES.keys()
-            return not rules or self._rule in rules
-
-        items[:] = [item for item in items if named(item)]
+        """Those of this rule."""
+        items[:] = [item for item in items if getattr(item, "rule", None) == self._rule]
 
 
 def _changes() -> Iterator[None]:

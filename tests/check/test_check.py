@@ -49,7 +49,7 @@ def small(tmp_path: Path, *rules: str, **changes: Any) -> Path:
     history = History().member("member-1").says("member_added", 0, "member-1").rebalance(1, 1, 1)
     history.join("member-1", 5).heartbeats("member-1", 2_000, 4_000)
     history.says("evicted", 10_001, "member-1").says("rebalance_started", 10_002, generation=1)
-    history.says("emptied", 10_003, generation=2).told("member-1", "assigned", 30, [0])
+    history.says("emptied", 10_003, generation=2).event("member-1", "assigned", 30, [0])
     history.delivered("member-1", 0, 0, 9, 100).commit_request("member-1", 110, 0, 10)
     history.acknowledged(0, 0, 9).end_offset(0, 10).tick(100)
     declared = [{"rule": rule, "verdict": "HOLDS", "because": ""} for rule in rules]

@@ -1,4 +1,4 @@
-"""Which tests can notice a change of a rule: those that name a rule which uses what was changed."""
+"""Which tests can notice a change of a rule: cases of a rule that uses what was changed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Final
+
+from tests import cases
 
 RULES: Final = Path("harness/rules")
 TESTS: Final = Path("tests/rules")
@@ -44,21 +46,17 @@ class Selection:
             todo += new
         return found
 
-    def tests(self, rules: Iterable[str]) -> dict[Path, set[str]]:
-        """Functions of each file of tests that name one of these rules, or go through them all."""
+    def tests(self, rules: Iterable[str]) -> list[Path]:
+        """The files of cases that have one of these rules."""
         wanted = set(rules)
-        found = {
-            path: {name for name, said in tests if said & wanted or "RULES" in said}
-            for path, tests in self._said.items()
-        }
-        return {path: names for path, names in found.items() if names}
+        return [path for path, named in self._named.items() if named & wanted]
 
     @cached_property
-    def _said(self) -> dict[Path, list[tuple[str, set[str]]]]:
-        """What each test of each file names."""
+    def _named(self) -> dict[Path, set[str]]:
+        """The rules of each file of cases."""
         return {
-            path: list(_said_by_tests(ast.parse(path.read_text())))
-            for path in sorted((self._root / TESTS).glob("test_*.py"))
+            path: {case.rule for case in cases.read(path.read_text(encoding="utf-8"))[0]}
+            for path in sorted((self._root / TESTS).glob(f"*{cases.SUFFIX}"))
         }
 
 
@@ -117,27 +115,3 @@ def _rules(module: ast.Module) -> Iterable[tuple[str, str]]:
                 case ast.Call(func=ast.Name(id="Rule"), keywords=[first, *_]):
                     assert isinstance(first.value, ast.Constant)
                     yield str(first.value.value), name
-
-
-def _said_by_tests(tree: ast.Module) -> Iterable[tuple[str, set[str]]]:
-    """Each test of a module, with the texts and names in it and in what it uses of the module."""
-    tops = dict(_tops(tree))
-    direct: dict[str, set[str]] = {}
-    for name, node in tops.items():
-        direct[name] = {
-            str(each.value) if isinstance(each, ast.Constant) else each.id
-            for each in ast.walk(node)
-            if isinstance(each, ast.Constant | ast.Name)
-        } | {
-            each.arg for each in ast.walk(node) if isinstance(each, ast.arg)
-        }  # a fixture is used by its name
-    for name in tops:
-        if name.startswith("test_"):
-            found, todo = set(direct[name]), [name]
-            seen = {name}
-            while todo:
-                for used in direct[todo.pop()] & tops.keys() - seen:
-                    seen.add(used)
-                    found |= direct[used]
-                    todo.append(used)
-            yield name, found

@@ -62,14 +62,14 @@ def test_a_member_that_gave_something_up_goes_on_with_the_episode(
     history = History(group={"protocol": protocol}).rebalance(0, 1, 2)
     history.member("member-1").member("member-2").join("member-2", 5)
     for member, event, ms in told:
-        history.told(member, event, ms, [0])
+        history.event(member, event, ms, [0])
     history.rebalance(5_000, 2, 2, REJOINS)
     assert found == numbers(history, rows)
 
 
 def test_what_was_given_up_before_another_rebalance_was_for_that_one(rows: Rows) -> None:
     history = History(group={"protocol": "cooperative"}).rebalance(0, 1, 2)
-    history.member("member-2").join("member-2", 5).told("member-2", "revoked", 1_000, [0])
+    history.member("member-2").join("member-2", 5).event("member-2", "revoked", 1_000, [0])
     history.rebalance(2_000, 2, 2).rebalance(5_000, 3, 2, REJOINS)
     assert [(1, 1), (2, 1), (3, 1)] == numbers(history, rows)
 
@@ -77,7 +77,7 @@ def test_what_was_given_up_before_another_rebalance_was_for_that_one(rows: Rows)
 def test_another_change_is_another_episode_whatever_was_given_up(rows: Rows) -> None:
     leaves = f"explicit `LeaveGroup` request for ({member_id('member-2')}) members."
     history = History(group={"protocol": "cooperative"}).rebalance(0, 1, 2)
-    history.member("member-2").join("member-2", 5).told("member-2", "revoked", 4_000, [0])
+    history.member("member-2").join("member-2", 5).event("member-2", "revoked", 4_000, [0])
     assert [(1, 1), (2, 1)] == numbers(history.rebalance(5_000, 2, 1, leaves), rows)
 
 

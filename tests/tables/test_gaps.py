@@ -94,7 +94,7 @@ def test_a_rebalance_while_the_producer_pauses_stops_nothing(
 ) -> None:
     """The next record comes when the rebalance is long over."""
     history = History().delivered("member-1", 0, 0, 9, 100, 350).rebalance(500, 1, 1)
-    history.told("member-2", "assigned", 600, [0]).delivered("member-2", 0, 10, 19, 10_000)
+    history.event("member-2", "assigned", 600, [0]).delivered("member-2", 0, 10, 19, 10_000)
     sent(sent(history, 0, 9, 0), 10, 19, sent_ms)
     assert stops == [row["ms"] for row in rows(history, "stops")]
 
@@ -112,8 +112,8 @@ def test_what_was_never_read_waits_from_when_it_was_sent(
 def test_a_stop_is_the_gap_that_an_episode_touches(rows: Rows) -> None:
     """The usual gap is the longest of those that nothing touches."""
     history = read(History(), ("member-1", 500), ("member-2", 1_900), ("member-2", 2_000))
-    history.rebalance(1_000, 1, 1).told("member-2", "assigned", 1_800, [0])
-    history.told("member-2", "assigned", 1_700, [0])
+    history.rebalance(1_000, 1, 1).event("member-2", "assigned", 1_800, [0])
+    history.event("member-2", "assigned", 1_700, [0])
     (row,) = stop_gaps(history, rows)
     names = ("episode", "fault", "began_at", "from_at", "to_at", "ms", "old_member", "new_member")
     assert (1, None, at(1_000), at(500), at(1_900), 1_400, "member-1", "member-2") == tuple(
@@ -144,8 +144,8 @@ def test_a_partition_was_given_to_the_new_owner_within_the_gap(
 ) -> None:
     """Neither another partition to it, nor this one to another member, nor taken from it."""
     history = read(History(), ("member-1", 500), ("member-2", 900)).rebalance(495, 1, 1)
-    history.told("member-2", "assigned", told_ms, [0]).told("member-2", "assigned", 700, [1])
-    history.told("member-1", "assigned", 700, [0]).told("member-2", "revoked", 700, [0])
+    history.event("member-2", "assigned", told_ms, [0]).event("member-2", "assigned", 700, [1])
+    history.event("member-1", "assigned", 700, [0]).event("member-2", "revoked", 700, [0])
     (row,) = stop_gaps(history, rows)
     assert (at(told_ms) if assigned else None) == row["assigned_at"]
 
@@ -156,9 +156,9 @@ def test_of_the_gaps_of_an_episode_the_longest_counts_in_which_somebody_got_it(
     history = read(History(), ("member-1", 2_000), ("member-2", 2_600), ("member-2", 3_000))
     history.rebalance(1_900, 1, 1).join("member-1", 1_905).sync("member-1", 2_900)
     assert [(1, None, 1_800)] == about(stop_gaps(history, rows))
-    history.told("member-2", "assigned", 2_500, [0])
+    history.event("member-2", "assigned", 2_500, [0])
     assert [(1, None, 600)] == about(stop_gaps(history, rows))
-    history.told("member-2", "assigned", 2_700, [0])
+    history.event("member-2", "assigned", 2_700, [0])
     assert [(1, None, 600)] == about(stop_gaps(history, rows))
 
 
@@ -170,7 +170,7 @@ def test_a_gap_of_two_episodes_belongs_to_the_last_that_had_begun_by_then(
 ) -> None:
     history = read(History(), ("member-2", 2_500)).rebalance(1_000, 1, 1).rebalance(2_000, 2, 1)
     if assigned_ms:
-        history.told("member-2", "assigned", assigned_ms, [0])
+        history.event("member-2", "assigned", assigned_ms, [0])
     assert [(episode, None, 2_300)] == about(stop_gaps(history, rows))
 
 
@@ -195,12 +195,12 @@ def test_a_fault_explains_a_gap_in_which_nobody_got_the_partition(rows: Rows) ->
     history = read(History(), ("member-1", 2_000)).rebalance(1_500, 1, 1)
     history.fault("stall-consumer", "member-1", 300, 1_900)
     assert [(None, "1-stall-consumer", 1_800)] == about(stop_gaps(history, rows))
-    history.told("member-1", "assigned", 1_600, [0])
+    history.event("member-1", "assigned", 1_600, [0])
     assert [(1, None, 1_800)] == about(stop_gaps(history, rows))
 
 
 def test_without_an_episode_a_fault_explains_it_whoever_got_the_partition(rows: Rows) -> None:
-    history = read(History(), ("member-1", 2_000)).told("member-1", "assigned", 1_600, [0])
+    history = read(History(), ("member-1", 2_000)).event("member-1", "assigned", 1_600, [0])
     history.fault("stall-consumer", "member-1", 300, 1_900)
     assert [(None, "1-stall-consumer", 1_800)] == about(stop_gaps(history, rows))
 
@@ -235,7 +235,7 @@ def test_what_another_partitions_new_owner_was_given_is_of_that_one(rows: Rows) 
     """Both go to member-2 at the same time, which is told of one of them alone."""
     history = read(History(), ("member-1", 500), ("member-2", 900)).rebalance(495, 1, 1)
     read(history, ("member-1", 500), ("member-2", 900), partition=1)
-    history.told("member-2", "assigned", 700, [1]).told("member-1", "assigned", 800, [0])
+    history.event("member-2", "assigned", 700, [1]).event("member-1", "assigned", 800, [0])
     assert {0: None, 1: at(700)} == {
         row["partition"]: row["assigned_at"] for row in stop_gaps(history, rows)
     }

@@ -31,7 +31,7 @@ def the_wrong_way_round() -> History:
         given = [*parts(1, 0), OTHER]
         history.sync("member-1", ms, assigned=given).join("member-1", ms + 4_000, assignors=["x"])
         for event, when in (("assigned", ms), ("revoked", ms + 4_000)):
-            history.told("member-1", event, when)
+            history.event("member-1", event, when)
             history.rows["client_events"][-1]["partitions"] = given
     history.rebalance(5_000, 2, 2).rebalance(1_000, 1, 2)
     for number in (1, 0):

@@ -16,7 +16,7 @@ def test_a_rebalance_tells_who_caused_it_and_what_moved(rows: Rows) -> None:
     history.rebalance(5_000, 2, 2, reason).join("member-1", 5_005, 2, protocol_name="range")
     history.join("member-2", 5_001, 2)
     history.sync("member-1", 5_020, 2, gives=[("member-1", 0), ("member-2", 1)])
-    history.sync("member-2", 5_031, 2).told("member-1", "revoked", 5_003, [0, 1])
+    history.sync("member-2", 5_031, 2).event("member-1", "revoked", 5_003, [0, 1])
     first, second = in_order(rows(history, "rebalances"), "joined_at")
     assert ("join", "member-2", "range") == (
         second["trigger"], second["trigger_member"], second["assignor"]
@@ -318,7 +318,7 @@ def test_what_was_given_up_since_the_one_before_was_complete(
 ) -> None:
     """That was at 100 ms, and this one at 5,010."""
     history = History().rebalance(0, 1, 1).join("member-1", 5).sync("member-1", 100)
-    history.rebalance(5_000, 2, 1).told("member-1", event, ms, [0])
+    history.rebalance(5_000, 2, 1).event("member-1", event, ms, [0])
     first, second = in_order(rows(history, "rebalances"), "joined_at")
     assert revoked == second["partitions_revoked"]
     assert int(ms == 100) == first["partitions_revoked"]

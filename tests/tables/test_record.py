@@ -377,7 +377,7 @@ def test_older_runs_say_less_of_their_journals(
 def killed(commit: str = "sync", **row: Any) -> History:
     """A member that was killed at 20 s; the last that its journal tells is of 10 s."""
     history = History().member("member-1", **{"end": "killed", "commit": commit, **row})
-    history.told("member-1", "assigned", 15, [0]).told_position("member-1", 0, 0, 20).delivered(
+    history.event("member-1", "assigned", 15, [0]).given_position("member-1", 0, 0, 20).delivered(
         "member-1", 0, 0, 9, 9_990
     )
     if commit != "auto":
@@ -421,8 +421,8 @@ def test_what_was_committed_before_the_end_of_a_journal_is_judged_by_other_rules
 
 def test_a_library_may_commit_where_it_began_to_read(rows: Rows) -> None:
     """What it was told of, or, where nobody knew a position, wherever it was sent."""
-    history = killed("auto").told_position("member-1", 1, 70, 10_010)
-    history.told_position("member-1", 2, -1, 10_010)
+    history = killed("auto").given_position("member-1", 1, 70, 10_010)
+    history.given_position("member-1", 2, -1, 10_010)
     history.commit_request("member-1", 10_100, 1, 70).commit_request("member-1", 10_100, 2, 30)
     assert ending(history, rows) is None
     history.commit_request("member-1", 10_200, 1, 71)
@@ -466,7 +466,7 @@ def test_a_killed_member_without_partitions_reads_nothing(rows: Rows) -> None:
     history = killed("revoke").heartbeats("member-1", 19_000)
     history.acknowledged(1, 10, 19, last_answered_at=at(12_000))
     assert ending(history, rows) is None
-    history.acknowledged(0, 10, 19, last_answered_at=at(12_000)).told(
+    history.acknowledged(0, 10, 19, last_answered_at=at(12_000)).event(
         "member-1", "lost", 11_000, [0]
     )
     assert ending(history, rows) is None

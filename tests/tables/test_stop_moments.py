@@ -16,11 +16,11 @@ def handed_over(reason: str, **row: object) -> History:
     history = History().member("member-1").member("member-2").rebalance(1_000, 1, 2)
     for member in ("member-1", "member-2"):
         history.join(member, 1_005).sync(member, 1_020)
-    history.told("member-1", "assigned", 1_030, [0])
+    history.event("member-1", "assigned", 1_030, [0])
     for number in range(20):
         history.delivered("member-1", 0, number * 10, number * 10 + 9, 2_000 + number * 150)
     history.rebalance(5_000, 2, 2, reason, **row)
-    return history.told("member-2", "assigned", 5_500, [0]).delivered(
+    return history.event("member-2", "assigned", 5_500, [0]).delivered(
         "member-2", 0, 200, 209, 6_000
     )
 
@@ -51,7 +51,7 @@ def test_the_subject_itself_may_have_stopped_since_the_episode_before(
 ) -> None:
     """Before the coordinator noticed it."""
     history = handed_over(joins("member-2"))
-    history.told(by, "stall_started", ms, duration_ms=10)
+    history.event(by, "stall_started", ms, duration_ms=10)
     found = stop(history, rows, "stop_subjects")
     assert ("member-2", at(5_000)) == (found["subject"], found["noticed_at"])
     assert cause == (found["cause"], found["cause_at"])
@@ -148,8 +148,8 @@ def test_the_old_owner_gives_up_between_the_notice_and_the_assignment(
     rows: Rows, ms: float, event: str, member: str, given_up: bool
 ) -> None:
     """Of several times the last counts; another partition is another."""
-    history = handed_over(joins("member-3")).told(member, event, ms, [0])
-    history.told("member-1", "revoked", 5_300, [1])
+    history = handed_over(joins("member-3")).event(member, event, ms, [0])
+    history.event("member-1", "revoked", 5_300, [1])
     assert (at(ms) if given_up else None) == stop(history, rows)["given_up_at"]
 
 
@@ -165,7 +165,7 @@ def test_the_old_owner_gives_up_between_the_notice_and_the_assignment(
 def test_the_old_owner_hears_of_it_by_a_heartbeat_before_it_lets_go(
     rows: Rows, processed_ms: float, arrived_ms: float, heard_ms: float | None
 ) -> None:
-    history = handed_over(joins("member-3")).told("member-1", "revoked", 5_400, [0])
+    history = handed_over(joins("member-3")).event("member-1", "revoked", 5_400, [0])
     history.request("HEARTBEAT", "member-1", processed_ms, arrived_at=at(arrived_ms), error_code=27)
     history.heartbeats("member-1", 5_200).heartbeats("member-3", 5_200, error_code=27)
     assert (None if heard_ms is None else at(heard_ms)) == stop(history, rows)["heard_at"]
@@ -212,10 +212,10 @@ def handed_over_by_the_coordinator() -> History:
         history.says("epoch_bumped", ms, generation=epoch, reason="metadata hash 1")
         history.says("target_computed", ms + 10, generation=epoch, reason="uniform")
     beat(history, "member-1", 1_020, assigned=True, member_epoch=1)
-    history.told("member-1", "assigned", 1_030, [0]).told("member-1", "revoked", 5_300, [0])
+    history.event("member-1", "assigned", 1_030, [0]).event("member-1", "revoked", 5_300, [0])
     for number in range(20):
         history.delivered("member-1", 0, number * 10, number * 10 + 9, 2_000 + number * 150)
-    history.told("member-2", "assigned", 5_500, [0])
+    history.event("member-2", "assigned", 5_500, [0])
     return history.delivered("member-2", 0, 200, 209, 6_000)
 
 

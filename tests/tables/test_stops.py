@@ -29,7 +29,7 @@ def working(*members: str, protocol: str = "eager") -> History:
     history = History(group={"protocol": protocol}).rebalance(0, 1, len(members))
     for number, member in enumerate(members):
         history.member(member).join(member, 5).sync(member, 20)
-        history.told(member, "assigned", 30, [number])
+        history.event(member, "assigned", 30, [number])
         for n in range(11):
             history.delivered(member, number, n * 10, n * 10 + 9, 3_899 + n * 100)
     return history
@@ -45,14 +45,14 @@ def eager_join() -> History:
     history.join("member-3", 4_999, 2)
     for member, number, heard in (("member-1", 0, 5_500), ("member-2", 1, 6_000)):
         history.heartbeats(member, heard, error_code=27)
-        history.told(member, "revoked", heard + 40, [number])
+        history.event(member, "revoked", heard + 40, [number])
         history.join(member, heard + 50, 2)
     history.says("stabilized", 6_060, generation=2, members=3)
     history.says("assignment_received", 6_070, "member-1", generation=2)
     for member, number in (("member-1", 0), ("member-3", 1)):
         given = [{"topic": TOPIC, "partition": number}]
         history.sync(member, 6_075, 2, assigned=given)
-        history.told(member, "assigned", 6_080, [number], generation=2)
+        history.event(member, "assigned", 6_080, [number], generation=2)
     history.delivered("member-1", 0, 110, 119, 5_400)
     history.delivered("member-1", 0, 120, 129, 6_200)
     history.delivered("member-2", 1, 110, 119, 5_900)
@@ -66,12 +66,12 @@ def crash() -> History:
     reason = f"removing member {member_id('member-2')} on heartbeat expiration."
     history.says("rebalance_started", 10_000, generation=1, reason=reason)
     history.heartbeats("member-1", 11_000, error_code=27)
-    history.told("member-1", "revoked", 11_000, [0]).join("member-1", 11_010, 2)
+    history.event("member-1", "revoked", 11_000, [0]).join("member-1", 11_010, 2)
     history.says("stabilized", 11_010, generation=2, members=1)
     history.says("assignment_received", 11_015, "member-1", generation=2)
     given = [{"topic": TOPIC, "partition": number} for number in (0, 1)]
     history.sync("member-1", 11_020, 2, assigned=given)
-    history.told("member-1", "assigned", 11_030, [0, 1], generation=2)
+    history.event("member-1", "assigned", 11_030, [0, 1], generation=2)
     for n in range(61):
         history.delivered("member-1", 0, 110 + n, 110 + n, 4_999 + n * 100)
     history.delivered("member-1", 0, 171, 180, 11_100)
@@ -81,7 +81,7 @@ def crash() -> History:
 def cooperative_join() -> History:
     """member-3 joins at 5,000; member-2 keeps partition 1 and gives up 2 in a second round."""
     history = working("member-1", "member-2", protocol="cooperative").member("member-3")
-    history.told("member-2", "assigned", 30, [2]).delivered("member-2", 2, 0, 9, 5_399)
+    history.event("member-2", "assigned", 30, [2]).delivered("member-2", 2, 0, 9, 5_399)
     reason = f"Adding new member {member_id('member-3')} with group instance id null"
     history.says("rebalance_started", 5_000, generation=1, reason=reason)
     history.join("member-3", 4_999, 2)
@@ -92,7 +92,7 @@ def cooperative_join() -> History:
     for member in ("member-1", "member-2", "member-3"):
         history.sync(member, 5_520, 2)
     history.delivered("member-2", 2, 10, 19, 5_529)
-    history.told("member-2", "revoked", 5_600, [2], generation=2)
+    history.event("member-2", "revoked", 5_600, [2], generation=2)
     again = f"Updating metadata for member {member_id('member-2')} during Stable"
     history.join("member-2", 5_610, 3)
     history.says("rebalance_started", 5_611, generation=2, reason=again)
@@ -103,7 +103,7 @@ def cooperative_join() -> History:
     for member in ("member-1", "member-2"):
         history.sync(member, 7_520, 3)
     history.sync("member-3", 7_520, 3, assigned=[{"topic": TOPIC, "partition": 2}])
-    history.told("member-3", "assigned", 7_530, [2], generation=3)
+    history.event("member-3", "assigned", 7_530, [2], generation=3)
     history.delivered("member-2", 1, 110, 119, 5_650).asked_commit("member-2", 5_651, 1, 120)
     history.rows["commits"][-1]["answered_at"] = at(7_515)
     history.delivered("member-2", 1, 120, 129, 7_551)
@@ -129,10 +129,10 @@ def bounce() -> History:
     history = working("member-1", "member-2").member("member-3")
     parameters = json.dumps({"how": "close"})
     history.fault("bounce-consumer", "member-2", 5_001, 7_100, parameters=parameters)
-    history.told("member-2", "closing", 5_001).told("member-2", "revoked", 5_002, [1])
+    history.event("member-2", "closing", 5_001).event("member-2", "revoked", 5_002, [1])
     history.says("replaced", 7_000, "member-2").fault("stall-consumer", "member-1", 7_150, 9_000)
     history.join("member-3", 7_001).sync("member-3", 7_010)
-    history.told("member-3", "assigned", 7_050, [1])
+    history.event("member-3", "assigned", 7_050, [1])
     for n in range(24):
         history.delivered("member-1", 0, 110 + n, 110 + n, 4_999 + n * 100)
     return history.delivered("member-3", 1, 110, 119, 7_200)

@@ -31,7 +31,9 @@ def test_a_killed_coordinator_is_over_when_another_has_first_loaded_the_group(
 
 def test_a_member_is_busy_while_it_waits_works_or_stalls(rows: Rows) -> None:
     history = History().asked_commit("member-1", 100, 0, 10).delivered("member-1", 0, 0, 9, 200)
-    history.told("member-1", "stall_started", 300, duration_ms=50).told("member-1", "assigned", 400)
+    history.event("member-1", "stall_started", 300, duration_ms=50).event(
+        "member-1", "assigned", 400
+    )
     history.asked_commit("member-1", 500, 0, 20, how="async")
     names = ("reason", "from_at", "to_at")
     assert [

@@ -196,12 +196,6 @@ def test_every_rule_is_known_and_named_by_a_test() -> None:
         assert selection.tests([rule]), rule
 
 
-def test_tests_that_name_a_rule_through_a_helper_are_found() -> None:
-    found = Selection(REPOSITORY).tests(["R22"])
-
-    assert "test_assignment.py" in {path.name for path in found}
-
-
 def test_a_change_of_a_table_concerns_whom_it_gives_other_rows() -> None:
     engine = Remembering()
     rows = {"numbers": engine.rows(pa.table({"n": [1, 2]}))}

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from harness.check.judge import examine
+from harness.tables.engines.base import Engine
+from tests.histories import History, tables_of
+
+RULES = (
+    *("R03-wire", "R08-wire", "R13", "R17", "R27-shrink", "R28", "R28-dead", "R28-list"),
+    *("R28-unknown", "R29-wire", "R30-wire", "R31", "R31-bytes", "R35-wire", "X05-wire", "X06"),
+    *("X08-wire", "X09-wire", "X10", "X13", "X15", "X30", "X33"),
+)
+
+
+def test_without_a_probe_nothing_is_examined(engine: Engine) -> None:
+    tables = tables_of(History().rebalance(0, 1, 1).heartbeats("member-1", 2_000), engine)
+    outcome = examine(tables, RULES)
+    tables.close()
+    assert {} == outcome.unknown
+    assert {rule: [] for rule in RULES} == outcome.rows
