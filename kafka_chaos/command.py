@@ -158,7 +158,6 @@ def _say_waiting() -> None:
 
 
 def _set_up(words: list[str], tree: Path) -> list[str]:
-    """The arguments for `harness.provision`."""
     if words[0] in ("setup", "bom") or words == ["doctor"]:
         return words
     versions = [part for version in _versions(words) for part in ("--kafka", version)]

@@ -26,7 +26,6 @@ _FAILED: Final = 3
 
 
 def init(words: Sequence[str], complain: Callable[[str, int], int]) -> int:
-    """Write the example; the exit code."""
     if any(word in ("-h", "--help") for word in words):
         sys.stdout.write(_HELP)
         return 0

@@ -29,7 +29,6 @@ PARTS: Final[dict[str, Callable[[Tools, int], list[Figure]]]] = {
 
 
 def main() -> int:
-    """Run the parts that are named, or all."""
     parser = argparse.ArgumentParser(prog="python3 -m harness.bench", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--rounds", type=int, default=5)

@@ -30,7 +30,6 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
-        """Whether the limit is kept; None without one."""
         if self.limit is None:
             return None
         return self.value <= self.limit if self.at_most else self.value >= self.limit
@@ -49,7 +48,6 @@ SCHEMA: Final = pa.schema(_COLUMNS)
 
 
 def table_of(figures: Sequence[Figure]) -> pa.Table:
-    """The figures as a table."""
     rows = [{name: getattr(figure, name) for name in SCHEMA.names} for figure in figures]
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 

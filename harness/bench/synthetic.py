@@ -115,7 +115,6 @@ class _Builder:
         self._work(number, owners, later)
 
     def _silent(self, number: int) -> int:
-        """Who is evicted as this round begins."""
         return number % MEMBERS
 
     def _owners(self, members: Sequence[int]) -> list[int]:

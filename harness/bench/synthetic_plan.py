@@ -31,7 +31,6 @@ class SyntheticPlan:
 
     @property
     def end_ms(self) -> int:
-        """When the run ends, from its start."""
         return self.rounds * self.round_ms
 
     def polls_ms(self, first_ms: float, changed_ms: float | None, last_ms: float) -> Floats:
@@ -73,8 +72,6 @@ _RULES: Final = (
 
 
 def manifest_of(plan: SyntheticPlan) -> dict[str, Any]:
-    """The manifest of such a run."""
-
     def text(ms: float) -> str:
         return moment(ms).isoformat().replace("+00:00", "Z")
 

@@ -44,8 +44,6 @@ _AOT_WHAT: Final = (
 
 @dataclass(frozen=True)
 class Unused:
-    """A file or folder of the cache that can go."""
-
     path: Path
     what: str  # a noun phrase
     size: int  # bytes

@@ -51,12 +51,10 @@ def check_offered(version: str) -> None:
 
 
 def home(version: str) -> Path:
-    """Where this version is kept."""
     return cache_dir() / f"{PACKAGE}-{version}"
 
 
 def python(version: str) -> Path:
-    """The Python that has this version."""
     return env_python(home(version))
 
 
