@@ -129,8 +129,8 @@ docs: ## write docs/rules.md, docs/clients.md and the table of ARCHITECTURE.md
 	@$(ENV) -m harness.report.many.published docs
 	@$(ENV) -m tests.rooms
 
-bench: ## measure what the harness itself costs [ONLY='check explain' or ONLY=days LONG='24h:300 2h:20000']
-	@$(WHOLE) -m harness.bench $(ONLY) $(foreach size,$(LONG),--long '$(size)')
+bench: ## measure what the harness itself costs [ONLY='check recording']
+	@$(WHOLE) -m harness.bench $(ONLY)
 
 .PHONY: watch
 watch: ## run the tests of one rule or file within seconds of each save: RULE=R01 or FILE=tests/rules/joining.cases

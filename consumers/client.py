@@ -8,8 +8,6 @@ from typing import NamedTuple, Protocol
 
 
 class Partition(NamedTuple):
-    """One partition of a topic."""
-
     topic: str
     partition: int
 

@@ -155,7 +155,6 @@ class Java:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Version of Kafka's client jar."""
         return {"kafka-clients": str(_app_info().getVersion())}
 
     @property
@@ -215,7 +214,6 @@ class Java:
             self.seek(positions)
 
     def group_metadata(self) -> object:
-        """Java's ConsumerGroupMetadata."""
         return self._consumer.groupMetadata()
 
     def member(self) -> MemberIdentity:

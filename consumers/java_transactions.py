@@ -56,7 +56,6 @@ class JavaTransactions:
         metadata: Any,
         written: Callable[[], None],
     ) -> tuple[list[Answer], ClientError | None]:
-        """Copy a batch; see `Transactions`."""
         offsets = jvm.offsets(positions)
         try:
             self._producer.beginTransaction()

@@ -167,7 +167,6 @@ class Frames(Sequence[dict[str, Any]]):
 
 
 def of_kinds(frames: Iterable[Mapping[str, Any]], *kinds: str) -> Iterator[Mapping[str, Any]]:
-    """The frames of these kinds."""
     if isinstance(frames, Frames):
         return frames.of_kinds(*kinds)
     return (frame for frame in frames if frame["kind"] in kinds)

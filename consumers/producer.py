@@ -166,13 +166,10 @@ class Pace:
         return due
 
     def take(self, records: int) -> None:
-        """`records` were produced."""
         self._taken += records
 
 
 class ProducerLoop:
-    """One producer from start to flush."""
-
     def __init__(self, config: ProducerConfig, journal: Journal, control: Control) -> None:
         self._config = config
         self._journal = journal

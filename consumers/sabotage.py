@@ -46,7 +46,6 @@ class Batch(NamedTuple):
 
     @property
     def records(self) -> int:
-        """How many are in it."""
         return sum(r.records for r in self.ranges)
 
     @property
@@ -76,7 +75,6 @@ class Conduct:
         return [batch] if batch else []
 
     def positions(self, batch: Batch) -> list[Position]:
-        """What to commit for a batch."""
         return batch.positions
 
     def repeats(self, _batch: Batch) -> bool:

@@ -70,7 +70,6 @@ class LibrdkafkaTransactions:
         metadata: Any,
         written: Callable[[], None],
     ) -> tuple[list[Answer], ClientError | None]:
-        """Copy a batch; see `Transactions`."""
         offsets = [TopicPartition(p.topic, p.partition, p.committed) for p in positions]
         try:
             self._producer.begin_transaction()

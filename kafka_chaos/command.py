@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from kafka_chaos import example
-
 CARRIED: Final = "tree"  # where a wheel has the harness, the experiments and the consumers
 # Those of the harness, known here so that a slip is told before anything is set up.
 COMMANDS: Final = (
@@ -62,6 +60,19 @@ _SHOWN: Final = (
     "clean",
 )
 
+# The example that `init` writes.
+TEMPLATE: Final = Path(__file__).resolve().parent / "template"
+FILES: Final = (
+    *("app.toml", "consumer.py", "requirements.txt", "build.sh", "test_orders.py"),
+    *("README.md", ".gitignore"),
+)
+_INTO: Final = "chaos"
+_INIT_HELP: Final = f"""\
+usage: kafka-chaos init [FOLDER]
+
+Write a small example into FOLDER ({_INTO} by default): {", ".join(FILES)}.
+"""
+
 # Our code is found first, and nothing in the folder that one is in, such as `experiments`.
 _PROVISION: Final = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
@@ -98,7 +109,7 @@ def run(words: Sequence[str]) -> int:
     if first not in (*OWN, *COMMANDS):
         return _complain(_no_command(first), _BAD_ARGUMENTS)
     if first == "init":
-        return example.init(words[1:], _complain)
+        return _init(words[1:])
     return _hand_over(list(words))
 
 
@@ -120,6 +131,37 @@ def _no_command(word: str) -> str:
 def _complain(sentence: str, code: int) -> int:
     sys.stderr.write(f"kafka-chaos: {sentence}\n")
     return code
+
+
+def _init(words: Sequence[str]) -> int:
+    """Write the example into a folder; none of it if a file is there already."""
+    if any(word in ("-h", "--help") for word in words):
+        sys.stdout.write(_INIT_HELP)
+        return 0
+    if len(words) > 1 or any(word.startswith("-") for word in words):
+        sentence = f"init takes one folder, not {' '.join(words)}: `kafka-chaos init {_INTO}`"
+        return _complain(sentence, _BAD_ARGUMENTS)
+    folder = Path(words[0] if words else _INTO)
+    there = [name for name in FILES if (folder / name).exists()]
+    if there:
+        sentence = f"{folder / there[0]} is there already, and nothing is overwritten"
+        return _complain(f"{sentence}: name another folder", _BAD_ARGUMENTS)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in FILES:
+            # "x": a file that appeared just now is kept.
+            with (folder / name).open("x", encoding="utf-8") as file:
+                file.write((TEMPLATE / name).read_text(encoding="utf-8"))
+    except OSError as error:
+        why = error.strerror or str(error)
+        return _complain(
+            f"{error.filename or folder} cannot be written ({why}): name another folder", _FAILED
+        )
+    sys.stdout.write(
+        f"{folder}: a consumer, its app.toml, and a test of it\n"
+        f"next  pytest {folder}, or kafka-chaos try --app {folder}\n"
+    )
+    return 0
 
 
 def _hand_over(words: list[str]) -> int:
@@ -158,7 +200,6 @@ def _say_waiting() -> None:
 
 
 def _set_up(words: list[str], tree: Path) -> list[str]:
-    """The arguments for `harness.provision`."""
     if words[0] in ("setup", "bom") or words == ["doctor"]:
         return words
     versions = [part for version in _versions(words) for part in ("--kafka", version)]

@@ -62,7 +62,6 @@ class Verdict:
     unit: str
 
     def __str__(self) -> str:
-        """A line for people."""
         expected = "" if self.as_expected else f", expected {self.expected}"
         return f"{self.rule}  {self.title}: {self.verdict}{expected}. {self.reason}"
 
@@ -94,7 +93,6 @@ class Result:
 
     @property
     def differing(self) -> tuple[Verdict, ...]:
-        """The verdicts that are not as expected."""
         return tuple(each for each in self.verdicts.values() if not each.as_expected)
 
     def __str__(self) -> str:
@@ -108,7 +106,6 @@ class Result:
 
 
 def read(text: str) -> Result:
-    """The result in what `--json` printed."""
     found: dict[str, Any] = json.loads(text)
     # A rule may be judged more than once, for different reasons: the worst comes first.
     verdicts: dict[str, Verdict] = {}

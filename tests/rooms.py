@@ -49,7 +49,7 @@ ROOMS: Final = {
             *("check", "tables", "cluster", "history"),
             *("provision", "consumers", "experiment", "base"),
         ),
-        ("confluent_kafka", "duckdb", "jpype", "numpy", "psutil", "pyarrow", "rich"),
+        ("confluent_kafka", "jpype", "numpy", "psutil", "pyarrow", "rich"),
     ),
     "cli": Room(
         "the commands: parsing, what each does, and what `clean` removes",
@@ -89,8 +89,8 @@ ROOMS: Final = {
         ("pyarrow", "pyspark"),
     ),
     "catalogue": Room(
-        "experiments by name and their knobs (`registry`), what is refused before a run "
-        "(`refusals`), which runs a night is made of (`cover`), what is somebody's own (`project`, "
+        "experiments by name and their settings (`registry`), what is refused before a run "
+        "(`refusals`), which runs a night is made of (`cover`), a project's own (`project`, "
         "`own`), lists and `docs/rules.md`",
         "the catalogue lists and refuses, and plays nothing",
         ("rules", "run", "provision", "consumers", "experiments", "experiment", "base"),
@@ -117,7 +117,7 @@ ROOMS: Final = {
     "run": Room(
         "one run: its phases, the fleet of members (`fleet`), what runs and what it wrote "
         "(`scene`), the schedule (`nemesis`) and the kinds of `faults`, the uninvolved "
-        "`observer`, the `watchdog`, and what a person sees meanwhile (`screen`); a cluster to "
+        "`observer`, the `watchdog`, and what its user sees (`screen`); a cluster to "
         "play with by hand (`by_hand`)",
         "a run records, and judges nothing",
         ("cluster", "history", "provision", "consumers", "experiment", "base"),

@@ -14,7 +14,6 @@ from harness.base.errors import BadInput
 
 
 def names() -> list[str]:
-    """Every probe there is."""
     return sorted(
         module.name.removeprefix("play_").replace("_", "-")
         for module in pkgutil.iter_modules(__path__)

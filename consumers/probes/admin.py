@@ -4,7 +4,6 @@ from consumers.probes.script import Question, Script
 
 
 def delete_group(script: Script, group: str, step: str, rule: str = "X30") -> None:
-    """DeleteGroups of one group."""
     body = {"groupsNames": [group]}
     script.ask(Question(step=step, rule=rule, api="DELETE_GROUPS", body=body, group=group))
 

@@ -28,8 +28,6 @@ class NotAdmitted(ConnectionError):
 
 
 class Admission:
-    """Lets the connections of one listener in."""
-
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
         self._context = credentials.context()

@@ -74,7 +74,6 @@ class ProbeMember:
 
     @property
     def leads(self) -> bool:
-        """Whether it is the group's leader."""
         return self.leader == self.member_id
 
     def begin_sync(
@@ -115,7 +114,6 @@ class ProbeMember:
         self.heartbeat(step)
 
     def leave(self, step: str) -> Body | None:
-        """LeaveGroup."""
         leaving = {"memberId": self.member_id, "groupInstanceId": self.instance_id, "reason": None}
         return self._begin(
             step, "LEAVE_GROUP", {"groupId": self.group, "members": [leaving]}
@@ -219,7 +217,6 @@ def settle(members: Sequence[ProbeMember], step: str) -> None:
 
 
 def leader_of(members: Iterable[ProbeMember]) -> ProbeMember:
-    """The one of them that leads the group."""
     return next(member for member in members if member.leads)
 
 

@@ -16,7 +16,6 @@ LOOKED_UP = 60  # groups whose coordinator is looked up: many for each partition
 
 
 def play(config: ProbeConfig, journal: Journal) -> None:
-    """Play every scene."""
     script = Script(config, journal)
     script.play(
         (

@@ -18,7 +18,6 @@ LATE_S = 5.0  # in the middle of the second of these
 
 
 def play(config: ProbeConfig, journal: Journal) -> None:
-    """Play every scene."""
     script = Script(config, journal)
     script.play(
         (silent_leader, never_syncs, parked_join, stragglers, nobody_rejoins, lost_id, late_id)
@@ -139,6 +138,5 @@ def late_id(script: Script) -> None:
 
 
 def disband(members: list[ProbeMember]) -> None:
-    """Everybody leaves."""
     for member in members:
         member.leave("leave at the end")

@@ -22,7 +22,6 @@ _BROKEN: Final = "orders-("  # a parenthesis that nothing closes
 
 
 def play(config: ProbeConfig, journal: Journal) -> None:
-    """Play all scenes at once."""
     Script(config, journal).play(
         (
             whole,

@@ -21,7 +21,6 @@ _DESCRIBE_VERSION: Final = 0
 
 
 def play(config: ProbeConfig, journal: Journal) -> None:
-    """Play all scenes at once."""
     script = Script(config, journal)
     script.play((later_epochs, to_be_given_up, used))
 

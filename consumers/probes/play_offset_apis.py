@@ -28,7 +28,6 @@ _NO_PRODUCER: Final = {"producerId": -1, "producerEpoch": -1}
 
 
 def play(config: ProbeConfig, journal: Journal) -> None:
-    """Play every scene."""
     script = Script(config, journal)
     script.play(
         (commits, offers, metadata, fetches, whole, transaction, deletions, epochs, partitions)

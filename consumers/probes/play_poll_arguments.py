@@ -64,7 +64,6 @@ def _empty(consumer: Any, topic: str) -> dict[str, object]:
 
 
 def _second_thread(consumer: Any, topic: str) -> dict[str, object]:
-    """While another thread polls."""
     consumer.assign(_partition(topic))
     other = threading.Thread(target=_polled, args=(consumer, OTHER_MS))
     other.start()

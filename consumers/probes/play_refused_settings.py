@@ -82,7 +82,6 @@ def _librdkafka(settings: Mapping[str, str]) -> str:
 
 
 def _java(settings: Mapping[str, str]) -> str:
-    """The same, of Kafka's own client."""
     import jpype
 
     deserializers = {"key.deserializer": _DESERIALIZER, "value.deserializer": _DESERIALIZER}

@@ -67,7 +67,6 @@ class Codec:
         return int(self._types.valueOf(api).highestSupportedVersion(False))
 
     def encode(self, api: str, version: int, body: Body) -> bytes:
-        """A whole request as it goes over the wire."""
         kind = self._types.valueOf(api)
         header = {
             "requestApiKey": int(kind.apiKey()),
@@ -134,7 +133,6 @@ class Link:
             self.close()
 
     def close(self) -> None:
-        """Cut the connection."""
         self._socket.close()
 
     def _take(self, length: int) -> bytes:
@@ -173,7 +171,6 @@ class Brokers:
         }
 
     def link(self, broker: int) -> Link:
-        """A new connection to a broker."""
         return Link(self.addresses[broker], self._timeout_s, self._admission)
 
     def ask(self, broker: int, api: str, body: Body, version: int | None = None) -> Body:

@@ -52,11 +52,9 @@ class Credentials:
 
     @property
     def protocol(self) -> str:
-        """Kafka's `security.protocol`."""
         return "SASL_SSL" if self.user else "SSL"
 
     def of_librdkafka(self) -> dict[str, str]:
-        """Settings of a librdkafka client."""
         settings = {
             "security.protocol": self.protocol,
             "ssl.ca.location": self.ca,
@@ -89,7 +87,6 @@ class Credentials:
 
     @property
     def jaas(self) -> str:
-        """Java's `sasl.jaas.config`."""
         return f'{LOGIN} required username="{self.user}" password="{self.password}";'
 
     def context(self) -> ssl.SSLContext:

@@ -70,7 +70,6 @@ class Ports:
         )
 
     def release(self) -> None:
-        """Give every port back."""
         while self._held:
             self._held.pop().close()
 

@@ -186,8 +186,6 @@ def marked(run: str | None = None) -> list[tuple[psutil.Process, str, str]]:
 
 @dataclass(frozen=True)
 class Mark:
-    """Whose a process is."""
-
     run: str
     owner: str
     member: str  # empty where it is no program's

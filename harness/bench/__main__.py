@@ -1,7 +1,7 @@
 """`python3 -m harness.bench [PART…]`: measure, print a table, and keep it as Parquet.
 
-Nothing else should run on the machine meanwhile. Exit code 0 if every limit is kept, 1 if
-not, or if a part could not be measured.
+Nothing else should run on the machine. Exit code 0 if every limit is kept, 1 if not, or if a part
+could not be measured.
 """
 
 import argparse
@@ -17,49 +17,32 @@ from rich.table import Table
 
 from harness.base.errors import HarnessError
 from harness.base.paths import ROOT
-from harness.bench import days, experiments, explaining, judging, recording
+from harness.bench import experiments, judging, recording
 from harness.bench.measure import Figure, table_of
 from harness.provision.tools import Tools, resolve_tools
 
 PARTS: Final[dict[str, Callable[[Tools, int], list[Figure]]]] = {
     "recording": recording.bench,
-    "check": lambda _tools, rounds: judging.bench(rounds),
-    "explain": lambda _tools, rounds: explaining.bench(rounds),
-    "experiment": lambda _tools, rounds: experiments.bench(rounds),
+    "check": judging.bench,
+    "experiment": experiments.bench,
 }
-DAYS: Final = "days"  # takes long, and is measured only where it is named
 
 
 def main() -> int:
-    """Run the parts that are named, or all."""
     parser = argparse.ArgumentParser(prog="python3 -m harness.bench", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join((*PARTS, DAYS)))
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--results", type=Path, default=ROOT / "results")
-    parser.add_argument(
-        "--long", action="append", metavar="TIME:RATE", help=f"of {DAYS}: a run, such as 1h:300"
-    )
-    parser.add_argument("--members", type=int, default=3, help=f"of {DAYS}")
-    parser.add_argument("--rebalances-per-h", type=int, default=120, help=f"of {DAYS}")
     arguments = parser.parse_args()
-    known = (*PARTS, DAYS)
-    unknown = set(arguments.parts) - set(known)
-    if unknown:
-        parser.error(f"no part {', '.join(sorted(unknown))}: there are {', '.join(known)}")
+    if unknown := set(arguments.parts) - set(PARTS):
+        parser.error(f"no part {', '.join(sorted(unknown))}: there are {', '.join(PARTS)}")
     tools = resolve_tools()
     figures: list[Figure] = []
     failed = False
     for name in arguments.parts or PARTS:
         sys.stderr.write(f"measuring {name} …\n")
         try:
-            if name == DAYS:
-                figures += days.bench(
-                    arguments.long or days.SIZES,
-                    members=arguments.members,
-                    rebalances_per_h=arguments.rebalances_per_h,
-                )
-            else:
-                figures += PARTS[name](tools, arguments.rounds)
+            figures += PARTS[name](tools, arguments.rounds)
         except HarnessError as error:  # what the other parts measured is kept
             sys.stderr.write(f"{name} could not be measured: {error}\n")
             failed = True

@@ -1,79 +1,69 @@
 """What an experiment costs beyond the time that its own timers make it wait."""
 
-import subprocess
 import sys
 import tempfile
-import time
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Final
 
 from harness.base.errors import Exit, HarnessError
-from harness.bench.measure import FIRST_VERDICT, Figure, median
+from harness.bench.measure import Figure, cost_of
 from harness.history import manifest
+from harness.provision.tools import Tools
 
-LIMIT_S: Final = 10
-VERDICT_LIMIT_S: Final = 4
+_EXPERIMENT: Final = "broker-kill"
 # From steady state until all is well again, the schedule and Kafka's own timers rule.
 _FORCED: Final = ("steady", "faults", "recover")
+# The figures, with their limits in seconds.
+_FIGURES: Final = {
+    "wall beyond its own timers": 10.0,
+    "the same, to the first verdict": None,
+    "last record to first verdict": 4.0,
+    "last record to kept verdict": None,
+}
 
 
-def bench(rounds: int) -> list[Figure]:
+def bench(_tools: Tools, rounds: int) -> list[Figure]:
     """Wall time of `experiment broker-kill`, warm, less its time from steady state to recovery.
 
     And the same to the first verdict on the terminal, which is DuckDB's; and how long each takes
     from the last record that a consumer reads.
     """
-    walls, beyond, beyond_first, first, kept = [], [], [], [], []
-    for _ in range(rounds):
-        with tempfile.TemporaryDirectory() as folder:
-            wall_s, told_at = play("broker-kill", "embedded", Path(folder))
-            ended_at = datetime.now(UTC)
-            phases = _phases(Path(folder) / "broker-kill" / "latest")
-            walls.append(wall_s)
-            beyond.append(wall_s - sum(_lasted_s(*phases[name]) for name in _FORCED))
-            beyond_first.append(beyond[-1] - _lasted_s(told_at, ended_at))
-            read_at = phases["drain"][1]
-            first.append(_lasted_s(read_at, told_at))
-            kept.append(_lasted_s(read_at, ended_at))
-    name = "experiment broker-kill, warm"
+    name = f"experiment {_EXPERIMENT}, warm"
+    measured = [_play() for _ in range(rounds)]
     return [
-        Figure(name, "wall", median(walls), "s", rounds),
-        Figure(name, "wall beyond its own timers", median(beyond), "s", rounds, LIMIT_S),
-        Figure(name, "the same, to the first verdict", median(beyond_first), "s", rounds),
-        Figure(name, "last record to first verdict", median(first), "s", rounds, VERDICT_LIMIT_S),
-        Figure(name, "last record to kept verdict", median(kept), "s", rounds),
+        Figure(name, figure, median(values), "s", rounds, limit)
+        for (figure, limit), values in zip(
+            _FIGURES.items(), zip(*measured, strict=True), strict=True
+        )
     ]
 
 
-def play(name: str, backend: str, results: Path) -> tuple[float, datetime]:
-    """Seconds that the command takes for one experiment: run, judge and report.
+def _play() -> tuple[float, ...]:
+    """The figures of one run: played, judged and reported.
 
-    And when it told its first verdict. A verdict may be withheld, on a machine that stood still.
-    Raises HarnessError for a run that was not judged.
+    A verdict may be withheld. Raises HarnessError for a run that was not judged.
     """
-    command = [sys.executable, "-m", "harness", "experiment", name, "--backend", backend]
-    command += ["--results", str(results)]
-    began = time.monotonic()
-    told_at = None
-    with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    ) as played:
-        assert played.stderr is not None
-        for line in played.stderr:
-            if FIRST_VERDICT in line:
-                told_at = datetime.now(UTC)
-    if played.returncode not in (Exit.AS_EXPECTED, Exit.DIFFERS) or told_at is None:
-        raise HarnessError(f"{name} was not judged: exit code {played.returncode}")
-    return time.monotonic() - began, told_at
-
-
-def _phases(run_dir: Path) -> dict[str, tuple[datetime, datetime]]:
-    """When each phase of a run began and ended."""
-    return {
+    with tempfile.TemporaryDirectory() as folder:
+        began_at = datetime.now(UTC)
+        command = [sys.executable, "-m", "harness", "experiment", _EXPERIMENT]
+        cost = cost_of([*command, "--results", folder])
+        if cost.exit_code not in (Exit.AS_EXPECTED, Exit.DIFFERS) or cost.first_s is None:
+            raise HarnessError(f"{_EXPERIMENT} was not judged: exit code {cost.exit_code}")
+        phases = manifest.read(Path(folder) / _EXPERIMENT / "latest")["phases"]
+    from_to = {
         phase["name"]: (datetime.fromisoformat(phase["from"]), datetime.fromisoformat(phase["to"]))
-        for phase in manifest.read(run_dir)["phases"]
+        for phase in phases
     }
+    forced_s = sum(_lasted_s(*from_to[name]) for name in _FORCED)
+    read_s = _lasted_s(began_at, from_to["drain"][1])
+    return (
+        cost.wall_s - forced_s,
+        cost.first_s - forced_s,
+        cost.first_s - read_s,
+        cost.wall_s - read_s,
+    )
 
 
 def _lasted_s(begin: datetime, end: datetime) -> float:

@@ -20,6 +20,7 @@ from harness.bench.synthetic_plan import (
     BATCH,
     GROUP,
     MEMBERS,
+    NOTHING,
     PARTITIONS,
     SESSION_MS,
     START,
@@ -29,8 +30,9 @@ from harness.bench.synthetic_plan import (
     manifest_of,
     moment,
     plan_of,
+    positions,
+    sends,
 )
-from harness.bench.synthetic_rows import NOTHING, positions, sends
 from harness.history import store
 from harness.history.schema import HISTORY
 
@@ -115,7 +117,6 @@ class _Builder:
         self._work(number, owners, later)
 
     def _silent(self, number: int) -> int:
-        """Who is evicted as this round begins."""
         return number % MEMBERS
 
     def _owners(self, members: Sequence[int]) -> list[int]:

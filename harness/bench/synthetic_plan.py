@@ -1,7 +1,8 @@
-"""What a made-up run is like: its size, its times, its manifest."""
+"""What a made-up run is like: its size, its times, its manifest, and the rows of its plan alone."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -18,6 +19,7 @@ SESSION_MS: Final = 6_000
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 GROUP: Final = "synthetic"
 TOPIC: Final = "t"
+NOTHING: Final = -1  # what a coordinator answers where nothing is committed
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -31,7 +33,6 @@ class SyntheticPlan:
 
     @property
     def end_ms(self) -> int:
-        """When the run ends, from its start."""
         return self.rounds * self.round_ms
 
     def polls_ms(self, first_ms: float, changed_ms: float | None, last_ms: float) -> Floats:
@@ -73,8 +74,6 @@ _RULES: Final = (
 
 
 def manifest_of(plan: SyntheticPlan) -> dict[str, Any]:
-    """The manifest of such a run."""
-
     def text(ms: float) -> str:
         return moment(ms).isoformat().replace("+00:00", "Z")
 
@@ -124,3 +123,29 @@ def manifest_of(plan: SyntheticPlan) -> dict[str, Any]:
         ],
         "effective": {"brokers": {"broker-1": {"group.initial.rebalance.delay.ms": "0"}}},
     }
+
+
+def positions(partitions: Sequence[int], found: Sequence[int], start: int) -> list[dict[str, Any]]:
+    """As an answer gives them; `start` stands for the start of a log."""
+    return [
+        {"topic": TOPIC, "partition": p, "committed": found[p] or start, "error_code": 0}
+        for p in partitions
+    ]
+
+
+def sends(partition: int, last: int, acknowledged_ms: float) -> Iterator[dict[str, Any]]:
+    """All records of a partition up to `last`, acknowledged at that time, 50,000 to a row."""
+    for first in range(0, last + 1, 50_000):
+        to = min(last, first + 49_999)
+        yield {
+            "topic": TOPIC,
+            "partition": partition,
+            "outcome": "acknowledged",
+            "first_number": first,
+            "last_number": to,
+            "first_offset": first,
+            "last_offset": to,
+            "count": to - first + 1,
+            "first_sent_at": moment(0),
+            "last_answered_at": moment(acknowledged_ms),
+        }

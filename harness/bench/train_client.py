@@ -35,11 +35,9 @@ class _Quiet:
         """Nothing to do."""
 
     def error(self, error: ClientError) -> None:
-        """No error belongs into a training."""
         raise RuntimeError(f"the client in training reports {error}")
 
     def callback_failed(self, where: str, error: Exception) -> None:
-        """Neither does this one."""
         raise RuntimeError(f"{where} failed in training: {error}") from error
 
 

@@ -65,7 +65,6 @@ class Candidate:
 
     @property
     def label(self) -> str:
-        """What `--only` calls it."""
         return label(self.name, self.experiment.group.client, self.experiment.group.protocol)
 
 
@@ -93,7 +92,6 @@ class Cover:
 
     @property
     def estimate_s(self) -> float:
-        """How long the runs take together."""
         alone_s = sum(run.candidate.estimate_s for run in self.runs)
         return alone_s - WARMED_UP_S * max(0, len(self.runs) - 1)
 

@@ -108,7 +108,6 @@ def _both(
 
 
 def render_experiments() -> str:
-    """Experiments for people: claim and rules."""
     lines = []
     for item in experiments():
         marked = (_marked(rule["id"], rule["expected"]) for rule in item["rules"])

@@ -25,19 +25,16 @@ _folders: dict[str, Path] = {}  # in use, by what is in them: experiments and ru
 
 
 def rules_folder() -> Path | None:
-    """The folder of rules that are in use."""
     return _folders.get("rules")
 
 
 def has_rules() -> bool:
-    """Whether a rule of theirs is in use."""
     from harness.rules.own import USED
 
     return bool(USED)
 
 
 def experiments_folder() -> Path | None:
-    """The folder of experiments that are in use."""
     return _folders.get("experiments")
 
 

@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,10 +25,10 @@ import pyarrow.parquet as pq
 from harness.base import processes
 from harness.base.steps import Steps, unheard
 from harness.check import expected, judge, others, owned
-from harness.check.promised import asked_with_limits
 from harness.history import judged as files
 from harness.history import store
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
+from harness.rules import RULES
 from harness.tables.base import Tables
 from harness.tables.engines.base import Engine, Frame
 from harness.tables.recipes import recipes_of, written_of
@@ -98,7 +98,7 @@ def check(
                 shelf.fill(tables, told)
             lacking = _lacking(tables, sources)
             asked = [judge.Asked(rule) for rule in rules]
-            asked = asked or asked_with_limits(judge.asked_of(tables), run)
+            asked = asked or _with_limits(judge.asked_of(tables), run)
             asked += owned.absent(run, asked) if not rules else []
             found: list[others.Row] = []
             if looked is not None and not rules and run.complete:
@@ -279,3 +279,14 @@ def as_expected(verdicts: Iterable[dict[str, Any]]) -> bool:
 
 
 __all__ = ["as_expected", "check"]
+
+
+def _with_limits(asked: Sequence[judge.Asked], run: Run) -> list[judge.Asked]:
+    """What is asked of a run, and first of all each limit that was promised.
+
+    A limit that finds nothing to examine is UNKNOWN: that nothing was seen keeps no promise.
+    """
+    held = [rule.id for rule in RULES.values() if rule.holds_to(run.client, run.promised)]
+    before = {each.rule: each for each in asked}
+    limits = [replace(before.get(rule, judge.Asked(rule)), if_seen=False) for rule in held]
+    return [*limits, *(each for each in asked if each.rule not in held)]

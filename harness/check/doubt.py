@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import Final, NamedTuple, cast
 
 from harness.check.rows import Row
-from harness.check.spans import Spans, in_order
 from harness.history.derived import CLOCK_SET, KEPT, STOOD_STILL, UNWATCHED
 from harness.rules import RULES, Rule
 from harness.rules.rule import Party
@@ -166,7 +167,7 @@ def by_waits(
         anybody = any(party.kind in untold for party in each.rule.delayed_by)
         near = [
             wait
-            for wait in in_order(spans.touching(each.begin, cast("datetime", each.end)))
+            for wait in _in_order(spans.touching(each.begin, cast("datetime", each.end)))
             if anybody or each.passes(wait["process"])
         ]
         if near and _explain(near, each):
@@ -242,7 +243,7 @@ class Stalls:
             if timing.of_a_ms and measured is not None:
                 begin = min(begin, end - timedelta(milliseconds=measured / timing.of_a_ms))
             found += self._clock_set.touching(begin, end)
-        return in_order(found)
+        return _in_order(found)
 
 
 def _beyond_doubt(row: Row, doubt: float) -> bool:
@@ -254,3 +255,35 @@ def _beyond_doubt(row: Row, doubt: float) -> bool:
     if row["ok"]:
         return bool(low + doubt <= row["measured"] <= high - doubt)
     return not low - doubt <= row["measured"] <= high + doubt
+
+
+_Numbered = tuple[int, Row]
+
+
+class Spans:
+    """Rows with two ends in time, both of which belong to them. Each has a number.
+
+    In order of their beginnings, all that begin too late are behind one place. The latest end so
+    far only grows, so all before another place end too early. A search halves what is left, and
+    only what lies between the two places is looked at.
+    """
+
+    def __init__(self, rows: Iterable[_Numbered], begin: str, end: str) -> None:
+        self._rows = sorted(rows, key=lambda each: cast("datetime", each[1][begin]))
+        self._begins: list[datetime] = [row[begin] for _, row in self._rows]
+        self._latest: list[datetime] = list(accumulate((row[end] for _, row in self._rows), max))
+        self._end = end
+
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
+    def touching(self, begin: datetime, end: datetime) -> list[_Numbered]:
+        """Rows that have a moment in common with the time from `begin` to `end`."""
+        first = bisect_left(self._latest, begin)
+        behind = bisect_right(self._begins, end)
+        return [each for each in self._rows[first:behind] if each[1][self._end] >= begin]
+
+
+def _in_order(found: Iterable[_Numbered]) -> list[Row]:
+    """The rows by their numbers: of a sum the last digit depends on the order."""
+    return [row for _, row in sorted(found, key=lambda each: each[0])]

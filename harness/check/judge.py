@@ -239,7 +239,6 @@ def said_nothing(asked: Asked, outcome: Outcome) -> bool:
 
 
 def verdict_of(asked: Asked, outcome: Outcome, tables: Tables) -> Row:
-    """The row of `verdicts` for one rule."""
     rule = RULES.get(asked.rule)
     rows = outcome.rows.get(asked.rule, [])
     unknown = outcome.unknown.get(asked.rule)

@@ -22,7 +22,6 @@ _END_S: Final = 60.0
 
 
 def add_up_options(up: argparse.ArgumentParser) -> None:
-    """The options of `up`."""
     from harness.run.by_hand.layout import PORT_BASE
 
     up.add_argument("--kafka", help="version of Kafka")
@@ -44,7 +43,6 @@ def add_up_options(up: argparse.ArgumentParser) -> None:
 
 
 def add_fault_options(fault: argparse.ArgumentParser) -> None:
-    """The options of `fault`."""
     fault.add_argument(
         "kind", metavar="KIND", nargs="?", help="without it: list what can be broken"
     )

@@ -276,7 +276,6 @@ def _words(option: str, command: str | None) -> tuple[str, ...] | None:
 
 
 def add_explain_options(explaining: argparse.ArgumentParser) -> None:
-    """The options of `explain`."""
     explaining.add_argument(
         "logs", type=Path, nargs="+", metavar="LOG", help="brokers' log files, or folders of them"
     )
@@ -307,7 +306,6 @@ def zone(text: str) -> tzinfo:
 
 
 def add_nightly_options(nightly: argparse.ArgumentParser) -> None:
-    """The options of `nightly`."""
     nightly.add_argument("--list", action="store_true", help="print the set, and play nothing")
     nightly.add_argument("--long", action="store_true", help="play only the long experiments")
     nightly.add_argument(
@@ -347,7 +345,6 @@ def experiment_of(arguments: argparse.Namespace) -> Experiment:
 
 
 def add_matrix_options(matrix: argparse.ArgumentParser) -> None:
-    """The options of `matrix`."""
     matrix.add_argument(
         "--app", action="append", default=[], metavar="APP.TOML",
         help="a program, its folder, or an example by its name (default: all of consumers/apps)",
@@ -423,5 +420,4 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def listed(text: str) -> list[str]:
-    """The items between commas."""
     return [item.strip() for item in text.split(",") if item.strip()]

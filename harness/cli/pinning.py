@@ -15,7 +15,6 @@ _MOST: Final = 20  # lines of one difference that are printed
 
 
 def add_keep_options(keep: argparse.ArgumentParser) -> None:
-    """The options of `keep`."""
     keep.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
     keep.add_argument(
         "--as", dest="name", metavar="NAME", help="name of the copy (default: its experiment's)"
@@ -23,7 +22,6 @@ def add_keep_options(keep: argparse.ArgumentParser) -> None:
 
 
 def add_pinned_options(pinned: argparse.ArgumentParser) -> None:
-    """The options of `pinned`."""
     pinned.add_argument(
         "--renew", action="store_true", help="pin the results of today, and exit with 0"
     )

@@ -332,7 +332,6 @@ def nightly_command(arguments: argparse.Namespace) -> int:
 
 
 def add_comparison_options(several: argparse.ArgumentParser) -> None:
-    """The options of `compare-protocols`."""
     several.add_argument(
         "name",
         metavar="NAME",

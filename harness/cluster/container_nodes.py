@@ -163,7 +163,6 @@ class ContainerCluster:
         self._await_end(name, STOP_TIMEOUT_S)
 
     def restart(self, node_id: int) -> None:
-        """Start a killed node on its old data."""
         name = self.plan.node(node_id).name
         if self._is_up(name):
             return
@@ -180,7 +179,6 @@ class ContainerCluster:
         raise NotImplementedError(f"{self.plan.node(node_id).name} has one release only")
 
     def pause(self, node_id: int) -> None:
-        """Freeze the container."""
         name = self.plan.node(node_id).name
         with engine_errors(f"to pause {name}"):
             self._containers[name].pause()
@@ -206,7 +204,6 @@ class ContainerCluster:
                 self._connect(name, network)
 
     def networks_of(self, node_id: int) -> set[str]:
-        """The networks that the engine has a node on."""
         container = self._on_networks(self.plan.node(node_id).name)
         with engine_errors("a look at a container's networks"):
             container.reload()

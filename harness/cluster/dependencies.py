@@ -60,7 +60,6 @@ class Link:
 
     @property
     def proxy(self) -> str:
-        """Its name in Toxiproxy."""
         return f"{self.dependency}.{self.lane}"
 
 
@@ -145,7 +144,6 @@ class Dependencies:
         return [f"Toxiproxy before the dependencies (exit code {self._process.poll()})"]
 
     def stop(self) -> None:
-        """End it at once."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(timeout=10)

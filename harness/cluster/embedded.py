@@ -121,7 +121,6 @@ class EmbeddedCluster:
         return self._nodes[node_id].poll() is None
 
     def kill(self, node_id: int) -> None:
-        """SIGKILL, and wait until the process is gone."""
         self._down_on_purpose.add(node_id)
         self._nodes[node_id].kill()
         self._nodes[node_id].wait(timeout=10)
@@ -137,7 +136,6 @@ class EmbeddedCluster:
             )
 
     def restart(self, node_id: int) -> None:
-        """Start a killed node on its old data."""
         if self.running(node_id):
             return
         # The lock file's owner is dead, and so is its lock; a clean-shutdown marker there is none.
@@ -155,11 +153,9 @@ class EmbeddedCluster:
         return starts[-1].release if starts else ""
 
     def pause(self, node_id: int) -> None:
-        """SIGSTOP."""
         self._nodes[node_id].send_signal(signal.SIGSTOP)
 
     def resume(self, node_id: int) -> None:
-        """SIGCONT."""
         self._nodes[node_id].send_signal(signal.SIGCONT)
 
     def disconnect(self, node_id: int, network: str) -> None:

@@ -12,7 +12,6 @@ PROXIES = "toxiproxy.json"
 
 
 def properties_of(node: Node) -> str:
-    """The name of a node's server.properties."""
     return f"{node.name}.properties"
 
 

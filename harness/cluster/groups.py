@@ -79,7 +79,6 @@ def described(port: int, group: str, timeout_s: float) -> Described | None:
 
 
 def _classic(port: int, group: str, timeout_s: float) -> Described | None:
-    """By DescribeGroups v0."""
     body = struct.pack(">i", 1) + text_of(group)
     answer = ask(port, request(_DESCRIBE_GROUPS, 0, body), timeout_s)
     answer.number("i")  # one group
@@ -113,14 +112,12 @@ def assigned(data: bytes) -> tuple[tuple[str, int], ...]:
 
 
 def _of_kip_848(port: int, group: str, timeout_s: float) -> Described | None:
-    """By ConsumerGroupDescribe v0."""
     error_code, state, answer = consumer_group(port, group, timeout_s)
     members = tuple(_member(answer) for _ in range(answer.varint() - 1))
     return None if error_code else Described(state, members)
 
 
 def _share(port: int, group: str, timeout_s: float) -> Described | None:
-    """By ShareGroupDescribe v1 (KIP-932)."""
     error_code, state, answer = wire.one_group(port, group, timeout_s, _SHARE_GROUP_DESCRIBE, 1)
     answer.compact_text()  # assignor
     members = tuple(_share_member(answer) for _ in range(answer.varint() - 1))
@@ -139,7 +136,6 @@ def _share_member(answer: Reader) -> MemberSeen:
 
 
 def _streams(port: int, group: str, timeout_s: float) -> Described | None:
-    """By StreamsGroupDescribe v0 (KIP-1071)."""
     error_code, state, answer = wire.one_group(port, group, timeout_s, _STREAMS_GROUP_DESCRIBE, 0)
     if answer.number("b") >= 0:
         _topology(answer)

@@ -48,7 +48,6 @@ class Image:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What a manifest says of it."""
         return {"name": self.name, "id": self.id, "digests": list(self.digests)}
 
 

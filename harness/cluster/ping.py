@@ -66,5 +66,4 @@ class Witness:
             return True
 
     def close(self) -> None:
-        """End it from this side."""
         self._link.close()

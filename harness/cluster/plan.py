@@ -124,7 +124,6 @@ class Hosts:
     named: bool = False
 
     def of(self, name: str, network: str) -> str:
-        """The host of a node on `peers` or `lanes`."""
         return f"{name}.{network}" if self.named else LOOPBACK
 
 
@@ -160,16 +159,13 @@ class Plan:
 
     @property
     def brokers(self) -> tuple[Node, ...]:
-        """The brokers, by id."""
         return tuple(node for node in self.nodes if node.role == "broker")
 
     @property
     def controllers(self) -> tuple[Node, ...]:
-        """The controllers, by id."""
         return tuple(node for node in self.nodes if node.role == "controller")
 
     def node(self, node_id: int) -> Node:
-        """The node with this id."""
         return next(node for node in self.nodes if node.id == node_id)
 
     def direct(self) -> str:
@@ -213,7 +209,6 @@ class Plan:
         ]
 
     def properties(self, node: Node, data: Path) -> dict[str, str]:
-        """The node's server.properties."""
         bind = self.hosts.bind
         names = [listener_name(lane) for lane in self.lanes]
         among = "PLAINTEXT" if self.secured is None else "SSL"

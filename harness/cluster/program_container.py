@@ -82,22 +82,18 @@ class ProgramContainer:
         return None if self._end is None else self._end.at_us
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Send its first process a signal."""
         self._killed = self._killed or number == signal.SIGKILL
         with self._unless_over(f"{number.name} for {self._name}"):
             self._api.kill(self._id, signal=number.name)
 
     def kill(self) -> None:
-        """SIGKILL all that is in it."""
         self.send_signal(signal.SIGKILL)
 
     def freeze(self) -> None:
-        """Stop all that is in it, where it is."""
         with self._unless_over(f"to pause {self._name}"):
             self._api.pause(self._id)
 
     def thaw(self) -> None:
-        """Let it go on."""
         with self._unless_over(f"to let {self._name} go on"):
             self._api.unpause(self._id)
 
@@ -118,7 +114,6 @@ class ProgramContainer:
         return 0
 
     def __str__(self) -> str:
-        """How it is, in the engine's words."""
         with engine_errors(f"a look at {self._name}"):
             return f"the engine says {self._inspect()['Status']} of container {self._shown}"
 

@@ -23,15 +23,12 @@ _NO_PROXY: Final = {"no_proxy": LOOPBACK}  # HTTP_PROXY is for the world outside
 
 @dataclass(frozen=True)
 class Toxic:
-    """One toxic on one direction of a link."""
-
     type: str  # latency | bandwidth | timeout
     stream: str  # upstream (towards what is behind the proxy) | downstream
     attributes: dict[str, int] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        """Its name in Toxiproxy."""
         return f"{self.type}-{self.stream}"
 
 
@@ -61,7 +58,6 @@ class Toxiproxy:
         wait_until("answer from Toxiproxy", up, timeout_s=20, saw=tail)
 
     def version(self) -> str:
-        """Its own word for its version."""
         return str(self._call("get", "/version")["version"])
 
     def add(self, proxies: Iterable[str], toxics: Iterable[Toxic]) -> None:
@@ -97,7 +93,6 @@ class Toxiproxy:
                 raise ClusterError(f"Toxiproxy still has {', '.join(sorted(left))} on {proxy}")
 
     def listens(self, proxy: str) -> bool:
-        """Whether a proxy takes connections."""
         return bool(self._call("get", f"/proxies/{proxy}")["enabled"])
 
     def switch(self, proxies: Iterable[str], *, on: bool) -> None:
@@ -159,7 +154,6 @@ class Proxies:
         self._toxiproxy.await_up(names, running, tail)
 
     def version(self) -> str:
-        """Toxiproxy's own word for its version."""
         return self._toxiproxy.version()
 
     def add(self, lane: str, broker_ids: list[int], toxics: list[Toxic]) -> None:

@@ -17,7 +17,6 @@ class Start(NamedTuple):
 
 
 def log_of(node: str) -> str:
-    """The name of a node's own log."""
     return f"{node}{_LOG}"
 
 

@@ -101,7 +101,6 @@ def _acl(user: str, to: str) -> AclBinding:
 
 
 def _words(user: str, to: str) -> tuple[Any, ...]:
-    """What makes it, and finds it."""
     resource = _RESOURCES[to]
     operation = AclOperation.READ if user.startswith("member") else AclOperation.ALL
     pattern = ResourcePatternType.LITERAL

@@ -43,7 +43,6 @@ class Secured:
 
     @property
     def protocol(self) -> str:
-        """Kafka's security protocol of the lanes."""
         return "SASL_SSL" if self.passwords else "SSL"
 
     @property

@@ -57,7 +57,6 @@ class Reader:
         return self._take(self.number("i"))
 
     def numbers(self) -> list[int]:
-        """An array of int32."""
         return [self.number("i") for _ in range(self.number("i"))]
 
     def varint(self) -> int:
@@ -94,7 +93,6 @@ class Reader:
 
 
 def text_of(value: str) -> bytes:
-    """A string as it goes over the wire."""
     encoded = value.encode()
     return struct.pack(">h", len(encoded)) + encoded
 
@@ -109,7 +107,6 @@ def varint_of(value: int) -> bytes:
 
 
 def compact_text_of(value: str) -> bytes:
-    """A compact string, as it goes over the wire."""
     encoded = value.encode()
     return varint_of(len(encoded) + 1) + encoded
 
@@ -238,7 +235,6 @@ def describe_group(port: int, group: str, timeout_s: float) -> GroupState:
 
 
 def _describe_classic(port: int, group: str, timeout_s: float) -> GroupState:
-    """By DescribeGroups v0."""
     body = struct.pack(">i", 1) + text_of(group)
     answer = ask(port, request(_DESCRIBE_GROUPS, 0, body), timeout_s)
     answer.number("i")  # one group

@@ -279,7 +279,6 @@ class App:
 
     @property
     def addresses(self) -> dict[str, Address]:
-        """The address of each dependency, by its name."""
         return {name: address_of(name, text) for name, text in self.dependencies.items()}
 
     def _check_dependency(self, name: str, text: str) -> None:

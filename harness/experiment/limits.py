@@ -31,7 +31,6 @@ class Limits:
 
     @property
     def promised(self) -> dict[str, Any]:
-        """Those that are given, by their names."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def over(self, others: "Limits") -> "Limits":

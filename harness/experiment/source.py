@@ -18,5 +18,4 @@ class Source:
 
     @property
     def digest(self) -> str:
-        """Its SHA-256."""
         return sha256(self.data).hexdigest()

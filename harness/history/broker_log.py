@@ -78,7 +78,6 @@ def texts_in(call: Any) -> Iterator[str]:
 
 
 def every_text(value: Any) -> Iterator[str]:
-    """All texts in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):

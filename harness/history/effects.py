@@ -9,8 +9,6 @@ from typing import Final
 
 
 class Breaks(StrEnum):
-    """What a fault is done to."""
-
     MEMBER = "member"
     BROKER = "broker"
     LINK = "link"  # between members, or the producer, and brokers; it can be of one broker only

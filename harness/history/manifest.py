@@ -100,7 +100,6 @@ def runs_in(folder: Path) -> list[Path]:
 
 
 def update(run_dir: Path, **changes: Any) -> None:
-    """Change some fields of a manifest."""
     write(run_dir, {**read(run_dir), **changes})
 
 

@@ -54,7 +54,6 @@ class Packed:
         self._files: list[Path] = []
 
     def extend(self, rows: Iterable[dict[str, Any]]) -> None:
-        """Take more rows."""
         rest = iter(rows)
         while piece := list(islice(rest, PIECE)):
             self._pieces.append(table_of(piece, self._schema))

@@ -21,8 +21,6 @@ UNJUDGED: Final = "it could not be judged"  # begins the reason of a run that wa
 
 
 class State(StrEnum):
-    """What became of a run of a suite."""
-
     PLANNED = "not played"
     AS_EXPECTED = "as expected"
     DIFFERS = "differs"
@@ -63,7 +61,6 @@ class Entry:
 
     @property
     def judged(self) -> bool:
-        """Whether its verdicts count."""
         return self.state in (State.AS_EXPECTED, State.DIFFERS)
 
 
@@ -84,7 +81,6 @@ class Suite:
 
     @property
     def name(self) -> str:
-        """Its folder's name."""
         return self.path.name
 
     @property

@@ -17,53 +17,55 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from harness import __version__
-from harness.base.errors import SetupError
 from harness.provision import image_names, kafka
 from harness.provision.cache import LOCKS
 from harness.provision.environment import BUILD_REQUIREMENTS, REQUIREMENTS
 
 Component = dict[str, Any]
 
-SPEC_VERSION: Final = "1.6"
 LICENCES: Final = LOCKS / "licences.txt"
 _GO_LOCK: Final = LOCKS / "go.lock"
 _GO_SUM: Final = LOCKS / "toxiproxy.sum"
-_NAMESPACE: Final = uuid.UUID("5f0f6f3a-0f0b-5d5e-9a39-3f3f0a6c1a3e")  # any; it never changes
-_REQUIREMENT: Final = re.compile(r"([\w.-]+)==([^\s;\\]+)(?:\s*;\s*([^\\]+?))?\s*\\?")
-_PIP_HASH: Final = re.compile(r"\s*--hash=sha256:([0-9a-f]{64})\s*\\?")
+# A package of a lock of pip's: name, version, marker, and the lines of its hashes.
+_PACKAGE: Final = re.compile(
+    r"^([\w.-]+)==([^\s;\\]+)(?: *; *([^\\\n]*[^\\\s]))? *\\\n((?: +--hash=sha256:.*\n?)+)", re.M
+)
 _WINDOWS: Final = ("'win32'", "'nt'")
-# An SPDX id alone; anything longer is an expression of several.
-_ID: Final = re.compile(r"[\w.+-]+")
 
 
 def bill(kafka_versions: Sequence[str] = (kafka.DEFAULT_VERSION,)) -> str:
-    """The bill of materials of runs with these versions of Kafka. SetupError for a bad lock."""
+    """The bill of materials of runs with these versions of Kafka."""
+    jars = [jar for version in kafka_versions for jar in kafka.read_lock(version)]
+    found = [
+        *(each for lock in (REQUIREMENTS, BUILD_REQUIREMENTS, _GO_LOCK) for each in _python(lock)),
+        *map(_jar, jars),
+        *_go_modules(),
+        *map(_image, image_names.read_lock()),
+    ]
+    components = sorted({each["purl"]: each for each in found}.values(), key=lambda c: c["purl"])
     licences = read_licences()
-    found: dict[str, Component] = {}
-    for lock in (REQUIREMENTS, BUILD_REQUIREMENTS, _GO_LOCK):
-        found |= {each["purl"]: each for each in _python_packages(lock)}
-    for version in kafka_versions:
-        found |= {each["purl"]: each for each in map(_jar, kafka.read_lock(version))}
-    found |= {each["purl"]: each for each in _go_modules()}
-    found |= {each["purl"]: each for each in map(_image, image_names.read_lock())}
-    for component in found.values():
-        if spdx := licences.get(key_of(component)):
-            form = {"license": {"id": spdx}} if _ID.fullmatch(spdx) else {"expression": spdx}
-            component["licenses"] = [form]
-    return _document([found[purl] for purl in sorted(found)])
+    for each in components:
+        spdx = licences.get(key_of(each), "")
+        # An SPDX id stands alone; several of them are an expression.
+        form = {"expression": spdx} if " " in spdx else {"license": {"id": spdx}}
+        each |= {"licenses": [form]} if spdx else {}
+    ours = {"type": "application", "bom-ref": "kafka-chaos", "name": "kafka-chaos"}
+    licence = {"license": {"id": "Apache-2.0"}}
+    parts = {
+        "metadata": {"component": {**ours, "version": __version__, "licenses": [licence]}},
+        "components": components,
+        "dependencies": [{"ref": "kafka-chaos", "dependsOn": [c["bom-ref"] for c in components]}],
+    }
+    serial = uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(parts, sort_keys=True)).urn
+    head = {"bomFormat": "CycloneDX", "specVersion": "1.6", "serialNumber": serial, "version": 1}
+    return json.dumps({**head, **parts}, indent=2) + "\n"
 
 
 def read_licences() -> dict[str, str]:
-    """The licence of each package, as an SPDX expression; SetupError for a line that has none."""
-    licences = {}
-    for number, line in enumerate(LICENCES.read_text(encoding="utf-8").splitlines(), 1):
-        if line[:1] in ("", "#"):
-            continue
-        package, _, spdx = line.partition(" ")
-        if not spdx:
-            raise SetupError(f"{LICENCES}:{number} has no licence; restore the file from git")
-        licences[package] = spdx
-    return licences
+    """The licence of each package, as an SPDX expression."""
+    lines = LICENCES.read_text(encoding="utf-8").splitlines()
+    pairs = (line.partition(" ") for line in lines if line[:1] not in ("", "#"))
+    return {package: spdx for package, _, spdx in pairs}
 
 
 def key_of(component: Component) -> str:
@@ -82,32 +84,19 @@ def _component(purl: str, name: str, version: str, hashes: Sequence[str]) -> Com
     }
 
 
-def _python_packages(lock: Path) -> Iterator[Component]:
+def _python(lock: Path) -> Iterator[Component]:
     """The packages of a lock of pip's, each with the hashes of all its files.
 
-    Those that only Windows needs are left out, where nothing of this runs.
+    Packages for Windows alone are left out: nothing of this runs there.
     """
-    wanted: Component | None = None
-    for line in lock.read_text(encoding="utf-8").splitlines():
-        if package := _REQUIREMENT.fullmatch(line):
-            name, version, marker = package.groups()
-            purl = f"pkg:pypi/{name.lower().replace('_', '-')}@{quote(version)}"
-            wanted = _component(purl, name, version, [])
-            if marker:
-                wanted["properties"] = [{"name": "kafka-chaos:where", "value": marker}]
-            if not _only_on_windows(marker or ""):
-                yield wanted
-        elif found := _PIP_HASH.fullmatch(line):
-            if wanted is None:
-                raise SetupError(f"{lock} has a hash before any package; restore the file from git")
-            wanted["hashes"].append({"alg": "SHA-256", "content": found[1]})
-        elif line.strip() and not line.lstrip().startswith("#"):
-            raise SetupError(f"{lock} has a line {line!r} without a package; restore it from git")
-
-
-def _only_on_windows(marker: str) -> bool:
-    """Whether a marker names Windows, and no other reason to be wanted."""
-    return any(system in marker for system in _WINDOWS) and " or " not in marker
+    for name, version, marker, hashes in _PACKAGE.findall(lock.read_text(encoding="utf-8")):
+        if any(system in marker for system in _WINDOWS) and " or " not in marker:
+            continue
+        purl = f"pkg:pypi/{name.lower().replace('_', '-')}@{quote(version)}"
+        component = _component(purl, name, version, re.findall(r"sha256:([0-9a-f]{64})", hashes))
+        if marker:
+            component["properties"] = [{"name": "kafka-chaos:where", "value": marker}]
+        yield component
 
 
 def _jar(jar: kafka.Jar) -> Component:
@@ -124,16 +113,14 @@ def _go_modules() -> Iterator[Component]:
         module, version, h1 = line.split()
         if not version.endswith("/go.mod"):  # only looked at, and not built
             digest = base64.b64decode(h1.removeprefix("h1:")).hex()
-            yield _component(
-                f"pkg:golang/{module.lower()}@{quote(version)}", module, version, [digest]
-            )
+            purl = f"pkg:golang/{module.lower()}@{quote(version)}"
+            yield _component(purl, module, version, [digest])
 
 
 def _image(image: str) -> Component:
     named, _, digest = image.partition("@sha256:")
     name, _, tag = named.rpartition(":")
-    last = name.rpartition("/")[2]
-    purl = f"pkg:oci/{last}@{quote(f'sha256:{digest}', safe='')}"
+    purl = f"pkg:oci/{name.rpartition('/')[2]}@{quote(f'sha256:{digest}', safe='')}"
     place = name if "." in name.partition("/")[0] else f"docker.io/{name}"
     return {
         **_component(purl, name, tag, [digest]),
@@ -141,26 +128,3 @@ def _image(image: str) -> Component:
         "purl": f"{purl}?repository_url={place}&tag={tag}",
         "description": "used with BACKEND=docker only",
     }
-
-
-def _document(components: Sequence[Component]) -> str:
-    ours = {
-        "type": "application",
-        "bom-ref": "kafka-chaos",
-        "name": "kafka-chaos",
-        "version": __version__,
-        "licenses": [{"license": {"id": "Apache-2.0"}}],
-    }
-    parts = {
-        "metadata": {"component": ours},
-        "components": list(components),
-        "dependencies": [{"ref": "kafka-chaos", "dependsOn": [c["bom-ref"] for c in components]}],
-    }
-    serial = uuid.uuid5(_NAMESPACE, json.dumps(parts, sort_keys=True))
-    head = {
-        "bomFormat": "CycloneDX",
-        "specVersion": SPEC_VERSION,
-        "serialNumber": f"urn:uuid:{serial}",
-        "version": 1,
-    }
-    return json.dumps({**head, **parts}, indent=2) + "\n"

@@ -93,7 +93,6 @@ def mark(folder: Path) -> None:
 
 
 def is_marked(folder: Path) -> bool:
-    """Whether `mark` made the folder."""
     return (folder / RECORD).is_file()
 
 

@@ -41,12 +41,10 @@ def env_dir() -> Path:
 
 
 def env_python(env: Path) -> Path:
-    """The environment's Python."""
     return env / "bin" / "python"
 
 
 def site_packages(env: Path) -> Path:
-    """Where the environment keeps its packages."""
     return env / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import urllib.parse
-import urllib.request
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -18,7 +16,7 @@ from xml.sax.saxutils import quoteattr
 
 from harness.base.errors import BadInput, SetupError
 from harness.base.paths import set_up
-from harness.provision import truststore
+from harness.provision import java_network
 from harness.provision.cache import cache_dir, mark, scratch
 from harness.provision.environment import env_dir, site_packages
 from harness.provision.java import Java
@@ -46,11 +44,6 @@ LOGGING = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
 _NO_ANSWER: Final = re.compile(
     r"^.*(?:Server access error|Host \S+ not found|(?:SERVER|CLIENT) ERROR|problem while down).*$",
     re.MULTILINE | re.IGNORECASE,
-)
-# Java waits without end for an address that answers nothing.
-_TIMEOUTS: Final = (
-    "-Dsun.net.client.defaultConnectTimeout=30000",
-    "-Dsun.net.client.defaultReadTimeout=60000",
 )
 
 
@@ -92,9 +85,7 @@ def ivy_command(
         java.binary,
         "-Xmx256m",
         f"-Divy.default.ivy.user.dir={folder / 'ivy'}",
-        *truststore.java_options(folder),
-        *proxy_options(),
-        *_TIMEOUTS,
+        *java_network.options(folder),
         *("-jar", ivy_jar()),
         *("-settings", Path(named).expanduser() if named else settings),
         *("-cache", folder / "ivy-cache", "-ivy", ivy, "-types", *types, "-retrieve"),
@@ -201,14 +192,3 @@ def _check_answered(what: str, said: str, shell: Shell) -> None:
             f"{what} failed, since the registry did not answer ({refused[0].strip()[:200]}; whole "
             f"output in {shell.logs / LOG}); {FETCH_REMEDY}"
         )
-
-
-def proxy_options() -> list[str]:
-    """The proxies Python would use, said to Java."""
-    options = []
-    for scheme, address in urllib.request.getproxies().items():
-        proxy = urllib.parse.urlsplit(address if "//" in address else f"//{address}")
-        if scheme in ("http", "https") and proxy.hostname:
-            port = proxy.port or (443 if proxy.scheme == "https" else 80)
-            options += [f"-D{scheme}.proxyHost={proxy.hostname}", f"-D{scheme}.proxyPort={port}"]
-    return options

@@ -45,8 +45,6 @@ TEMPLATE_CLUSTER_ID = "kafkaChaosTemplate0000"
 
 @dataclass(frozen=True)
 class Jar:
-    """One locked jar."""
-
     organisation: str
     artifact: str
     version: str

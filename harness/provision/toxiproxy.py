@@ -28,12 +28,10 @@ BINARY = "toxiproxy-server"
 
 
 def home() -> Path:
-    """Where the server is kept."""
     return cache_dir() / f"toxiproxy-{VERSION}"
 
 
 def binary() -> Path:
-    """The server's path, made or not."""
     return home() / BINARY
 
 

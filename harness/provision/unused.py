@@ -2,8 +2,8 @@
 
 A change of a lock or of Python makes a new environment beside the old one, 1.3 GB each, and a new
 Java makes new AOT caches. The folder that KAFKA_CHAOS_CACHE names may be shared with other
-programs, so only what set-up recorded as its own is offered: a folder with the file that `mark`
-writes, or, of earlier versions, one that has what set-up alone puts there.
+programs, so only what set-up made is offered: folders with the file that `mark` writes, and AOT
+caches by their names.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from harness.base.errors import SetupError
 from harness.provision import aot, environment, kafka, toxiproxy, tree, wheels
@@ -26,14 +27,23 @@ from harness.provision.cache import (
 )
 from harness.provision.java import find_java
 
-_HASH = "[0-9a-f]{12}"
-_AOT_MAGIC = bytes.fromhex("a2ab0bf0")  # of an archive of a JVM, 0xf00baba2 in little-endian order
+# What a folder of set-up is, by how its name begins.
+_FOLDERS: Final = {
+    "env-": "Python environment of other locks, or of another Python",
+    "kafka-": "a Kafka version that is not pinned here, which is fetched again when it is named",
+    "toxiproxy-": "Toxiproxy of another version",
+    tree.PREFIX: "code of an installed kafka-chaos, which copies it again when it is used",
+    f"{wheels.PACKAGE}-": "a version of confluent-kafka, which is fetched again when it is named",
+    translations().name: "queries translated for DuckDB, which are translated anew when needed",
+}
+_AOT: Final = re.compile(r"(spark|(kafka|client)-[\d.]+)-[0-9a-f]{12}-[0-9a-f]{12}\.aot")
+_AOT_WHAT: Final = (
+    "AOT cache of another Java, of other options, or of a Kafka version that is not pinned"
+)
 
 
 @dataclass(frozen=True)
 class Unused:
-    """A file or folder of the cache that can go."""
-
     path: Path
     what: str  # a noun phrase
     size: int  # bytes
@@ -49,7 +59,7 @@ def unused() -> list[Unused]:
     for path in sorted(cache.iterdir()):
         if path not in current and not path.is_symlink():
             with suppress(OSError):  # not ours to read, or just being removed
-                what = _folder(path) if path.is_dir() else _file(path)
+                what = _what(path)
                 found += [Unused(path, what, _size(path))] if what else []
     return found
 
@@ -91,52 +101,12 @@ def _current() -> set[Path]:
     return {path for path in used if path is not None}
 
 
-def _folder(path: Path) -> str:
-    """What a folder of ours is; empty for all others."""
-    has = {each.name for each in path.iterdir()}
-    if re.fullmatch(f"env-{_HASH}", path.name):
-        ours = {"pyvenv.cfg", environment.COMPLETE} <= has
-        what = "Python environment of other locks, or of another Python"
-    elif re.fullmatch(f"mutation-{_HASH}", path.name):
-        ours = "pyvenv.cfg" in has and (path / "bin" / "cosmic-ray").is_file()
-        what = "environment of the mutation tests of earlier versions"
-    elif re.fullmatch(r"kafka-\d+\.\d+\.\d+", path.name):
-        ours = _has_jars(path / "jars")
-        what = "a Kafka version that is not pinned here, which is fetched again when it is named"
-    elif re.fullmatch(r"toxiproxy-\d+\.\d+\.\d+", path.name):
-        ours = {toxiproxy.BINARY, "sha256"} <= has
-        what = "Toxiproxy of another version"
-    elif re.fullmatch("tmp-[a-z0-9_]{8}", path.name):
-        ours = {"modules", "build-cache"} <= has or {"ivy.xml", "ivy-cache"} <= has
-        what = "temporary folder of a set-up that was killed"
-    elif re.fullmatch(f"{tree.PREFIX}{_HASH}", path.name):
-        ours = False  # only by its mark
-        what = "code of a kafka-chaos that was installed, which copies it again when it is used"
-    elif wheels.is_ours(path):
-        ours = False  # only by its mark
-        what = "a version of confluent-kafka, which is fetched again when it is named"
-    elif path == translations():
-        ours = False  # only by its mark
-        what = "queries translated for DuckDB, which are translated anew when they are needed"
-    else:
-        return ""
-    return what if ours or is_marked(path) else ""
-
-
-def _has_jars(folder: Path) -> bool:
-    """Whether all files are named as set-up names jars, by organisation, artifact and version."""
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    return bool(names) and all(re.fullmatch(r".+__.+__.+\.jar", name) for name in names)
-
-
-def _file(path: Path) -> str:
-    name = rf"(spark|(kafka|client)-[\d.]+)-{_HASH}-{_HASH}\.aot"
-    if not re.fullmatch(name, path.name):
-        return ""
-    with path.open("rb") as file:
-        ours = file.read(len(_AOT_MAGIC)) == _AOT_MAGIC
-    what = "AOT cache of another Java, of other options, or of a Kafka version that is not pinned"
-    return what if ours else ""
+def _what(path: Path) -> str:
+    """What a file or folder of ours is; empty for all others."""
+    if path.is_file():
+        return _AOT_WHAT if _AOT.fullmatch(path.name) else ""
+    named = (what for start, what in _FOLDERS.items() if path.name.startswith(start))
+    return next(named, "") if is_marked(path) else ""
 
 
 def _size(path: Path) -> int:

@@ -20,7 +20,7 @@ from typing import Final
 
 from harness.base.errors import BadInput, SetupError
 from harness.provision import tree
-from harness.provision.cache import cache_dir, is_marked, mark, scratch, write_atomically
+from harness.provision.cache import cache_dir, mark, scratch, write_atomically
 from harness.provision.environment import NEWEST_PYTHON, env_dir, env_python
 from harness.provision.kafka import digest
 from harness.provision.shell import FETCH_REMEDY, Shell
@@ -51,12 +51,10 @@ def check_offered(version: str) -> None:
 
 
 def home(version: str) -> Path:
-    """Where this version is kept."""
     return cache_dir() / f"{PACKAGE}-{version}"
 
 
 def python(version: str) -> Path:
-    """The Python that has this version."""
     return env_python(home(version))
 
 
@@ -165,8 +163,3 @@ def _answer(what: str, command: list[object]) -> str:
     except (OSError, subprocess.SubprocessError) as error:
         raise SetupError(f"{what} failed: it does not run ({error})") from error
     return answer.stdout
-
-
-def is_ours(folder: Path) -> bool:
-    """Whether a folder of the cache is such an environment."""
-    return bool(re.fullmatch(rf"{PACKAGE}-\d+\.\d+\.\d+", folder.name)) and is_marked(folder)

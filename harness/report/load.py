@@ -82,7 +82,6 @@ class Manifest:
 
     @property
     def client(self) -> str:
-        """The members' client library and its version."""
         if self.app is not None:
             return f"{self.app.get('name')} ({libraries_of(self.observed)})"
         name, version = client_of(self.declared, self.versions)

@@ -49,7 +49,6 @@ def expected_of(row: Row) -> str:
 
 
 def standing(row: Row) -> Standing:
-    """Compare a verdict with the expected one."""
     if verdict_of(row) != expected_of(row):
         return Standing.DIFFERS
     return Standing.RESULT if verdict_of(row) == Verdict.VIOLATED else Standing.AS_EXPECTED
@@ -197,7 +196,6 @@ def others_of(rows: Sequence[Row]) -> Others:
 
 
 def others_in(run: Run) -> Others:
-    """The same of a run."""
     return others_of(run.tables.get("other_rules", ()))
 
 

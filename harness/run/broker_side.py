@@ -133,7 +133,6 @@ class BrokerSide:
         return [line for line in lines if line and not _OF_NO_GROUP.search(line)]
 
     def _take(self, by_name: Mapping[str, Member], started: Processes, line: bytes) -> None:
-        """Take one request of these processes."""
         stamp, _, body = line.partition(_COMPLETED)
         try:
             call, logged_at = json.loads(body), parse_stamp(stamp.decode())

@@ -32,7 +32,6 @@ class Configs:
     topic: str
 
     def journal(self, name: str) -> Path:
-        """The journal of a client."""
         return self.run_dir / "journals" / f"{name}.journal"
 
     def consumer(
@@ -101,7 +100,6 @@ class Configs:
         )
 
     def probe(self, name: str) -> ProbeConfig:
-        """That of a probe, by the name of its script."""
         group = self.experiment.group
         return ProbeConfig(
             role="probe",

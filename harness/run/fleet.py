@@ -134,7 +134,6 @@ class Fleet:
         return self.members[name]
 
     def start_producer(self) -> None:
-        """Start the producer."""
         config = self._configs.producer(self.rounds)
         self.producer = self._start(config)
 
@@ -348,7 +347,6 @@ class Fleet:
         return processes.last_lines(self._run_dir / "logs" / f"{name}.log", 2)
 
     def kill_all(self) -> None:
-        """End whatever still runs, at once."""
         children: list[Instance] = [ProcessTree(each) for each in self._probes]
         if self.producer is not None:
             children.append(ProcessTree(self.producer))
@@ -382,5 +380,4 @@ class Fleet:
 
 
 def _number(name: str) -> int:
-    """The number of a member: 2 for "member-2"."""
     return int(name.rpartition("-")[2])

@@ -72,7 +72,6 @@ class ProcessTree:
 
     @property
     def pid(self) -> int:
-        """Its first process."""
         return self.process.pid
 
     def poll(self) -> int | None:
@@ -94,16 +93,13 @@ class ProcessTree:
                     each.send_signal(number)
 
     def kill(self) -> None:
-        """SIGKILL it, with whatever it started."""
         for _ in range(2 if self.member else 1):  # what was just being started is found then
             self.send_signal(signal.SIGKILL)
 
     def freeze(self) -> None:
-        """SIGSTOP it, with whatever it started."""
         self.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """SIGCONT it, with whatever it started."""
         self.send_signal(signal.SIGCONT)
 
     @property
@@ -134,11 +130,9 @@ class ProcessTree:
 
     @property
     def left(self) -> int:
-        """How many processes of it there are."""
         return len(self.processes())
 
     def __str__(self) -> str:
-        """How it is, in the kernel's words."""
         if self.poll() is None:
             return f"the kernel says {self.state} of pid {self.pid}"
         return f"pid {self.pid} {'still exists' if psutil.pid_exists(self.pid) else 'is gone'}"

@@ -115,7 +115,6 @@ def json_of(path: Path) -> Any:
 
 
 def living_runs() -> set[str]:
-    """The runs that have a living process."""
     return {run for _, run, _ in processes.marked()}
 
 

@@ -13,8 +13,6 @@ _CONSUMED: Final = "records_consumed"
 
 
 class Lines(Protocol):
-    """Reads lines."""
-
     def read(self, line: str) -> list[list[Any]]:
         """[by, partition, first, last] of the records that a line names; often none."""
 

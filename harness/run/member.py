@@ -104,7 +104,6 @@ class Member:
         self.ending = Ending(self.stop_signal, after_s, killed, self.exit_code, at_us)
 
     def kill(self) -> None:
-        """SIGKILL it, with whatever it started."""
         self.expected_end = True
         self.instance.kill()
 

@@ -75,8 +75,6 @@ def _state(item: Planned, phase: str, target: Target | None = None) -> FaultStat
 
 
 class Nemesis:
-    """Injects and heals, in the order of time."""
-
     def __init__(self, journal: Journal, planned: list[Planned]) -> None:
         self._journal = journal
         self._planned = planned
@@ -163,7 +161,6 @@ class Nemesis:
         return item
 
     def _play_alone(self, scene: Scene, item: Planned) -> None:
-        """Inject a fault that is due, and heal it."""
         if item.fault.lasts_s:
             item = replace(item, heal_s=item.inject_s + item.fault.lasts_s)
         self._inject(scene, item)

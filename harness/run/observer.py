@@ -50,7 +50,6 @@ class Observation:
     writing: threading.Lock = field(default_factory=threading.Lock)  # two threads, one journal
 
     def write(self, kind: str, **row: Any) -> None:
-        """Write one frame."""
         with self.writing:
             self.journal.write(kind, **row)
 
@@ -90,7 +89,6 @@ class Observation:
             self.write(what, **row)
 
     def look(self) -> None:
-        """One look at everything."""
         answering = []
         for broker, port in self.broker_ports.items():
             answer = ping.ask(port, timeout_s=_ASK_S)

@@ -41,7 +41,6 @@ class Restarts:
         return bool(self._waiting)
 
     def exhausted(self, *, settled: bool) -> bool:
-        """Whether no more processes are started again."""
         return self.done + len(self._waiting) >= (MOST if settled else MOST_AT_FIRST)
 
     def ended(

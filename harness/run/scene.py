@@ -35,7 +35,6 @@ class View:
     end_offsets: dict[int, int] = field(default_factory=dict)
 
     def follow(self) -> None:
-        """Read the observer's journal on."""
         frames, self.read = tail_journal(self.journal, self.read)
         for frame in frames:
             match frame["kind"]:
@@ -246,7 +245,6 @@ class Scene:
         return not self.fleet.live() and bool(self.given_up())
 
     def describe(self) -> str:
-        """The state in words, for a time-out."""
         members = ", ".join(
             f"{member.name} {sorted(member.assigned)}" for member in self.fleet.live()
         )

@@ -141,7 +141,6 @@ class Relayed(Screen):
         self._columns = columns
 
     def say(self, text: str) -> None:
-        """One line."""
         self._tell(say=text)
 
     @contextmanager
@@ -172,7 +171,6 @@ class RunView:
         self._counted: list[tuple[float, int]] = []  # when, and records processed by then
 
     def phase(self, name: str) -> None:
-        """A phase has begun."""
         self._phase = name
         self._draw(Group(self._head(), self._body))
 

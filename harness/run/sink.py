@@ -68,7 +68,6 @@ class Sink:
         wait_until("sink that listens", self._listens, timeout_s=_START_S, saw=self._last_words)
 
     def url(self, member: str) -> str:
-        """Where a process posts to."""
         return f"http://{LOOPBACK}:{self._port}/{member}"
 
     def slow(self, delay_ms: float, member: str | None = None) -> None:

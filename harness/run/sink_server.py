@@ -100,11 +100,9 @@ class _Handler(BaseHTTPRequestHandler):
     sink: Sink  # of the class that is made for one
 
     def do_POST(self) -> None:
-        """Keep what is posted, and answer then."""
         self._answer(takes=True)
 
     def do_PUT(self) -> None:
-        """As a post."""
         self._answer(takes=True)
 
     def do_GET(self) -> None:

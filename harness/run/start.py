@@ -13,7 +13,7 @@ from harness.cluster.dependencies import check_reachable
 from harness.experiment import Experiment
 from harness.provision import kafka, steps, wheels
 from harness.provision.tools import Tools, resolve_tools
-from harness.run.disk import growth_bytes
+from harness.run.estimate import growth_bytes
 from harness.run.faults import KINDS
 from harness.run.folder import reserve
 from harness.run.interrupts import Progress

@@ -173,7 +173,6 @@ def _setup(declared: dict[str, Any]) -> str:
 
 
 def _own(part: str, declared: Mapping[str, Any]) -> dict[str, Any]:
-    """What is declared otherwise than by default."""
     defaults = _DEFAULTS[part]
     return {
         name: value

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from harness.check.doubt import Stalls, Timed
+from harness.check.doubt import Spans, Stalls, Timed
 from harness.check.judge import Outcome, _doubt, _guard, _say_withheld
-from harness.check.spans import Spans
 from harness.rules import RULES
 from harness.rules.rule import COLUMNS
 from harness.tables.base import Tables

@@ -18,7 +18,7 @@ from harness.base.paths import ROOT
 from harness.catalogue import apps, project, registry
 from harness.cli import main as cli
 from harness.provision.environment import env_dir
-from kafka_chaos import command, example, pytest_plugin
+from kafka_chaos import command, pytest_plugin
 from tests.installed.conftest import CODE, Installed, tracked
 
 TREE = "kafka_chaos/tree/"
@@ -226,7 +226,7 @@ def test_init_writes_an_example_that_can_be_read(installed: Installed, tmp_path:
 
     assert Exit.AS_EXPECTED == said.returncode, said.stderr
     folder = tmp_path / "a" / "b"
-    assert set(example.FILES) == {path.name for path in folder.iterdir()}
+    assert set(command.FILES) == {path.name for path in folder.iterdir()}
     app = apps.read(folder)
     assert 10 == app.limits.standstill_s
     assert "stdout" == app.effects.way
@@ -258,8 +258,8 @@ def test_init_says_where_it_cannot_write(installed: Installed, tmp_path: Path) -
 
 
 def test_the_files_of_the_example_are_those_there_are() -> None:
-    assert set(example.FILES) == {
-        path.name for path in example.TEMPLATE.iterdir() if path.name != "__pycache__"
+    assert set(command.FILES) == {
+        path.name for path in command.TEMPLATE.iterdir() if path.name != "__pycache__"
     }
 
 
@@ -271,7 +271,6 @@ def test_codes_are_those_of_the_contract() -> None:
     assert (Exit.INTERRUPTED, Exit.FAILED, Exit.BAD_ARGUMENTS) == (
         *(command._INTERRUPTED, command._FAILED, command._BAD_ARGUMENTS),
     )
-    assert (Exit.FAILED, Exit.BAD_ARGUMENTS) == (example._FAILED, example._BAD_ARGUMENTS)
 
 
 def test_it_is_known_whose_command_it_is() -> None:

@@ -168,24 +168,6 @@ def test_the_licence_of_a_python_package_is_what_it_says_itself() -> None:
     assert {} == {n: (o, said[n]) for n, o in ours.items() if o != said[n] and n != "pypi/numpy"}
 
 
-@pytest.mark.parametrize(
-    ("lock", "line", "complaint"),
-    [
-        ("REQUIREMENTS", "--hash=sha256:" + "0" * 64, "has a hash before any package"),
-        ("REQUIREMENTS", "numpy>=2", "without a package"),
-        ("LICENCES", "pypi/numpy", ":1 has no licence"),
-    ],
-)
-def test_a_damaged_lock_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str, line: str, complaint: str
-) -> None:
-    (tmp_path / "lock").write_text(line + "\n")
-    monkeypatch.setattr(bom, lock, tmp_path / "lock")
-
-    with pytest.raises(SetupError, match=complaint):
-        bom.bill()
-
-
 def test_a_damaged_name_of_an_image_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

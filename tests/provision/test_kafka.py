@@ -210,17 +210,6 @@ def test_own_settings_replace_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert "://" not in ivy.SETTINGS
 
 
-def test_proxies_of_python_are_said_to_java(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("https_proxy", "http://user:word@proxy.example:3128")
-
-    assert ivy.proxy_options() == [
-        "-Dhttps.proxyHost=proxy.example",
-        "-Dhttps.proxyPort=3128",
-    ]
-
-
 def test_tools_are_all_there() -> None:
     tools = resolve_tools()
 

@@ -15,7 +15,7 @@ from harness.cli.main import main
 from harness.experiment import Experiment, Group, Load
 from harness.experiment.app import App
 from harness.run import start
-from harness.run.disk import growth_bytes
+from harness.run.estimate import growth_bytes
 
 APP = App(name="orders", command=("x",), folder="/")
 SOAK = registry.load("soak")

@@ -13,7 +13,6 @@ import re
 from typing import Final
 
 from harness.history.broker_log import MARK, Row
-from harness.history.foreign import records
 from harness.history.foreign.stamps import Stamp, stamps_in
 
 MARKED: Final = f"{MARK}client]: "
@@ -221,13 +220,31 @@ _OF_THREAD: Final = re.compile(
     rb"marking|new assign|leave \(|initiating|\(?re\)?-?join))"
 )
 
+# Messages whose fields have a line each, as pino-pretty and Node's console print them. The line
+# with the message gets what it needs of the others; those stay, so that lines keep their numbers. A
+# record that two blocks share is not put together.
+#
+# Below its line: "ERROR: The coordinator is not aware …" and "    groupId: "orders"".
+_BELOW: Final = re.compile(
+    rb"(?m)^(?P<head>[^\n]*?)(?P<text>The coordinator is not aware of this member, re-join[^\n]*|"
+    rb"The group is rebalancing, re-join[^\n]*|Consumer has joined the group|Crash: [^\n]*|Stopped)"
+    rb"\r?\n(?P<fields>(?:[ \t]+\w+: [^\n]*\n?)+)"
+)
+_NAMESPACE: Final = re.compile(rb"\bnamespace: [\"']?(Runner|ConsumerGroup|Consumer)\b")
+_NAMED: Final = re.compile(rb"\b((?:groupId|memberId): [^\s,]+)")
+# An object of Node's: "{", fields such as "fac: 'MAXPOLL',", "}".
+_OBJECT: Final = re.compile(rb"(?m)^[^\n]*\{\r?\n((?:[ \t]+\w+: [^\n]*\n)+)[ \t]*\}")
+_MESSAGE: Final = re.compile(rb"(?m)^[ \t]+message: ['\"`](?P<text>\[thrd:[^\n]*?)['\"`],?\r?$")
+_TIME: Final = re.compile(rb"\b(?:timestamp|time): ['\"]?([^'\",\n]+)")
+_NAME_WITH_HANDLE: Final = re.compile(rb"\bname: ['\"]([^'\"\n]*#[^'\"\n]*)")
+
 
 def with_marks(block: bytes) -> bytes:
     """The same lines, with a mark before each message of a client that may say something."""
     of_thread = b"[thrd:main]" in block
     fields = b'"' in block or b"'" in block  # found much faster than longer texts
     if of_thread or fields:
-        block = records.on_one_line(block, _MARKED)
+        block = _on_one_line(block, _MARKED)
     if b", groupId=" in block or (fields and b"groupId" in block):
         block = _IN_A_GROUP.sub(_with_mark, block)
     if b"MessageListenerContainer" in block:
@@ -250,6 +267,33 @@ def _with_handle(found: re.Match[bytes]) -> bytes:
     handle = next(filter(None, named.groups())) + b" " if named else b""
     gap = b" " if before.endswith(b":") else b""
     return gap + _MARKED + handle + found[0]
+
+
+def _on_one_line(block: bytes, mark: bytes) -> bytes:
+    """The same lines; of such records the line with the message has the mark and what it needs."""
+    if b"namespace: " in block:
+        block = _BELOW.sub(lambda found: _named(found, mark), block)
+    if b"message: '[thrd:" in block or b'message: "[thrd:' in block:
+        block = _OBJECT.sub(lambda found: _timed(found, mark), block)
+    return block
+
+
+def _named(found: re.Match[bytes], mark: bytes) -> bytes:
+    namespace = _NAMESPACE.search(found["fields"])
+    if namespace is None or b"[" + namespace[1] + b"]" in found["head"]:
+        return found[0]
+    about = b", ".join(_NAMED.findall(found["fields"]))
+    return (
+        found["head"] + mark + b"[" + namespace[1] + b"] " + found["text"] + b" {" + about + b"}\n"
+    ) + found["fields"]
+
+
+def _timed(found: re.Match[bytes], mark: bytes) -> bytes:
+    time, handle = _TIME.search(found[1]), _NAME_WITH_HANDLE.search(found[1])
+    if time is None:
+        return found[0]
+    name = handle[1] + b" " if handle else b""
+    return _MESSAGE.sub(lambda said: time[1] + b" " + mark + name + said["text"], found[0])
 
 
 def row_of(message: str) -> Row | None:

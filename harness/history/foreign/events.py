@@ -48,8 +48,6 @@ _LOOKED_AT: Final = 200  # lines of a block in which a stamp is looked for
 
 @dataclass
 class Read:
-    """All that was read."""
-
     logs: list[Log]
     events: list[Event]
     clients: dict[str, Client]  # by member id
@@ -60,7 +58,6 @@ class Read:
 
     @cached_property
     def names(self) -> list[str]:
-        """What each log is called."""
         count = Counter(log.path.name for log in self.logs)
         paths = [log.path for log in self.logs]
         return [path.name if count[path.name] == 1 else here(path) for path in paths]
@@ -162,8 +159,6 @@ def _each_once(logs: list[Log], found: dict[int, list[tuple[Event, int]]]) -> li
 
 
 class _Reader:
-    """Reads one file."""
-
     def __init__(self, log: Log, number: int, clients: dict[str, Client], said: list[str]) -> None:
         self._log = log
         self._said = said  # what clients say that looks like a coordinator's line
@@ -177,7 +172,6 @@ class _Reader:
         self.found: list[tuple[Event, int]] = []
 
     def take(self, block: bytes, *, ended: bool) -> None:
-        """Read a block of whole lines."""
         block = self._rest + client_words.with_marks(with_marks(block))
         keep, until = _finished(block) if ended else (len(block), len(block))
         self._read_block(block, until, ended=ended)

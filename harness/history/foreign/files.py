@@ -72,8 +72,6 @@ def blocks_of(path: Path, damage: Callable[[str], None]) -> Iterator[tuple[bytes
 
 
 class _Stream(Protocol):
-    """What bytes come from."""
-
     def read(self, size: int, /) -> bytes:
         """At most so many; none at the end."""
 

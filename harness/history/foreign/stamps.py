@@ -73,7 +73,6 @@ def _day(year: str, month: str, day: str) -> int:
 
 
 def stamps_in(text: str) -> Iterator[Stamp]:
-    """The times in a text, from left to right."""
     return (stamp for stamp, _ in placed_in(text))
 
 

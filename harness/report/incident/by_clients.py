@@ -71,7 +71,6 @@ class _Teller:
         self._last: dict[tuple[str, str], int] = {}  # when a client last had this cause
 
     def take(self, event: Event) -> None:
-        """The next line."""
         group, who = self._group, event.who
         group.first_at = group.first_at or event.at
         group.last_at = event.at

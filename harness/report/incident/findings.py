@@ -55,7 +55,6 @@ class Finding:
 
     @property
     def next(self) -> tuple[str, ...]:
-        """What to look at."""
         return (*(self.program.next if self.program else ()), *self.cause.next)
 
 

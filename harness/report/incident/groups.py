@@ -148,7 +148,6 @@ class _Teller:
         self._hash: str | None = None
 
     def take(self, event: Event) -> None:
-        """The next line of the group."""
         group = self._group
         group.first_at = group.first_at or event.at
         group.last_at = event.at

@@ -70,12 +70,10 @@ class Names:
         }
 
     def library(self, member_id: str) -> str | None:
-        """Its client library and version."""
         client = self._clients.get(member_id)
         return client.library if client else None
 
     def instance(self, member_id: str) -> str | None:
-        """Its group.instance.id."""
         return self._instances.get(member_id)
 
     def of(self, member_id: str, instance: str | None = None) -> str:

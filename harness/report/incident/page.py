@@ -46,7 +46,6 @@ def write_page(folder: Path, view: View) -> Path:
 
 
 def page(view: View) -> str:
-    """The text of `explain.html`."""
     rebalances = sorted(
         (one for each in view.groups for one in each.group.rebalances), key=lambda one: one.at
     )

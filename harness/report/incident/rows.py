@@ -71,8 +71,6 @@ class Removal:
 
 @dataclass
 class Group:
-    """All that is known of one group."""
-
     name: str
     rebalances: list[Rebalance] = field(default_factory=list)
     removals: list[Removal] = field(default_factory=list)  # by the coordinator

@@ -65,7 +65,6 @@ EVICTIONS: Final = schema_of(
 
 
 def rebalance_row(one: Rebalance, read: Read, names: Names) -> Row:
-    """One row of `rebalances`."""
     member = one.named[0] if one.named else None
     joining = (
         (one.joined_at - one.started_at) / 1e3
@@ -99,7 +98,6 @@ def rebalance_row(one: Rebalance, read: Read, names: Names) -> Row:
 
 
 def eviction_row(one: Removal, read: Read, names: Names) -> Row:
-    """One row of `evictions`."""
     return {
         "group": one.group,
         "cause": one.cause,

@@ -22,8 +22,6 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class View:
-    """An incident, ready to be shown."""
-
     read: Read
     names: Names
     groups: tuple[Explained, ...]
@@ -118,7 +116,6 @@ def _detail(logs: Sequence[Log]) -> str:
 
 
 def zone(logs: Sequence[Log]) -> str:
-    """Of what time zone the times are."""
     if any(log.clock.assumed and not log.clock.said for log in logs):
         given = {str(log.clock.given) for log in logs if log.clock.given} - {"UTC"}
         if given:

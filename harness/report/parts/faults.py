@@ -33,7 +33,6 @@ class FaultStory:
 
     @property
     def label(self) -> str:
-        """Kind and what it hit."""
         return f"{self.kind} {self.resolved or self.target}".strip()
 
 

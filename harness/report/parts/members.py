@@ -24,7 +24,6 @@ class Members:
         return f"m{self.names.index(member) % COLOURS}"
 
     def short(self, member: str | None) -> str:
-        """Return the name as it is written into a bar."""
         return member or NOTHING
 
     def of_id(self, member_id: str | None) -> str:

@@ -59,7 +59,6 @@ class Throughput:
 
     @property
     def total(self) -> list[float]:
-        """Sum over the partitions."""
         return [sum(values) for values in zip(*self.per_partition.values(), strict=True)]
 
     @property

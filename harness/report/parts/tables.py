@@ -53,8 +53,6 @@ class Gauge:
 
 @dataclass(frozen=True)
 class VerdictRow:
-    """One rule, ready to be shown."""
-
     rule: str
     title: str
     statement: str
@@ -170,8 +168,6 @@ class Step:
 
 @dataclass(frozen=True)
 class RebalanceRow:
-    """One generation, ready to be shown."""
-
     generation: str
     at: str
     trigger: str

@@ -41,7 +41,6 @@ class Axis:
         return left, round(self.percent(to_at) - left, 3)
 
     def holds(self, at: datetime) -> bool:
-        """True if a time lies inside the window."""
         return self.start <= at <= self.end
 
     def seconds(self, at: datetime) -> float:

@@ -46,6 +46,5 @@ def _trace(run_dir: Path) -> str:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
     with whole(path) as half:
         half.write_text(text, encoding="utf-8", errors="replace", newline="\n")

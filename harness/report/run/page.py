@@ -39,8 +39,6 @@ _MOST_CONFIGURATION: Final = 60_000  # characters
 
 @dataclass(frozen=True)
 class Fact:
-    """A name and a value of the page's head."""
-
     name: str
     value: str
     note: str = ""
@@ -48,7 +46,6 @@ class Fact:
 
 
 def page(run: Run) -> str:
-    """Return the text of `report.html`."""
     axis = axis_of(run)
     members = members_of(run)
     zero = axis.zero if axis else None
@@ -233,7 +230,6 @@ def _figures(run: Run, counts: Records) -> list[Fact]:
 
 
 def _no_faults(run: Run) -> str:
-    """Say why there is no fault to show."""
     planned = run.manifest.declared.get("faults")
     if not run.has("faults"):
         return "No fault journal was kept."

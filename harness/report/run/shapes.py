@@ -25,8 +25,6 @@ class Bar:
 
 @dataclass(frozen=True)
 class Line:
-    """A vertical line."""
-
     x: float
     y: float
     height: float

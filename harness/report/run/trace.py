@@ -52,12 +52,10 @@ class _Trace:
                 self.slice(process, name, row)
 
     def slice(self, process: str, track: str, row: Row) -> None:
-        """One time from `from_us` to `to_us`."""
         took_us = max(0, row["to_us"] - row["from_us"])
         self._add("X", process, track, row, dur=took_us)
 
     def moments(self, process: str, rows: Iterable[Row]) -> None:
-        """Moments at `from_us`, by `track`."""
         for row in rows:
             if row["from_us"] is not None:
                 self._add("i", process, row["track"], row, s="t")
@@ -124,7 +122,6 @@ def trace(run_dir: Path) -> str:
 
 
 def trace_of(database: duckdb.DuckDBPyConnection, run_dir: Path) -> dict[str, Any]:
-    """The trace of a run, as JSON has it."""
     there = set(sql.tables_in(database))
     rows = sum(_count(database, name) for name in _DETAILED if name in there)
     detailed = rows <= MOST_ROWS

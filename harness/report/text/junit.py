@@ -20,7 +20,6 @@ NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010
 
 
 def junit(run: Run) -> str:
-    """Return the text of `junit.xml`."""
     manifest = run.manifest
     rows = run.verdicts or []
     unjudged = not manifest.complete or not rows

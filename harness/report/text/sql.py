@@ -206,6 +206,5 @@ def list_tables(database: duckdb.DuckDBPyConnection | None, file: TextIO | None 
 
 
 def tables_in(database: duckdb.DuckDBPyConnection) -> list[str]:
-    """The tables that its runs have."""
     found = {name for (name,) in ask(database, "SELECT view_name FROM duckdb_views()")[1]}
     return [name for name in EXAMPLES if name in found]

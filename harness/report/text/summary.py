@@ -26,7 +26,6 @@ _MOST_REASON: Final = 300
 
 
 def summary(run: Run) -> str:
-    """Return the text of `summary.md`."""
     manifest = run.manifest
     result = outcome(run)
     lines = [

@@ -56,7 +56,6 @@ def values(run: Run) -> dict[str, Any]:
 
 
 def as_json(run: Run) -> str:
-    """The same as a text."""
     return json.dumps(values(run), indent=2, allow_nan=False)
 
 

@@ -175,5 +175,4 @@ class Breaker:
 
 
 def _is_name(role: str) -> bool:
-    """Whether a role is a broker's name already."""
     return role.startswith("broker")

@@ -68,7 +68,6 @@ class Asked:
         return bool(whole)
 
     def say(self, text: str) -> None:
-        """Tell it a line."""
         self._send({"say": text})
 
     def end(self, code: int = Exit.AS_EXPECTED, sentence: str = "") -> None:
@@ -144,7 +143,6 @@ class Door:
             self._selector.unregister(asked.link)
 
     def close(self) -> None:
-        """Hang up on everybody."""
         self._selector.close()
         for link in self._links:
             link.close()

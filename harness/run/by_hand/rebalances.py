@@ -40,7 +40,6 @@ class Rebalance:
     epoch: bool = False
 
     def __str__(self) -> str:
-        """In a line, for whoever reads along."""
         if self.epoch:
             return f"{self.group}: epoch {self.generation}, {self.why}"
         if self.generation is None:

@@ -137,7 +137,6 @@ class Watch:
         self.seen = Seen()
 
     def start(self) -> None:
-        """Look from now on."""
         self._thread.start()
 
     def look(self) -> Seen:

@@ -150,7 +150,6 @@ def _cut(scene: Scene, fault: Fault, target: Target) -> None:
 
 
 def _peer(scene: Scene, target: Target) -> Node:
-    """Another broker, which answers."""
     for node in scene.cluster.plan.brokers:
         if node.id != target.id and ping.ask(node.port, timeout_s=_PROBE_S).outcome == "answered":
             return node

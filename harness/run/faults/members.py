@@ -71,7 +71,6 @@ def _thaw(scene: Scene, _fault: Fault, target: Target) -> None:
 
 
 def close(scene: Scene, _fault: Fault, target: Target) -> None:
-    """Order a member to close."""
     scene.fleet.members[target.name].close()
 
 

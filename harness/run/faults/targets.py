@@ -29,7 +29,6 @@ class Target:
 
     @property
     def link(self) -> str:
-        """The lane's own name."""
         return self.lane or self.name
 
     def overlaps(self, other: "Target") -> bool:

@@ -1,0 +1,219 @@
+"""How much there is, and how it is called: ceilings and exceptions that only fall.
+
+`python3 -m tests.unit.test_tidy` prints the ceilings that would do.
+"""
+
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BINARY = {".parquet", ".png", ".gz", ".xz"}
+WRITTEN = {".py", ".md", ".sql", ".toml", ".j2", ".yml", ""}  # by hand, so words count
+SMALL = 60  # lines
+WORDS = (
+    *("told", "tells", "whoever", "nobody", "somebody", "meanwhile", "knob"),
+    *("that there is not", "came twice", "stood still"),
+)
+IMPORT = re.compile(r"^ *from ([\w.]+) import (\([^)]*\)|.+)|^ *import ([\w.]+)", re.M)
+
+# By room: lines, thousands of characters, and words of `WORDS`.
+CEILINGS: dict[str, tuple[int, int, int]] = {
+    ".ci": (500, 37, 0),
+    ".github": (300, 11, 4),
+    "consumers": (8_450, 338, 143),
+    "docs": (17_050, 646, 281),
+    "experiments": (2_950, 120, 71),
+    "harness": (50, 3, 1),
+    "harness/base": (1_100, 40, 27),
+    "harness/bench": (1_500, 58, 1),
+    "harness/catalogue": (2_500, 107, 74),
+    "harness/check": (1_350, 57, 34),
+    "harness/cli": (2_250, 88, 37),
+    "harness/cluster": (4_300, 170, 61),
+    "harness/experiment": (1_100, 49, 11),
+    "harness/history": (5_900, 253, 114),
+    "harness/provision": (3_150, 144, 15),
+    "harness/report": (13_250, 529, 381),
+    "harness/rules": (17_550, 911, 620),
+    "harness/run": (9_550, 387, 237),
+    "harness/suite": (2_100, 83, 67),
+    "harness/tables": (4_600, 223, 120),
+    "harness/trend": (400, 19, 22),
+    "kafka_chaos": (700, 27, 7),
+    "results": (50, 3, 1),
+    "tests": (9_350, 229, 19),
+    "tests/browser": (250, 11, 0),
+    "tests/check": (4_250, 160, 82),
+    "tests/cluster": (1_650, 62, 25),
+    "tests/consumers": (2_700, 98, 60),
+    "tests/data": (6_900, 1075, 8),
+    "tests/docker": (1_350, 50, 19),
+    "tests/hosted": (950, 38, 3),
+    "tests/installed": (800, 30, 5),
+    "tests/loaded": (700, 28, 5),
+    "tests/machine": (600, 24, 4),
+    "tests/mutation": (1_300, 51, 22),
+    "tests/provision": (2_350, 84, 11),
+    "tests/recorded": (16_700, 3975, 52),
+    "tests/report": (7_400, 291, 178),
+    "tests/rules": (77_450, 3165, 1724),
+    "tests/tables": (4_500, 199, 209),
+    "tests/tampered": (4_300, 167, 212),
+    "tests/torture": (2_300, 93, 53),
+    "tests/trend": (1_150, 43, 22),
+    "tests/unit": (18_700, 718, 507),
+    "the rest": (3_450, 241, 4),
+}
+
+# Modules of less than `SMALL` lines with one importer, which could be a part of it.
+TINY = """
+    consumers/store.py harness/bench/judging.py harness/experiment/probes.py
+    harness/experiment/source.py harness/history/copies.py harness/run/observing.py
+    harness/run/planning.py harness/run/pressure.py harness/tables/assignments.py
+    harness/tables/broker_settings.py harness/tables/commits_judged.py harness/tables/episodes.py
+    harness/tables/evictions.py harness/tables/machine.py harness/tables/ownership.py
+    harness/tables/progress.py
+"""
+
+# Names of several files, and of several classes of the product.
+FILES = """
+    admin base broker_settings brokers causes checks clocks collect command commands consumer
+    dependencies derived evictions faults features files groups heartbeating heartbeats java
+    joining judged judging jvm kept limits lines load member members own ownership page play
+    playing positions probes probing processes programs rebalances record records refusals rights
+    roles rounds rows settings source spark sql stamps static_members steps stops store tables
+    terminal test_apps test_by_hand test_command test_compose test_evictions test_giving_up
+    test_java test_joining test_limits test_other_rules test_ownership test_ownership_by_brokers
+    test_page test_probes test_programs test_project test_rights test_secured test_stops
+    test_store test_sweep topics transactions turns verdicts view views watch wire words
+"""
+CLASSES = """
+    Answer Asked Axis Bar Cell Change Client Compared Dot Figure Finding Group Java Judged Line
+    Link Listener Outcome Planned Programs Rebalance Records Run Seen Series Setting Sink Standing
+    Step Verdict View _Parser _Reader _Teller
+"""
+
+
+@cache
+def texts() -> dict[str, str]:
+    """Every text that git tracks, by its path."""
+    listing = ["git", "ls-files", "-z"]
+    names = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    paths = [ROOT / name for name in names.split("\0") if name]
+    return {
+        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8", errors="replace")
+        for path in paths
+        if path.suffix not in BINARY and path.is_file() and not path.is_symlink()
+    }
+
+
+def product() -> dict[str, str]:
+    """Python that is neither a test, an experiment, nor a program of another library."""
+    others = ("tests/", "experiments/", "consumers/apps/", "kafka_chaos/template/")
+    return {
+        name: text
+        for name, text in texts().items()
+        if name.endswith(".py") and not name.startswith(others)
+    }
+
+
+def room_of(name: str) -> str:
+    first, *rest = name.split("/")
+    if first in ("harness", "tests") and len(rest) > 1:
+        return f"{first}/{rest[0]}"
+    return first if rest else "the rest"
+
+
+def measured() -> dict[str, tuple[int, int, int]]:
+    """Lines, thousands of characters and banned words of each room."""
+    found: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for name, text in texts().items():
+        of_room = found[room_of(name)]
+        of_room[0] += text.count("\n")
+        of_room[1] += len(text)
+        if Path(name).suffix in WRITTEN:
+            of_room[2] += sum(map(text.lower().count, WORDS))
+    return {room: (lines, -(-size // 1_000), words) for room, (lines, size, words) in found.items()}
+
+
+def test_no_room_grows() -> None:
+    units = ("lines", "thousand characters", f"of the words {', '.join(WORDS)}")
+    over = [
+        f"{room} has {number - most} {unit} more than its {most}: ceilings only fall"
+        for room, numbers in measured().items()
+        for number, most, unit in zip(numbers, CEILINGS.get(room, (0, 0, 0)), units, strict=True)
+        if number > most
+    ]
+
+    assert not over, "\n".join(over)
+    assert measured().keys() == CEILINGS.keys(), "take out what is gone"
+
+
+def tiny() -> set[str]:
+    modules = {name.removesuffix(".py").replace("/", "."): name for name in product()}
+    importers: dict[str, set[str]] = defaultdict(set)
+    for name, text in product().items():
+        for package, parts, whole in IMPORT.findall(text):
+            names = {whole, package, *(f"{package}.{part}" for part in re.findall(r"\w+", parts))}
+            for module in names & modules.keys():
+                importers[modules[module]].add(name)
+    return {
+        name
+        for name, text in product().items()
+        if text.count("\n") < SMALL and len(importers[name] - {name}) == 1 and "/__" not in name
+    }
+
+
+def twice(names: Iterable[str]) -> set[str]:
+    return {name for name, times in Counter(names).items() if times > 1}
+
+
+def file_names() -> set[str]:
+    others = ("experiments/", "consumers/apps/")
+    names = [name for name in texts() if name.endswith(".py") and not name.startswith(others)]
+    usual = {"__init__", "__main__", "conftest"}
+    return twice(stem for stem in (Path(name).stem for name in names) if stem not in usual)
+
+
+def class_names() -> set[str]:
+    return twice(
+        name
+        for text in product().values()
+        for name in re.findall(r"^ *class (\w+)[(:]", text, re.M)
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "known", "remedy"),
+    [
+        (tiny, TINY, "make it a part of its only importer"),
+        (file_names, FILES, "find a name that no other file has"),
+        (class_names, CLASSES, "find a name that no other class has"),
+    ],
+    ids=["modules", "file names", "class names"],
+)
+def test_exceptions_only_become_fewer(
+    found: Callable[[], set[str]], known: str, remedy: str
+) -> None:
+    new, gone = found() - set(known.split()), set(known.split()) - found()
+
+    assert not new, f"{', '.join(sorted(new))}: {remedy}"
+    assert not gone, f"take out of the list what is none any more: {', '.join(sorted(gone))}"
+
+
+def main() -> None:
+    for room, (lines, size, words) in sorted(measured().items()):
+        sys.stdout.write(
+            f'    "{room}": ({-(-lines // 50) * 50:_}, {-(-size * 101 // 100)}, {words}),\n'
+        )
+
+
+if __name__ == "__main__":
+    main()
