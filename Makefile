@@ -114,6 +114,10 @@ wheel: ## make the wheel of the command `kafka-chaos`, in dist/
 recorded: ## play the runs that the tests play, and keep their histories for tests/recorded [RESULTS=folder: keep these runs, or this run of a program]
 	@$(WHOLE) -m tests.recorded $(if $(RESULTS),'$(RESULTS)')
 
+.PHONY: diff-recorded
+diff-recorded: ## show which rows of recorded runs are not those of an old commit [SINCE=HEAD RUN=bad-day]
+	@$(ENV) -m tests.recorded.diff $(if $(SINCE),--since '$(SINCE)') $(if $(RUN),--run '$(RUN)')
+
 pin: ## renew the pinned judgements of hand-written and recorded histories, after a change of a rule [ONLY=tests/rules/joining.cases]
 	@$(ENV) -m pytest $(if $(ONLY),'$(ONLY)',tests/rules tests/recorded) --snapshot-update
 

@@ -1,7 +1,8 @@
 """Every recorded run is judged as before: each verdict and each number.
 
 Method: a kept run is copied and checked like any other, and what is found is compared with what was
-found when it was kept. A change that is meant is looked at, line by line, and kept by `make pin`.
+found when it was kept. A change that is meant is looked at by `make diff-recorded`, and kept by
+`make pin`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from harness.tables.engines.base import Engine
 from harness.tables.source import read_run
 from tests import agreements
 from tests.agreements import Queries
+from tests.recorded import pins
 from tests.recorded.keep import RUNS
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def test_a_recorded_run_is_judged_as_before(
     judgements = [judged(RUNS / run, tmp_path / engine.name, engine) for engine in engines]
 
     assert judgements[:1] * len(judgements) == judgements
-    assert judgements[0] == snapshot
+    assert pins.judgements(judgements[0]) == snapshot, pins.differ(run)
 
 
 def judged(run: Path, run_dir: Path, engine: Engine) -> str:
