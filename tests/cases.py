@@ -164,7 +164,7 @@ def _moment(moment: datetime | None) -> str:
 
 
 def _number(number: float | None) -> str:
-    return "" if number is None else repr(float(number)).removesuffix(".0")
+    return "" if number is None else repr(round(float(number), 6)).removesuffix(".0")
 
 
 class Cases(pytest.File):
