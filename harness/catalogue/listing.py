@@ -5,6 +5,7 @@ from typing import Any
 from harness.catalogue import registry
 from harness.experiment import APP, Expect, Experiment, Verdict
 from harness.rules import RULES, Rule
+from harness.rules.names import NAMES, name_of
 from harness.rules.rule import OF_A_PROGRAM, OF_THE_KIND
 from harness.run.faults import needs_app
 
@@ -59,6 +60,7 @@ def _rule(rule: Rule, declared: dict[str, Experiment]) -> dict[str, Any]:
     ]
     return {
         "id": rule.id,
+        "name": name_of(rule.id),
         "title": rule.title,
         "statement": rule.statement,
         "source": rule.source,
@@ -140,13 +142,15 @@ def in_words(expect: Expect) -> str:
 def render_rules() -> str:
     """Rules for people: what each is about, where it is from, and which experiments judge it."""
     lines = []
-    for item in rules():
+    order = {rule: number for number, rule in enumerate(NAMES)}
+    for item in sorted(rules(), key=lambda item: order.get(item["id"], len(order))):
         about = f"{', '.join(item['clients'])}; {', '.join(item['protocols'])}"
         lines += [
-            f"{item['id']:<16} {item['title']}",
-            f"{'':<16} source: {item['source']}",
-            f"{'':<16} about: {about}",
-            f"{'':<16} judged by: {_judges(item)}",
+            f"{item['name']} ({item['id']})",
+            f"  {item['title']}",
+            f"  source: {item['source']}",
+            f"  about: {about}",
+            f"  judged by: {_judges(item)}",
         ]
     return "\n".join(lines)
 

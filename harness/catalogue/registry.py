@@ -14,6 +14,7 @@ from harness.base.paths import COMMAND
 from harness.catalogue import broker_settings, modules, own
 from harness.catalogue.refusals import check_exercised, check_together, sorts_of_members
 from harness.experiment import Expect, Experiment, Need
+from harness.rules.names import NAMES, id_of
 from harness.run.faults import KINDS, Needed, needs_app
 from harness.run.roles import check_role
 
@@ -75,6 +76,8 @@ def checked(experiment: Experiment) -> Experiment:
         conduct_of(member.sabotage)
     if not experiment.rules:
         raise BadInput("an experiment without rules cannot fail: name at least one")
+    by_id = tuple(replace(each, rule=id_of(each.rule)) for each in experiment.rules)
+    experiment = replace(experiment, rules=by_id)
     for expect in experiment.rules:
         if expect.rule not in RULES:
             raise BadInput(f"there is no rule {expect.rule!r}: {nearest_rule(expect.rule)}")
@@ -122,32 +125,36 @@ def _needed(experiment: Experiment) -> Needed:
 
 
 def is_rule(name: str) -> bool:
-    """Whether this names a rule and no experiment.
+    """Whether this names a rule, by its name or its id, and no experiment.
 
     Raises BadInput for a name like a rule's that no rule has.
     """
     from harness.rules.catalogue import RULES
 
-    if name not in RULES and _LIKE_A_RULE.match(name):
+    if id_of(name) not in RULES and ("/" in name or _LIKE_A_RULE.match(name)):
         rules_named([name])
-    return name in RULES and name not in names()
+    return id_of(name) in RULES and name not in names()
 
 
 def rules_named(names: Iterable[str]) -> list[str]:
-    """The ids of these rules, each once. Raises BadInput for one that there is not."""
+    """The ids of these rules, each once; they are given by names or ids.
+
+    Raises BadInput for an unknown one.
+    """
     from harness.rules.catalogue import RULES
 
-    for name in names:
-        if name not in RULES:
+    found = {name: id_of(name) for name in names}
+    for name, rule in found.items():
+        if rule not in RULES:
             raise BadInput(f"there is no rule {name!r}: {nearest_rule(name)}")
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(found.values()))
 
 
 def nearest_rule(name: str) -> str:
-    """What to do about a rule of this name, which there is not: the end of a sentence."""
+    """What to do about an unknown name of a rule: the end of a sentence."""
     from harness.rules.catalogue import RULES
 
-    by_letters = {rule.casefold(): rule for rule in RULES}
+    by_letters = {rule.casefold(): rule for rule in (*RULES, *NAMES.values())}
     near = difflib.get_close_matches(name.casefold(), by_letters, n=1)
     listed = f"`{COMMAND} list --rules` prints all"
     return f"did you mean {by_letters[near[0]]}? {listed}" if near else listed

@@ -11,15 +11,18 @@ from harness.catalogue import registry
 from harness.experiment import APP, CLIENTS, PROTOCOLS, Expect, Experiment, Verdict
 from harness.rules.catalogue import RULES
 from harness.rules.documents import DOCUMENTS, STATEMENTS
+from harness.rules.names import GROUPS, id_of, name_of
 from harness.rules.rule import OF_A_PROGRAM, OF_THE_KIND, Rule
 from harness.run.faults import needs_app
 
 _HEAD: Final = """# Rules
 
-Runs are judged by these rules, listed by what they are about. `python3 -m harness describe R01`
-prints the page of one: its statement, why it matters to people who run consumers, its source, the
-clients and protocols that it is about, and the experiments that judge it. `make docs` writes this
-list from the code.
+Runs are judged by these rules. A rule has a name, of its group and of what it says:
+`session/silent-member-is-evicted`. Its id, R01, stands in stored results, and every command and
+experiment takes either. `python3 -m harness describe session/silent-member-is-evicted` prints its
+page: its statement, why it matters to people who run consumers, its source, the clients and
+protocols that it is about, and the experiments that judge it. `make docs` writes this list from the
+code.
 
 An experiment declares the verdicts that it expects. Every other rule about the run's client and
 protocol is judged as well, and an unexpected violation fails the run.
@@ -37,21 +40,18 @@ _IN_PASSING: Final = "judged in every run of our own members in which it can be 
 
 
 def index() -> str:
-    """docs/rules.md: every rule, by the subject that its module says."""
-    subjects: dict[str, list[Rule]] = {}
-    for rule in RULES.values():
-        about = sys.modules[rule.examine.__module__].__doc__ or ""
-        subjects.setdefault(about.partition("\n")[0].strip().rstrip("."), []).append(rule)
-    rows = [
-        f"| {subject} | {'; '.join(f'`{rule.id}` {rule.title}' for rule in rules)} |"
-        for subject, rules in subjects.items()
+    """docs/rules.md: the name and the id of every rule, by what it is about."""
+    parts = [
+        f"## {group.capitalize()}: {about}\n\n"
+        + ", ".join(f"`{name.partition('/')[2]}` ({rule})" for rule, name in names.items())
+        for group, (about, names) in GROUPS.items()
     ]
-    return "\n".join([_HEAD + _documents(), "| What is judged | Rules |", "|---|---|", *rows, ""])
+    return "\n\n".join([_HEAD + _documents().rstrip(), *parts]) + "\n"
 
 
 def page(rule: str) -> str:
-    """The page of the rule with this id, as plain text."""
-    return pages([rule])[rule]
+    """The page of a rule, given by its name or its id, as plain text."""
+    return pages([id_of(rule)])[id_of(rule)]
 
 
 def pages(rules: Iterable[str]) -> dict[str, str]:
@@ -65,7 +65,7 @@ def _documents() -> str:
 
 
 def _section(rule: Rule, experiments: dict[str, Experiment]) -> str:
-    lines = [f"{rule.id}: {rule.title}", "", rule.statement, ""]
+    lines = [f"{name_of(rule.id)} ({rule.id}): {rule.title}", "", rule.statement, ""]
     if rule.matters:
         lines += [f"Why it matters: {rule.matters}", ""]
     lines.append(f"- source: {rule.source}")

@@ -8,6 +8,7 @@ from harness.base.errors import Exit
 from harness.catalogue.rules_page import index, pages
 from harness.cli.main import main
 from harness.rules import RULES
+from harness.rules.names import name_of
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITTEN = ROOT / "docs" / "rules.md"
@@ -15,7 +16,8 @@ WRITTEN = ROOT / "docs" / "rules.md"
 
 def test_the_list_of_rules_is_current() -> None:
     assert index() == WRITTEN.read_text(), "run `make docs`"
-    assert all(f"`{rule.id}` {rule.title}" in WRITTEN.read_text() for rule in RULES.values())
+    for rule in RULES:
+        assert f"`{name_of(rule).partition('/')[2]}` ({rule})" in WRITTEN.read_text()
 
 
 def test_rules_of_every_run_say_so() -> None:
@@ -30,15 +32,21 @@ def test_rules_of_every_run_say_so() -> None:
     assert "`bad-day`" in found["R30"]
 
 
-def test_a_rule_is_described(capsys: pytest.CaptureFixture[str]) -> None:
-    assert Exit.AS_EXPECTED == main(["describe", "R20a-return"])
+@pytest.mark.parametrize("given", ["R20a-return", "static/return-starts-a-rebalance"])
+def test_a_rule_is_described(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert Exit.AS_EXPECTED == main(["describe", given])
 
     shown = capsys.readouterr().out
-    assert shown.startswith("R20a-return: A returning member starts a rebalance")
+    assert shown.startswith("static/return-starts-a-rebalance (R20a-return): A returning member")
     assert "\nWhy it matters: " in shown
     assert "\n- source: " in shown
 
 
-def test_a_rule_that_is_unknown_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert Exit.BAD_ARGUMENTS == main(["describe", "R20x"])
-    assert "there is no rule 'R20x': " in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("given", "near"), [("R20x", "R20"), ("static/return-starts", "static/return-starts-a-rebal")]
+)
+def test_a_rule_that_is_unknown_is_one_sentence(
+    given: str, near: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Exit.BAD_ARGUMENTS == main(["describe", given])
+    assert f"there is no rule {given!r}: did you mean {near}" in capsys.readouterr().err

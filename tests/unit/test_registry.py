@@ -463,7 +463,7 @@ def test_a_member_that_is_started_later_may_differ_and_stands_in_for_one_that_en
             Fault(kind="kill-consumer", target="member 1"),
         ),
     )
-    assert experiment is registry.checked(experiment)
+    assert experiment == registry.checked(experiment)
 
 
 def test_a_twin_of_a_good_experiment_passes() -> None:
@@ -569,3 +569,12 @@ def test_a_broker_setting_that_is_unset_is_left_to_kafka() -> None:
     delay = "group.initial.rebalance.delay.ms"
     assert delay in broker_settings(Cluster())
     assert delay not in broker_settings(Cluster(settings={delay: UNSET}))
+
+
+def test_a_rule_may_be_given_by_its_name() -> None:
+    given = ["session/silent-member-is-evicted", "R02", "R01"]
+
+    assert ["R01", "R02"] == registry.rules_named(given)
+    good = registry.load("consumer-crash")
+    named = replace(good, rules=(Expect(rule=given[0]),))
+    assert ["R01"] == [each.rule for each in registry.checked(named).rules]
