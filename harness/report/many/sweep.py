@@ -17,13 +17,16 @@ from harness.base.distribution import (
 )
 from harness.base.errors import NoData
 from harness.history.suites import Entry, Suite
-from harness.report.load import load
+from harness.report.load import Run, load
 from harness.report.many.suite_rows import link_to, why_unreadable
+from harness.report.parts import stops
 from harness.report.parts.evictions import false_evictions
 from harness.report.parts.records import records
-from harness.report.parts.stops import longest_ms
+from harness.rules import RULES
 
 SCHEMA_VERSION: Final = 1
+_OF_GROUP: Final = ("client", "protocol", "members")
+_JOIN_COST: Final = next(id_ for id_, rule in RULES.items() if rule.headline == "join cost")
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,9 @@ class Measure:
 
     name: str  # in sweep.json
     title: str
-    more: str  # what a rise is called
-    less: str
-    least: float
+    more: str = ""  # what a rise is called
+    less: str = ""
+    least: float = 0
 
 
 STANDSTILL: Final = Measure(
@@ -46,6 +49,13 @@ EVICTED: Final = Measure(
 AGAIN: Final = Measure("came_twice", "came twice", "repeats", "fewer repeats", 1)
 LOST: Final = Measure("lost", "lost", "lost records", "fewer lost records", 1)
 MEASURES: Final = (STANDSTILL, EVICTED, AGAIN, LOST)
+# What else is shown where clients, protocols or sizes of the group are compared. The join cost is
+# from when the coordinator noticed until the last member had joined.
+STOPPED: Final = Measure("partitions_stopped", "partitions stopped")
+IN_ALL: Final = Measure("standstills_ms", "standstills in all")
+GENERATIONS: Final = Measure("generations", "generations or epochs")
+JOIN: Final = Measure("join_intervals", "join, in heartbeat intervals")
+OF_GROUP: Final = (STOPPED, IN_ALL, GENERATIONS, JOIN)
 
 
 @dataclass(frozen=True)
@@ -54,6 +64,11 @@ class Axis:
 
     name: str
     values: tuple[str, ...]
+
+    @property
+    def numbers(self) -> bool:
+        """Whether its values are numbers, from the smallest to the largest."""
+        return all(value.replace(".", "", 1).isdecimal() for value in self.values)
 
 
 @dataclass(frozen=True)
@@ -105,8 +120,21 @@ class Spot:
     @property
     def longest(self) -> str:
         """The page of the run that stood still longest; empty if there is none."""
+        worst = self._worst
+        return worst.link if worst else ""
+
+    @property
+    def where(self) -> str:
+        """Where the time of the longest standstill went; empty if nothing stood still."""
+        worst = self._worst
+        if worst is None or not (ms := _standstill(worst)):
+            return ""
+        return stops.said({**(worst.measured or {}), "ms": ms})
+
+    @property
+    def _worst(self) -> Seen | None:
         shown = [run for run in self.shown if (run.measured or {})[STANDSTILL.name] is not None]
-        return max(shown, key=_standstill).link if shown else ""
+        return max(shown, key=_standstill, default=None)
 
 
 def _standstill(run: Seen) -> float:
@@ -133,6 +161,11 @@ class Sweep:
         return (
             f"{self.claims[experiment]} What is done: {done}." if done else self.claims[experiment]
         )
+
+    @property
+    def of_group(self) -> tuple[Measure, ...]:
+        """What else is shown: something if clients, protocols or sizes of a group are swept."""
+        return OF_GROUP if any(axis.name in _OF_GROUP for axis in self.axes) else ()
 
     @property
     def runs(self) -> list[Seen]:
@@ -210,12 +243,31 @@ def _seen(suite: Suite, entry: Entry) -> Seen:
         return replace(found, state=state, reason=reason)
     put_out, count = false_evictions(run), records(run)
     measured: dict[str, float | None] = {
-        STANDSTILL.name: longest_ms(run),
+        STANDSTILL.name: stops.longest_ms(run),
         EVICTED.name: None if put_out is None else len(put_out),
         AGAIN.name: count.redelivered,
         LOST.name: count.lost,
     }
-    return replace(found, measured=measured)
+    return replace(found, measured=measured | _of_group(run))
+
+
+def _of_group(run: Run) -> dict[str, float | None]:
+    """What clients, protocols and sizes differ in, from steady state to the end of the load."""
+    phases = {phase.name: phase for phase in run.manifest.phases}
+    stopped, worst = stops.stopped(run), stops.longest(run) or {}
+    began = [row for row in run.tables["rebalances"] if row["started_at"] is not None]
+    cost = [row["measured_max"] for row in run.verdicts or [] if row["rule"] == _JOIN_COST]
+    found: dict[str, float | None] = {each.name: None for each in OF_GROUP}
+    if run.has("stops"):
+        found[STOPPED.name] = len({(row["topic"], row["partition"]) for row in stopped})
+        found[IN_ALL.name] = sum(row["ms"] for row in stopped)
+    if run.has("rebalances") and {"steady", "drain"} <= phases.keys():
+        from_at, to_at = phases["steady"].from_at, phases["drain"].from_at
+        found[GENERATIONS.name] = len(
+            {row["generation"] for row in began if from_at <= row["started_at"] <= to_at}
+        )
+    found[JOIN.name] = cost[0] if cost else None
+    return found | {kind.column: worst.get(kind.column) for kind in stops.PARTS}
 
 
 def as_json(sweep: Sweep, told: Sequence[str]) -> str:
@@ -242,7 +294,7 @@ def _point(spot: Spot) -> dict[str, Any]:
         "settings": dict(spot.settings),
         "runs": len(spot.shown),
         "planned": len(spot.runs),
-        **{measure.name: _measured(spot, measure) for measure in MEASURES},
+        **{measure.name: _measured(spot, measure) for measure in (*MEASURES, *OF_GROUP)},
     }
 
 

@@ -19,6 +19,7 @@ from harness.report.many.suite_text import runs_lines, style_of
 from harness.report.many.sweep import (
     AGAIN,
     EVICTED,
+    IN_ALL,
     LOST,
     STANDSTILL,
     Measure,
@@ -73,7 +74,7 @@ def cell(spot: Spot, measure: Measure) -> str:
     found = spot.spread(measure)
     if not found.n:
         return NOTHING
-    told = spread(found, duration if measure is STANDSTILL else number)
+    told = spread(found, duration if measure in (STANDSTILL, IN_ALL) else number)
     known = "" if found.n == len(spot.shown) else f", known of {found.n}"
     values = spot.values(measure)
     some = sum(value > 0 for value in values)
@@ -96,6 +97,7 @@ def _counted(spot: Spot) -> str:
 
 
 _HEAD: Final = ("runs", STANDSTILL.title, EVICTED.title, AGAIN.title, LOST.title)
+_WHERE: Final = "where the longest went"
 
 
 def _cells(sweep: Sweep, spot: Spot) -> list[str]:
@@ -106,12 +108,15 @@ def _cells(sweep: Sweep, spot: Spot) -> list[str]:
         *(value_text(spot.settings[axis.name]) for axis in sweep.axes),
         _counted(spot),
         *(cell(spot, measure) for measure in (STANDSTILL, EVICTED, AGAIN, LOST)),
+        *(cell(spot, measure) for measure in sweep.of_group),
+        *([spot.where or NOTHING] if sweep.of_group else []),
     ]
 
 
 def _heads(sweep: Sweep) -> list[str]:
     point = ["point"] if len(sweep.axes) > 1 else []
-    return [*point, *(axis.name for axis in sweep.axes), *_HEAD]
+    more = [*(measure.title for measure in sweep.of_group), _WHERE] if sweep.of_group else []
+    return [*point, *(axis.name for axis in sweep.axes), *_HEAD, *more]
 
 
 def markdown(suite: Suite, sweep: Sweep, told: Sequence[str], verdicts: Verdicts) -> str:
@@ -205,7 +210,7 @@ def _row(sweep: Sweep, spot: Spot) -> dict[str, Any]:
         "experiment": spot.experiment,
         "cells": cells,
         "longest": spot.longest,
-        "longest_at": len(cells) - 4,
+        "longest_at": _heads(sweep).index(STANDSTILL.title),
         "interval": interval(spot),
         "missing": len(spot.shown) < len(spot.runs),
     }
@@ -252,7 +257,10 @@ def _table(sweep: Sweep, width: int) -> list[Text]:
     """Point by point, so that what it buys stands above what it costs."""
     spots = sorted(sweep.spots, key=lambda spot: spot.number)
     cells: list[tuple[str, ...]] = [("", *_HEAD)]
-    cells += [(f"  {spot.experiment}", *_cells(sweep, spot)[-len(_HEAD) :]) for spot in spots]
+    first = _heads(sweep).index(_HEAD[0])
+    cells += [
+        (f"  {spot.experiment}", *_cells(sweep, spot)[first : first + len(_HEAD)]) for spot in spots
+    ]
     texts = align(cells, width, free=(0,), right=(1,))
     lines = [Text(texts[0], "bold")]
     for place, (spot, text) in enumerate(zip(spots, texts[1:], strict=True)):
@@ -260,4 +268,8 @@ def _table(sweep: Sweep, width: int) -> list[Text]:
             told = [f"{name}={value_text(value)}" for name, value in spot.settings.items()]
             lines.append(Text(", ".join(told), "cyan"))
         lines.append(Text(text, "yellow" if len(spot.shown) < len(spot.runs) else ""))
+        more = [f"{measure.title}: {cell(spot, measure)}" for measure in sweep.of_group]
+        if more and spot.where:
+            more.append(f"{_WHERE}: {spot.where}")
+            lines += [Text(f"    {line}") for line in wrap("; ".join(more), width - 4)]
     return lines
