@@ -69,10 +69,14 @@ from tests.report.sample_run import write_manifest, write_run
             "sweep consumer-crash --over protocol=eager,cooperative,consumer --repeat 1`",
         ),
         (
-            "compare-protocols consumer-join --client librdkafka,java --protocol consumer "
-            "--members 1,10 --set commit=sync --kafka 4.1.2".split(),
+            [
+                "compare-protocols",
+                "--client=librdkafka,java",
+                "--members=10",
+                "--protocol=consumer",
+            ],
             Exit.BAD_ARGUMENTS,
-            "--over members=1,10 --set commit=sync --protocol consumer --kafka 4.1.2 --repeat 1`",
+            "--over client=librdkafka,java --set members=10 --protocol consumer --repeat 1`",
         ),
         (
             ["sweep", "baseline", "--over", "protocol=eager,lazy"],

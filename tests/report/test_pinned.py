@@ -1,0 +1,159 @@
+"""What pages of many runs say, on a terminal, in Markdown and as a page, is pinned as text."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+
+from harness.history.suites import Suite
+from harness.report.many import (
+    compare_text,
+    index,
+    matrix_text,
+    repeat,
+    suite_text,
+    sweep_text,
+    trend,
+)
+from harness.report.many.compare import compare
+from tests.report.sample_matrix import write_matrix
+from tests.report.sample_suite import write_night, write_repeats
+from tests.report.sample_sweep import write_sweep
+from tests.report.test_compare import TWELVE, a_night
+from tests.report.test_sweep import grid, of_protocols, unfinished
+from tests.trend.test_page import series
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+SIX = [[6_000.0 + n, 6_010.0 + n] for n in range(6)]
+_LINES = {"p", "div", "tr", "li", "h1", "h2", "h3", "section", "dt", "summary", "pre", "title"}
+
+
+class Text(HTMLParser):
+    """The words of a page: a line for each paragraph, item and row, with where its links lead."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.said = ""
+        self._unseen = 0
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._unseen += tag == "style"
+        self.said += {"td": " | ", "th": " | ", "dd": " "}.get(tag, "\n" if tag in _LINES else "")
+        given = dict(attrs)
+        if tag == "a":
+            self.said += f"<{given['href']}>"
+        elif tag == "circle":
+            self.said += f" ({given['cx']},{given['cy']})"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._unseen -= tag == "style"
+
+    def handle_data(self, data: str) -> None:
+        self.said += "" if self._unseen else re.sub(r"\s+", " ", data)
+
+
+def words(page: str) -> str:
+    """The text of a page without its mark-up."""
+    lines = (" ".join(line.split()) for line in Text(page).said.split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def printed(show: Callable[[Console], object], folder: Path) -> str:
+    """What is printed within 100 columns."""
+    console = Console(file=io.StringIO(), width=100, highlight=False)
+    show(console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().replace(str(folder), "RESULTS")
+
+
+def pinned(suite: Suite, results: Path, *names: str) -> dict[str, str]:
+    """The text of each file of a suite."""
+    texts = {name: (suite.path / name).read_text() for name in names}
+    return {name: words(t) if name.endswith("html") else t for name, t in texts.items()}
+
+
+def test_repeats(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    suite = write_repeats(tmp_path, [*SIX[:5], [7_000.0]], "a <b>broker</b> died")
+    repeat.write(suite)
+    files = pinned(suite, tmp_path, "repeat.html", "summary.md")
+
+    assert printed(lambda out: repeat.print_repeat(suite, out), tmp_path) == snapshot
+    assert files["summary.md"] == snapshot
+    assert files["repeat.html"] == snapshot
+
+
+@pytest.mark.parametrize("kind", ["session", "grid", "protocol", "unfinished"])
+def test_sweeps(tmp_path: Path, kind: str, snapshot: SnapshotAssertion) -> None:
+    fast, slow = {"standstill_ms": 2_100}, {"standstill_ms": 6_700, "twice": 20}
+    suite = {
+        "session": write_sweep,
+        "grid": lambda results: grid(results, longer=True),
+        "protocol": lambda results: of_protocols(results, {"eager": [slow], "consumer": [fast]}),
+        "unfinished": unfinished,
+    }[kind](tmp_path)
+    sweep_text.write(suite)
+    files = pinned(suite, tmp_path, "sweep.html", "sweep.md")
+
+    assert printed(lambda out: sweep_text.print_sweep(suite, out), tmp_path) == snapshot
+    if kind in ("session", "protocol"):
+        assert files["sweep.md"] == snapshot
+        assert files["sweep.html"] == snapshot
+
+
+def test_a_matrix(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    suite = write_matrix(tmp_path)
+    matrix_text.write(suite)
+    files = pinned(suite, tmp_path, "clients.html", "clients.md")
+
+    assert printed(lambda out: matrix_text.print_matrix(suite, out), tmp_path) == snapshot
+    assert files["clients.md"] == snapshot
+    assert files["clients.html"] == snapshot
+
+
+def test_a_night(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    suite = write_night(tmp_path)
+    index.write(suite)
+    files = pinned(suite, tmp_path, "index.html", "summary.md")
+
+    assert printed(lambda out: suite_text.print_suite(suite, out), tmp_path) == snapshot
+    for name in ("summary.md", "index.html"):  # most rules are judged by no run of it
+        assert re.sub(r".*not judged \|[^✓✗?]*\n", "", files[name]) == snapshot
+
+
+def test_two_sides(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    a = a_night(tmp_path / "a", TWELVE)
+    b = a_night(tmp_path / "b", [1.1 * value for value in TWELVE], session_ms=10_000, wrong=3)
+    six, more = (
+        write_repeats(tmp_path / name, [[start + n] for n in range(6)])
+        for name, start in (("six", 6_000.0), ("more", 6_040.0))
+    )
+    six.save()
+    more.save()
+
+    for one, other in ((a, b), (six.path, more.path)):
+        compared = compare(one, other)
+        assert snapshot == printed(
+            lambda out, c=compared: compare_text.print_compared(c, out), tmp_path
+        )
+
+
+def test_trends(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    rows = [
+        series("worse", bound_high=9.5, setup="1a2b"),
+        series("moved", setup="3c4d"),
+        series("steady", "R07"),
+        series("too few", "X32a", (0, 0)),
+    ]
+
+    assert printed(lambda out: trend.print_trends(rows, out), tmp_path) == snapshot
+    assert words(trend.page(rows)) == snapshot
