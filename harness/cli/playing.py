@@ -262,7 +262,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     from harness.catalogue import cover, registry
     from harness.catalogue.limits import with_limits
     from harness.catalogue.refusals import check_client_version
-    from harness.report.many import index, suite_text
+    from harness.report.many import index
 
     for option, allowed in (("client", CLIENTS), ("protocol", PROTOCOLS)):
         if getattr(arguments, option) is not None:
@@ -324,6 +324,6 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         arguments,
         screen=screen,
         publish=index.write,
-        show=suite_text.print_suite,
+        show=index.print_suite,
         jobs=arguments.jobs,
     )

@@ -166,7 +166,7 @@ def test_a_client_of_which_no_run_shows_anything_keeps_its_row(tmp_path: Path) -
 
     assert ["no run of 1 shows it"] == texts(cell(matrix, "sarama", "crash"))
     assert "no run shows anything" in markdown(matrix)
-    assert "sarama, everyday, run 1: void: it was not built" in markdown(matrix)
+    assert "sarama, everyday, run 1: void (it was not built)" in markdown(matrix)
 
 
 def test_experiments_are_kept_apart(tmp_path: Path) -> None:
@@ -210,8 +210,8 @@ def test_the_markdown_is_a_page_of_its_own(tmp_path: Path) -> None:
     assert {head.count("|")} == {row.count("|") for row in rows}
     assert "**7.50 s (7.50 s – 9.80 s)**" in rows[0]
     assert "the guide of its library shows, with the library's defaults" in text
-    assert "**2 of 6 runs show nothing**" in text
-    assert "void: broker-2 &lt;b&gt;ended&lt;/b&gt; outside the plan" in text
+    assert "**2 of 6 runs show nothing, and are named below.**" in text
+    assert "void (broker-2 &lt;b&gt;ended&lt;/b&gt; outside the plan)" in text
     assert f"```\n{COMMAND}\n```" in text
     assert str(tmp_path) not in text
 
@@ -267,10 +267,9 @@ def test_the_terminal_has_a_line_for_each_situation(tmp_path: Path) -> None:
     print_matrix(write_matrix(tmp_path), Console(file=file, width=140))
     lines = file.getvalue().splitlines()
 
-    assert (
-        "  crash                   7.50 s (7.50 s – 9.80 s), 40 (0 – 40) came twice, n = 3" in lines
-    )
-    assert "kafkajs, everyday, run 2: void (broker-2 <b>ended</b> outside the plan)" in lines
+    told = "7.50 s (7.50 s – 9.80 s), 40 (0 – 40) came twice, n = 3"
+    assert f"  crash everyday             {told}" in lines
+    assert "- kafkajs, everyday, run 2: void (broker-2 <b>ended</b> outside the plan)" in lines
     assert lines[0].startswith("matrix 20261124T100000-abcd: 3 of 6 runs as expected")
 
 
@@ -300,7 +299,7 @@ def test_without_a_judged_run_there_is_still_a_page(tmp_path: Path) -> None:
     suite = suite_of(tmp_path, played(tmp_path, None, state=State.VOID, reason="no Java"))
     write(suite)
 
-    assert "void: no Java" in (suite.path / "clients.md").read_text()
+    assert "void (no Java)" in (suite.path / "clients.md").read_text()
     assert "no run shows anything" in (suite.path / "clients.html").read_text()
 
 

@@ -18,8 +18,15 @@ from harness.experiment import label
 from harness.history import manifest
 from harness.history.suites import is_suite, load_suite
 from harness.report.load import Row, load
-from harness.report.many.figures import Figure, figures, measurements
-from harness.report.many.repeat import Spread, figures_over, rules_over, verdict_text
+from harness.report.many.numbers import (
+    Figure,
+    Spread,
+    figures,
+    figures_over,
+    measurements,
+    rules_over,
+    verdicts_text,
+)
 from harness.report.many.verdicts import verdicts_of
 from harness.report.outcome import Standing
 from harness.report.words import NOTHING
@@ -265,7 +272,9 @@ def _beside(a: Sequence[Spread], b: Sequence[Spread]) -> tuple[Beside, ...]:
 
 def verdict_of(side: Spread | None) -> str:
     """The verdict of one side's runs in words; a dash where it did not judge the rule."""
-    return NOTHING if side is None else verdict_text(side)
+    if side is None:
+        return NOTHING
+    return next(iter(side.verdicts)) if len(side.verdicts) == 1 else verdicts_text(side.verdicts)
 
 
 def as_json(compared: Compared) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from rich.text import Text
 from harness.base.words import plural
 from harness.report.many.compare import Compared, Comparison, Setting, verdict_of
 from harness.report.many.compare_nights import settings_over, shifts
-from harness.report.many.repeat import Spread
+from harness.report.many.numbers import Spread
 from harness.report.text.columns import align, show, width_of
 from harness.report.words import NOTHING, number
 

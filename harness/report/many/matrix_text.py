@@ -1,28 +1,39 @@
 """A matrix as Markdown, as a page and on a terminal; all three say the same of every cell."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
-from rich.text import Text
 
 from harness.base.errors import SetupError
 from harness.base.paths import here
 from harness.base.words import plural
 from harness.history.suites import Suite
 from harness.report.load import NAMELESS
+from harness.report.many.blocks import (
+    MARKDOWN,
+    TERMINAL,
+    WRITTEN,
+    Block,
+    Column,
+    Line,
+    Row,
+    Shown,
+    Table,
+    in_markdown,
+    page,
+    print_shown,
+)
+from harness.report.many.blocks import PAGE as ON_PAGE
 from harness.report.many.matrix import Cell, Client, End, Matrix, Seen, Sign, matrix_of
 from harness.report.many.matrix_record import as_json, for_others, load_matrix, with_runs_of
-from harness.report.many.suite_rows import kind_of, link_to, outcome_of_run, read_verdicts
-from harness.report.many.suite_text import style_of
+from harness.report.many.suite_rows import kind_of, read_verdicts, runs
 from harness.report.many.verdicts import headline
 from harness.report.parts.situations import AT_THE_END, CRASH, IN_SITUATIONS, LOST, MEANINGS
 from harness.report.run.files import write_whole
-from harness.report.run.page import Fact, environment
-from harness.report.text.columns import show
-from harness.report.text.markdown import safe, table_row
+from harness.report.run.page import Fact
 from harness.report.words import NOTHING, clip, duration, number, spread
 
 PAGE: Final = "clients.html"
@@ -68,14 +79,6 @@ _RULES: Final = (
 _FEW: Final = "A few runs on one machine show what to expect; small differences mean nothing."
 
 
-@dataclass(frozen=True)
-class Line:
-    """One line of a cell. `tone` is bad, doubt, quiet, main or nothing."""
-
-    text: str
-    tone: str = ""
-
-
 def write(suite: Suite) -> None:
     """Write `matrix.json`, `clients.md` and `clients.html` of what there is by now."""
     write_into(suite.path, matrix_of(suite), suite)
@@ -103,7 +106,11 @@ def publish(matrix: Matrix, folder: Path) -> Matrix:
 
 def write_into(folder: Path, matrix: Matrix, suite: Suite | None = None) -> None:
     """Write the three files; the page leads to the runs of its suite, if it is given."""
-    texts = {RECORD: as_json(matrix), TEXT: markdown(matrix), PAGE: page(matrix, suite)}
+    texts = {
+        RECORD: as_json(matrix),
+        TEXT: markdown(matrix),
+        PAGE: page(shown(matrix, suite)),
+    }
     for name, text in texts.items():
         write_whole(folder / name, text)
 
@@ -112,7 +119,7 @@ def cell_lines(cell: Cell) -> list[Line]:
     """What a cell says, the longest standstill first."""
     if not cell.runs:
         return [_none_of(cell.planned)]
-    lines = [Line(_standstill(cell), "main")]
+    lines = [Line(_standstill(cell), "main", cell.longest)]
     if cell.never_again:
         lines.append(Line(f"never went on: {_of_runs(cell.never_again, cell.runs)}", "bad"))
     if cell.again.n < cell.runs:
@@ -231,20 +238,15 @@ def _made(matrix: Matrix) -> str:
     return f"{runs}; {told}{machine}." if told else f"{runs}."
 
 
-def _heads(matrix: Matrix) -> list[tuple[str, str]]:
-    return [(column.situation, column.experiment) for column in matrix.columns] + [
-        ("at the end", "")
-    ]
-
-
-def _end_cell(client: Client) -> list[tuple[str, list[Line]]]:
+def _end_cell(client: Client) -> list[Line]:
     """What was found at the ends, said once of the experiments of which the same is said."""
     found: dict[tuple[Line, ...], list[str]] = {}
     for end in client.ends:
         found.setdefault(tuple(end_lines(end)), []).append(end.experiment)
     return [
-        (", ".join(names), [*lines[:-1], _of_each(lines[-1], len(names))])
+        line
         for lines, names in found.items()
+        for line in (Line(", ".join(names), "quiet"), *lines[:-1], _of_each(lines[-1], len(names)))
     ]
 
 
@@ -252,165 +254,99 @@ def _of_each(runs: Line, experiments: int) -> Line:
     return runs if experiments == 1 else replace(runs, text=f"{runs.text} each")
 
 
-def markdown(matrix: Matrix) -> str:
-    """The text of `clients.md`, good enough to be a page of the documents."""
-    heads = [
-        f"{safe(name)}<br><sub>{safe(experiment)}</sub>" if experiment else safe(name)
-        for name, experiment in _heads(matrix)
+def _clients(matrix: Matrix, *, linked: bool) -> Block:
+    columns = [
+        Column("client"),
+        *(Column(each.situation, each.experiment) for each in matrix.columns),
+        Column("at the end"),
     ]
     rows = [
-        table_row(
-            "<br>".join([f"**{safe(client.name)}**", *map(_marked, about_lines(client))]),
-            *("<br>".join(map(_marked, cell_lines(cell))) for cell in client.cells),
-            "<br>".join(
-                "<br>".join([f"<sub>{safe(experiment)}</sub>", *map(_marked, lines)])
-                for experiment, lines in _end_cell(client)
-            ),
+        Row(
+            (
+                [Line(client.name, "name"), *about_lines(client)],
+                *map(cell_lines, client.cells),
+                _end_cell(client),
+            )
         )
         for client in matrix.clients
     ]
-    situations = [column.situation for column in matrix.columns]
-    lines = [
-        f"# {TITLE}",
-        "",
-        _what(matrix),
-        "",
-        table_row("client", *heads),
-        f"|{'---|' * (len(heads) + 1)}",
-        *rows,
-        "",
-        *_missing(matrix),
-        "## How to read it",
-        "",
-        *(f"- {name}: {told}." for name, told in MEANINGS.items() if name in situations),
-        "",
-        *(f"- {sentence}" for sentence in reading(matrix)),
-        "",
-    ]
-    if matrix.unshown:
-        lines += [
-            "## Runs that show nothing",
-            "",
-            "They are in no number above.",
-            "",
-            *(f"- {safe(_unshown(each))}" for each in matrix.unshown),
-            "",
-        ]
-    lines += ["## How it was made", "", _made(matrix), ""]
-    if matrix.command:
-        lines += ["```", matrix.command, "```", ""]
-    return "\n".join([*lines, _RULES, ""])
-
-
-def _unshown(run: Seen) -> str:
-    reason = f": {clip(run.reason, _MOST_REASON)}" if run.reason else ""
-    return f"{run.label}: {run.state}{reason}"
-
-
-def _missing(matrix: Matrix) -> list[str]:
-    """How many runs are in no number, where there are any."""
-    if not matrix.unshown:
-        return []
     count = plural(matrix.planned, "run")
-    return [f"**{len(matrix.unshown)} of {count} show nothing**, and are named below.", ""]
-
-
-def _marked(line: Line) -> str:
-    text = safe(line.text)
-    if line.tone in ("main", "bad"):
-        return f"**{text}**"
-    return f"<sub>{text}</sub>" if line.tone == "quiet" else text
-
-
-def page(matrix: Matrix, suite: Suite | None = None) -> str:
-    """The text of `clients.html`; with its suite it leads to the runs."""
-    shown = f"{matrix.shown} of {plural(matrix.planned, 'run')} shown"
-    return (
-        environment()
-        .get_template("matrix.html.j2")
-        .render(
-            kind="matrix",
-            title=TITLE,
-            claim=_what(matrix),
-            headline=headline(suite) if suite else shown,
-            outcome=kind_of(suite) if suite else "",
-            detail=_made(matrix),
-            figures=[
-                Fact("clients", str(len(matrix.clients)), ""),
-                Fact("runs", str(matrix.shown), f"of {matrix.planned} shown"),
-                Fact("repeats", str(matrix.repeats or "differ"), ""),
-                Fact("Kafka", " / ".join(sorted({v for c in matrix.clients for v in c.kafka})), ""),
-                *([Fact("took", duration(suite.took_s * 1_000), "")] if suite else []),
-            ],
-            sections=[
-                ("clients", "Clients"),
-                ("reading", "How to read it"),
-                *([("runs", "Runs")] if suite else []),
-            ],
-            made_from="suite.json and the folders of the runs" if suite else RECORD,
-            heads=_heads(matrix),
-            rows=[
-                {
-                    "name": client.name,
-                    "about": about_lines(client),
-                    "cells": [(cell_lines(cell), cell.longest) for cell in client.cells],
-                    "ends": _end_cell(client),
-                }
-                for client in matrix.clients
-            ],
-            meanings=[
-                (name, told)
-                for name, told in MEANINGS.items()
-                if name in {column.situation for column in matrix.columns}
-            ],
-            reading=reading(matrix),
-            command=matrix.command,
-            unshown=[] if suite else [_unshown(each) for each in matrix.unshown],
-            runs=_runs(suite) if suite else [],
-        )
+    missing = f"{len(matrix.unshown)} of {count} show nothing, and are named below."
+    return Block(
+        "clients",
+        "Clients",
+        "The first number of a cell leads to the run that stood still longest." if linked else "",
+        table=Table(columns, rows, records=True),
+        notes=(Line(missing, "bad"),) if matrix.unshown else (),
     )
 
 
-def _runs(suite: Suite) -> list[dict[str, object]]:
-    verdicts = read_verdicts(suite)
-    return [
-        {
-            "label": entry.label,
-            "link": link_to(suite, entry),
-            "outcome": outcome_of_run(entry, verdicts[entry.label]),
-            "judged": entry.judged,
-            "differs": entry.state == "differs",
-            "reason": clip(entry.reason, _MOST_REASON),
-            "took": duration(entry.took_s * 1_000),
-        }
-        for entry in suite.entries
+def _blocks(matrix: Matrix, suite: Suite | None) -> list[Block]:
+    situations = {column.situation for column in matrix.columns}
+    meanings = [(name, f"{told}.") for name, told in MEANINGS.items() if name in situations]
+    on_page = () if suite else (ON_PAGE,)
+    blocks = [
+        _clients(matrix, linked=suite is not None),
+        Block("reading", "How to read it", items=[*meanings, *reading(matrix)], on=WRITTEN),
+        Block(
+            "unshown",
+            "Runs that show nothing",
+            "They are in no number above.",
+            items=[_unshown(each) for each in matrix.unshown],
+            on=(MARKDOWN, TERMINAL, *on_page) if matrix.unshown else (),
+        ),
+        Block(
+            "made",
+            "How it was made",
+            _made(matrix),
+            notes=(Line(_RULES),),
+            code=matrix.command,
+            on=WRITTEN,
+        ),
     ]
+    played = [replace(runs(suite, read_verdicts(suite)), on=(ON_PAGE,))] if suite else []
+    return [*blocks, *played]
+
+
+def markdown(matrix: Matrix) -> str:
+    """The text of `clients.md`, good enough to be a page of the documents."""
+    table, *others = _blocks(matrix, None)
+    lines = [f"# {TITLE}", "", _what(matrix), "", *in_markdown([replace(table, heading="")], "##")]
+    return "\n".join([*lines, *in_markdown(others, "##")])
+
+
+def _unshown(run: Seen) -> str:
+    reason = f" ({clip(run.reason, _MOST_REASON)})" if run.reason else ""
+    return f"{run.label}: {run.state}{reason}"
+
+
+def shown(matrix: Matrix, suite: Suite | None = None) -> Shown:
+    """All that is shown; with its suite it leads to the runs."""
+    kafka = sorted({version for client in matrix.clients for version in client.kafka})
+    took = [Fact("took", duration(suite.took_s * 1_000), "")] if suite else []
+    return Shown(
+        kind="matrix",
+        name=f"matrix {matrix.name}",
+        title=TITLE,
+        claim=_what(matrix),
+        headline=headline(suite)
+        if suite
+        else f"{matrix.shown} of {plural(matrix.planned, 'run')} shown",
+        outcome=kind_of(suite) if suite else "",
+        detail=_made(matrix),
+        facts=[
+            Fact("clients", str(len(matrix.clients)), ""),
+            Fact("runs", str(matrix.shown), f"of {matrix.planned} shown"),
+            Fact("repeats", str(matrix.repeats or "differ"), ""),
+            Fact("Kafka", " / ".join(kafka), ""),
+            *took,
+        ],
+        blocks=_blocks(matrix, suite),
+        made_from="suite.json and the folders of the runs" if suite else RECORD,
+        files=[("page", here(suite.path / PAGE)), ("text", f"{TEXT} beside it")] if suite else [],
+    )
 
 
 def print_matrix(suite: Suite, console: Console | None = None) -> None:
     """Print each client with a line for each situation, and where the page is."""
-    console = console or Console(highlight=False)
-    matrix = matrix_of(suite)
-    first = Text(f"{suite.kind} {suite.name}: ")
-    first.append(headline(suite), style_of(suite))
-    lines = [first]
-    for client in matrix.clients:
-        about = ", ".join(line.text for line in about_lines(client))
-        lines += [Text(), Text(f"{client.name}  ", "bold").append(about, "not bold")]
-        told = [(cell.column.situation, cell_lines(cell)) for cell in client.cells]
-        told += [(f"at the end of {name}", found) for name, found in _end_cell(client)]
-        width = max((len(name) for name, _ in told), default=0)
-        for name, found in told:
-            line = Text(f"  {name.ljust(width)}  ")
-            for place, each in enumerate(found):
-                line.append(", " if place else "")
-                line.append(each.text, {"bad": "red", "doubt": "yellow"}.get(each.tone, ""))
-            lines.append(line)
-    lines.append(Text())
-    lines += [
-        Text(f"{each.label}: {each.state}{f' ({each.reason})' if each.reason else ''}", "yellow")
-        for each in matrix.unshown
-    ]
-    show(
-        console, [*lines, Text(f"page  {here(suite.path / PAGE)}"), Text(f"text  {TEXT} beside it")]
-    )
+    print_shown(shown(matrix_of(suite), suite), console)
