@@ -65,6 +65,7 @@ class Row:
     cells: Sequence[Cell]
     tone: str = ""
     above: str = ""
+    id: str = ""
 
 
 @dataclass(frozen=True)
@@ -239,7 +240,7 @@ def print_shown(shown: Shown, console: Console | None = None) -> None:
 def in_terminal(blocks: Sequence[Block], width: int) -> Iterator[Text]:
     """The lines of these blocks, each behind an empty one."""
     for block in blocks:
-        if TERMINAL not in block.on or not (block.items or block.table or block.notes):
+        if TERMINAL not in block.on or not (block.heading or block.notes):
             continue
         yield Text()
         if block.heading:
