@@ -1,13 +1,11 @@
 """The index of a night: all its runs, what differs first, and the same told four times."""
 
-import io
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
 
 from harness.base.errors import Exit, NoData
 from harness.cli.main import main
@@ -131,15 +129,6 @@ def test_the_summary_is_short_and_safe(night: Suite) -> None:
     assert len(text) < 10_000
 
 
-def test_the_summary_has_the_verdicts_by_client_and_protocol(night: Suite) -> None:
-    lines = (night.path / "summary.md").read_text().splitlines()
-    row = next(line for line in lines if line.startswith("| R21 | "))
-
-    assert any(line.startswith("| rule |  | librdkafka eager |") for line in lines)
-    assert "≠ VIOLATED" in row
-    assert not any(line.startswith("| R22 | ") for line in lines)
-
-
 def test_what_differs_in_a_run_for_one_reason_is_one_row(night: Suite) -> None:
     verdicts = {entry.label: list[Row]() for entry in night.entries}
     label = night.entries[1].label
@@ -160,22 +149,6 @@ def test_what_differs_in_a_run_for_one_reason_is_one_row(night: Suite) -> None:
         ("R06", "VIOLATED", "a log is missing"),
         ("R07", "HOLDS", "nothing was examined"),
     ] == [(row.cells[1], row.cells[3], row.cells[4]) for row in table.rows]
-
-
-def test_the_terminal_has_a_line_per_run(night: Suite) -> None:
-    file = io.StringIO()
-    index.print_suite(night, Console(file=file, width=120))
-    lines = file.getvalue().splitlines()
-
-    assert lines[0].startswith("nightly night-1: 1 of 4 runs as expected")
-    start = lines.index("Runs") + 2
-    assert [
-        ("baseline", "✓ as expected"),
-        ("consumer-crash", "✗ 2 of 3 verdicts differ"),
-        ("broker-kill", "? void (broker-2 ended outside the plan)"),
-        ("consumer-join", "– not played"),
-    ] == [(line.split()[0], re.split(r"  +", line)[3]) for line in lines[start : start + 4]]
-    assert max(map(len, lines[2 : start + 4])) <= 120
 
 
 def test_a_night_without_a_record_is_one_sentence(

@@ -115,19 +115,6 @@ def test_a_day_of_several_runs_says_so() -> None:
     assert trend.headline([row, series("steady")]).startswith("2 series of 32 runs on 3 days: ")
 
 
-def test_the_terminal_tells_only_what_moved(rows: list[Any]) -> None:
-    file = io.StringIO()
-    trend.print_trends(rows, Console(file=file, width=140))
-    text = file.getvalue()
-
-    assert "4 series of 3 runs" in text.splitlines()[0]
-    assert re.search(
-        r"✗ R01\s+consumer-crash\s+librdkafka\s+eager\s+4\.3\.1\s+embedded\s+6,001", text
-    )
-    assert "R14" in text
-    assert "R07" not in text
-
-
 def test_without_a_series_it_says_so() -> None:
     assert "No rule measured anything on two days or more." in trend.page([])
     assert trend.headline([]).startswith("No rule measured anything on two days (UTC) yet")

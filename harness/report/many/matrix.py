@@ -5,14 +5,14 @@ A run that shows nothing is counted and named, and a cell says of how many runs 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import UTC
+from typing import Any, Final
 
 from harness.base.distribution import Distribution, distribution
-from harness.base.errors import NoData
 from harness.history.suites import Entry, Suite
-from harness.report.load import Manifest, load
-from harness.report.many.suite_rows import link_to, why_unreadable
+from harness.report.load import Manifest
+from harness.report.many.suite_rows import link_to, read_run
 from harness.report.parts.situations import (
     AT_THE_END,
     IN_SITUATIONS,
@@ -21,6 +21,9 @@ from harness.report.parts.situations import (
     in_order,
     sample,
 )
+
+# What a matrix says of itself, beside what its runs show.
+ABOUT: Final = ("name", "started_at", "ended_at", "command", "examples")
 
 
 @dataclass(frozen=True)
@@ -170,25 +173,13 @@ def matrix_of(suite: Suite) -> Matrix:
     )
 
 
-def matrix_of_runs(
-    runs: Sequence[Seen],
-    *,
-    name: str,
-    started_at: str,
-    ended_at: str | None,
-    command: str,
-    examples: bool,
-) -> Matrix:
-    """The table of these runs."""
+def matrix_of_runs(runs: Sequence[Seen], **about: Any) -> Matrix:
+    """The table of these runs; `about` are the fields of ABOUT."""
     columns = _columns(runs)
     names = dict.fromkeys(run.client for run in runs)
     times = set(Counter((run.client, run.experiment) for run in runs).values())
     return Matrix(
-        name=name,
-        started_at=started_at,
-        ended_at=ended_at,
-        command=command,
-        examples=examples,
+        **about,
         repeats=times.pop() if len(times) == 1 else 0,
         planned=len(runs),
         shown=sum(run.sample is not None for run in runs),
@@ -202,25 +193,18 @@ def matrix_of_runs(
 def _seen(suite: Suite, entry: Entry) -> Seen:
     """What a run shows, or why it shows nothing."""
     run_dir = suite.run_dir(entry)
-    found = Seen(
+    found, state, reason = read_run(suite, entry, lambda run: (sample(run), _facts(run.manifest)))
+    return Seen(
         client=entry.client,
         experiment=entry.experiment,
         label=entry.label,
         run=run_dir.name if run_dir else f"{suite.name}: {entry.label}",
         link=link_to(suite, entry),
-        state=str(entry.state),
-        reason=entry.reason,
-        sample=None,
-        facts=None,
+        state=state,
+        reason=reason,
+        sample=found[0] if found else None,
+        facts=found[1] if found else None,
     )
-    if not entry.judged or run_dir is None:
-        return found
-    try:
-        run = load(run_dir)
-        return replace(found, sample=sample(run), facts=_facts(run.manifest))
-    except NoData as error:
-        state, reason = why_unreadable(run_dir, error)
-        return replace(found, state=state, reason=reason)
 
 
 def _facts(manifest: Manifest) -> Facts:

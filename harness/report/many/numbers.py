@@ -18,7 +18,7 @@ from harness.base.distribution import Distribution, Interval, distribution, medi
 from harness.base.errors import NoData
 from harness.base.paths import COMMAND
 from harness.experiment import Verdict
-from harness.history.suites import Entry, Suite
+from harness.history.suites import Suite
 from harness.report.load import Row, Run, load
 from harness.report.many.suite_rows import Verdicts
 from harness.report.outcome import Standing, expected_of, standing, verdict_of
@@ -133,16 +133,22 @@ def spread(name: str, unit: str, per_run: Sequence[Sequence[float]], **more: Any
     )
 
 
-def rule_spreads(suite: Suite, verdicts: Verdicts) -> list[Spread]:
-    """The distribution of every rule of a suite, over the runs that were judged.
+def spreads(suite: Suite, verdicts: Verdicts) -> tuple[list[Spread], list[Spread]]:
+    """The distribution of every rule and of every figure of a suite.
 
-    The verdicts of all its runs count, those of void ones as well.
+    Measured are the runs that were judged and are there still. The verdicts of all runs count,
+    those of void ones as well.
     """
-    measured = []
-    for entry in suite.entries:
-        if run_dir := _judged_and_there(suite, entry):
-            measured.append(measurements(run_dir))
-    return rules_over([verdicts[entry.label] for entry in suite.entries], measured)
+    judged = [
+        run_dir
+        for entry in suite.entries
+        if entry.judged and (run_dir := suite.run_dir(entry)) is not None and run_dir.exists()
+    ]
+    rows = [verdicts[entry.label] for entry in suite.entries]
+    return (
+        rules_over(rows, list(map(measurements, judged))),
+        figures_over([figures(load(run_dir)) for run_dir in judged]),
+    )
 
 
 def rules_over(
@@ -189,21 +195,6 @@ def _worst(rows: Sequence[Row]) -> Row:
             order.index(Verdict(verdict_of(row))),
         ),
     )
-
-
-def figure_spreads(suite: Suite) -> list[Spread]:
-    """The distribution of rebalances, standstills, redeliveries and the like."""
-    per_run = []
-    for entry in suite.entries:
-        if run_dir := _judged_and_there(suite, entry):
-            per_run.append(figures(load(run_dir)))
-    return figures_over(per_run)
-
-
-def _judged_and_there(suite: Suite, entry: Entry) -> Path | None:
-    """The folder of a judged run, unless it was removed since: then only its verdicts are left."""
-    run_dir = suite.run_dir(entry)
-    return run_dir if entry.judged and run_dir is not None and run_dir.exists() else None
 
 
 def figures_over(per_run: Sequence[Sequence[Figure]]) -> list[Spread]:

@@ -17,9 +17,8 @@ from harness.history.suites import Suite
 from harness.report.many.blocks import ASIDE, Block, Column, Line, Row, Shown, Table, print_shown
 from harness.report.many.numbers import (
     Spread,
-    figure_spreads,
     interval_text,
-    rule_spreads,
+    spreads,
     verdicts_text,
 )
 from harness.report.many.suite_rows import (
@@ -72,7 +71,7 @@ def write(suite: Suite) -> None:
     Raises NoData where a run that was judged cannot be read.
     """
     verdicts = read_verdicts(suite)
-    rules, figures = rule_spreads(suite, verdicts), figure_spreads(suite)
+    rules, figures = spreads(suite, verdicts)
     kept = [_kept("rule", each) for each in rules] + [_kept("figure", each) for each in figures]
     table = pa.Table.from_pylist(kept, schema=DISTRIBUTIONS)
     store.write(suite.path / "distributions.parquet", [table], DISTRIBUTIONS)
@@ -82,8 +81,7 @@ def write(suite: Suite) -> None:
 def print_repeat(suite: Suite, console: Console | None = None) -> None:
     """Print the distribution of every rule and figure, and what of the runs was not as expected."""
     verdicts = read_verdicts(suite)
-    rules, figures = rule_spreads(suite, verdicts), figure_spreads(suite)
-    print_shown(_shown(suite, verdicts, rules, figures), console)
+    print_shown(_shown(suite, verdicts, *spreads(suite, verdicts)), console)
 
 
 def _kept(kind: str, each: Spread) -> dict[str, Any]:

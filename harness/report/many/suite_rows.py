@@ -1,8 +1,7 @@
 """What every suite shows: its runs, how they ended, and the files that are written of it."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from harness.base.errors import Exit, NoData
@@ -11,6 +10,7 @@ from harness.history import store
 from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import Entry, State, Suite
 from harness.report.load import Row as Verdict
+from harness.report.load import Run, load
 from harness.report.many.blocks import (
     ASIDE,
     EVERYWHERE,
@@ -41,6 +41,7 @@ from harness.report.words import clip, duration
 
 MOST_REASON: Final = 300
 _UNJUDGED: Final = "unjudged"
+Found = TypeVar("Found")
 Verdicts = Mapping[str, list[Verdict]]  # by the label of their run
 
 
@@ -77,12 +78,22 @@ def link_to(suite: Suite, entry: Entry) -> str:
     return quote(f"{entry.folder}/report.html")
 
 
-def why_unreadable(run_dir: Path, error: NoData) -> tuple[str, str]:
-    """The state of a judged run that cannot be read, and why, with no path of this machine."""
-    if not run_dir.exists():
-        return "cannot be read", "its folder has been removed"
-    reason = str(error).replace(f"{run_dir}/", "").replace(str(run_dir), "its folder")
-    return "cannot be read", reason
+def read_run(
+    suite: Suite, entry: Entry, read: Callable[[Run], Found]
+) -> tuple[Found | None, str, str]:
+    """What a judged run shows, with its state and, if it shows nothing, why.
+
+    The reason has no path of this machine.
+    """
+    run_dir = suite.run_dir(entry)
+    if not entry.judged or run_dir is None:
+        return None, str(entry.state), entry.reason
+    try:
+        return read(load(run_dir)), str(entry.state), entry.reason
+    except NoData as error:
+        reason = str(error).replace(f"{run_dir}/", "").replace(str(run_dir), "its folder")
+        there = run_dir.exists()
+        return None, "cannot be read", reason if there else "its folder has been removed"
 
 
 def _standing(entry: Entry) -> str:

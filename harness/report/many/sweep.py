@@ -5,7 +5,7 @@ A run that shows nothing is counted and named, and each point says of how many r
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from harness.base.distribution import (
@@ -15,10 +15,9 @@ from harness.base.distribution import (
     distribution,
     median_interval,
 )
-from harness.base.errors import NoData
 from harness.history.suites import Entry, Suite
-from harness.report.load import Run, load
-from harness.report.many.suite_rows import link_to, why_unreadable
+from harness.report.load import Run
+from harness.report.many.suite_rows import link_to, read_run
 from harness.report.parts import stops
 from harness.report.parts.evictions import false_evictions
 from harness.report.parts.records import records
@@ -223,32 +222,28 @@ def _spots(axes: Sequence[Axis], runs: Sequence[Seen]) -> tuple[Spot, ...]:
 
 def _seen(suite: Suite, entry: Entry) -> Seen:
     """What a run shows, or why it shows nothing."""
-    run_dir = suite.run_dir(entry)
-    found = Seen(
+    measured, state, reason = read_run(suite, entry, _measured)
+    return Seen(
         experiment=entry.experiment,
         settings=entry.settings,
         label=entry.label,
         seed=entry.seed,
         link=link_to(suite, entry),
-        state=str(entry.state),
-        reason=entry.reason,
-        measured=None,
+        state=state,
+        reason=reason,
+        measured=measured,
     )
-    if not entry.judged or run_dir is None:
-        return found
-    try:
-        run = load(run_dir)
-    except NoData as error:
-        state, reason = why_unreadable(run_dir, error)
-        return replace(found, state=state, reason=reason)
+
+
+def _measured(run: Run) -> dict[str, float | None]:
     put_out, count = false_evictions(run), records(run)
-    measured: dict[str, float | None] = {
+    return {
         STANDSTILL.name: stops.longest_ms(run),
         EVICTED.name: None if put_out is None else len(put_out),
         AGAIN.name: count.redelivered,
         LOST.name: count.lost,
+        **_of_group(run),
     }
-    return replace(found, measured=measured | _of_group(run))
 
 
 def _of_group(run: Run) -> dict[str, float | None]:
@@ -294,11 +289,11 @@ def _point(spot: Spot) -> dict[str, Any]:
         "settings": dict(spot.settings),
         "runs": len(spot.shown),
         "planned": len(spot.runs),
-        **{measure.name: _measured(spot, measure) for measure in (*MEASURES, *OF_GROUP)},
+        **{measure.name: _summed(spot, measure) for measure in (*MEASURES, *OF_GROUP)},
     }
 
 
-def _measured(spot: Spot, measure: Measure) -> dict[str, Any]:
+def _summed(spot: Spot, measure: Measure) -> dict[str, Any]:
     found, interval = spot.spread(measure), spot.interval(measure)
     return {
         "n": found.n,
