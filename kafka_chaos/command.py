@@ -13,7 +13,6 @@ from typing import Final
 from kafka_chaos import example
 
 CARRIED: Final = "tree"  # where a wheel has the harness, the experiments and the consumers
-_FORMER: Final = "compare-protocols"  # it says which `sweep` to type
 # Those of the harness, known here so that a slip is told before anything is set up.
 COMMANDS: Final = (
     *(
@@ -31,7 +30,7 @@ COMMANDS: Final = (
     ),
     *("keep", "pinned"),
     *("up", "fault", "down"),
-    *("compare", "trend", "collect", "list", "describe", "clean", "doctor", _FORMER),
+    *("compare", "trend", "collect", "list", "describe", "clean", "doctor", "compare-protocols"),
 )
 OWN: Final = ("init", "setup", "bom")
 WITH_PARENT: Final = "--with-parent"  # for whoever drives the command: ends when that pid does
@@ -60,7 +59,7 @@ the folder that --results names.
 """
 _SHOWN: Final = (
     *("try", "experiment", "list", "describe", "up", "fault", "down", "explain", "doctor"),
-    *("clean", _FORMER),
+    "clean",
 )
 
 # Our code is found first, and nothing in the folder that one is in, such as `experiments`.

@@ -110,7 +110,7 @@ def test_a_day_of_several_runs_says_so() -> None:
     assert "run-1: 5,990 ms, as expected" == dots[0].title
     assert "2026-10-04, 30 runs: 6,049 ms, 2 not as expected" == dots[2].title
     assert [False, False, True] == ["class" in dot.attributes for dot in dots]
-    assert drawn.told.endswith("; 32 runs on 3 days")
+    assert drawn.words.endswith("; 32 runs on 3 days")
     assert turn.attributes["x1"] == pytest.approx(66.67)
     assert trend.headline([row, series("steady")]).startswith("2 series of 32 runs on 3 days: ")
 

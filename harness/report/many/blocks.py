@@ -96,7 +96,7 @@ class Plot:
     size: tuple[int, int]
     shapes: Sequence[Shape]
     about: str = ""
-    told: str = ""
+    words: str = ""
     stretched: bool = False
 
 

@@ -40,7 +40,7 @@ _COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
     ("statement", pa.string()),
     ("document", pa.string()),
     ("says", pa.string()),
-    ("status", pa.string()),  # holds | does not hold | holds in part | cannot be told | not …
+    ("status", pa.string()),  # holds | does not hold | holds in part | cannot be judged | not …
     ("rule", pa.string()),
     ("part", pa.string()),  # stated: the statement itself; instead: what replaced it
     ("client", pa.string()),
@@ -82,13 +82,13 @@ class Finding:
 
     @property
     def mark(self) -> str:
-        """The verdicts in a word: holds, does not hold, both, or cannot be told."""
-        told = {verdict for verdict in self.verdicts if verdict != Verdict.UNKNOWN}
-        if told == {Verdict.HOLDS.value}:
+        """The verdicts in a word: holds, does not hold, both, or cannot be judged."""
+        words = {verdict for verdict in self.verdicts if verdict != Verdict.UNKNOWN}
+        if words == {Verdict.HOLDS.value}:
             return HOLDS
-        if told == {Verdict.VIOLATED.value}:
+        if words == {Verdict.VIOLATED.value}:
             return NOT
-        return PARTLY if told else UNTOLD
+        return PARTLY if words else UNTOLD
 
     @property
     def where(self) -> str:

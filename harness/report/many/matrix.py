@@ -80,7 +80,9 @@ class Client:
     """One program: what brokers saw of it, and its cells, one for each column."""
 
     name: str
-    libraries: tuple[str, ...]  # with their versions, as brokers were told; empty if they were not
+    libraries: tuple[
+        str, ...
+    ]  # with their versions, as it named them to brokers; empty if it did not
     protocols: tuple[str, ...]
     assignors: tuple[str, ...]
     session_timeouts_ms: tuple[int, ...]
@@ -290,7 +292,7 @@ def _cell(column: Column, runs: Sequence[Seen]) -> Cell:
         never_again=sum(one.never_again for _, _, one in shown),
         again=distribution([float(one.again) for _, _, one in shown if one.again is not None]),
         fetched_only=any(found.fetched_only for _, found, _ in shown),
-        signs=_signs([told.rule for told in IN_SITUATIONS], [one.signs for _, _, one in shown]),
+        signs=_signs([words.rule for words in IN_SITUATIONS], [one.signs for _, _, one in shown]),
         longest=max(stood, key=lambda each: each[0], default=(0.0, ""))[1],
     )
 
@@ -298,7 +300,7 @@ def _cell(column: Column, runs: Sequence[Seen]) -> Cell:
 def _end(experiment: str, runs: Sequence[Seen]) -> End:
     samples = [run.sample for run in runs if run.sample is not None]
     found = [each.at_the_end for each in samples]
-    rules = [told.rule for told in AT_THE_END]
+    rules = [words.rule for words in AT_THE_END]
     return End(
         experiment=experiment,
         runs=len(samples),

@@ -40,7 +40,7 @@ PAGE: Final = "clients.html"
 TEXT: Final = "clients.md"
 RECORD: Final = "matrix.json"
 TITLE: Final = "Client libraries side by side"
-_TOLD: Final = {told.rule: told for told in (*IN_SITUATIONS, *AT_THE_END)}
+_WORDS: Final = {words.rule: words for words in (*IN_SITUATIONS, *AT_THE_END)}
 _MOST_REASON: Final = 300
 
 
@@ -62,7 +62,7 @@ _READING: Final = (
     (
         "What went wrong is named with the number of runs that had it: did not leave in order "
         "(rule P6), did not come back after its removal from the group (P8), went on although it "
-        "had been told of its removal (P9). What is found at the end of a run cannot be assigned "
+        "had learned of its removal (P9). What is found at the end of a run cannot be assigned "
         "to one situation, so it has a column of its own: did not catch up (P1), wedged, which "
         "means that a process ran without working (P7), lost records (P10)."
     ),
@@ -135,10 +135,10 @@ def _standstill(cell: Cell) -> str:
     found = cell.standstill_ms
     if not found.n:
         return "standstill not known"
-    told = "none" if found.max == 0 else spread(found, duration)
+    words = "none" if found.max == 0 else spread(found, duration)
     if cell.never_again:
-        told = f"≥ {told}"
-    return told if found.n == cell.runs else f"{told}, known of {found.n}"
+        words = f"≥ {words}"
+    return words if found.n == cell.runs else f"{words}, known of {found.n}"
 
 
 def end_lines(end: End) -> list[Line]:
@@ -146,7 +146,7 @@ def end_lines(end: End) -> list[Line]:
     if not end.runs:
         return [_none_of(end.planned)]
     lines = list(_sign_lines(end.signs, end.fetched_only))
-    fine = [told.fine for told in AT_THE_END if told.rule in end.fine]
+    fine = [words.fine for words in AT_THE_END if words.rule in end.fine]
     if fine:
         lines.append(Line(", ".join(fine)))
     return [*lines, _runs_line(end.runs, end.planned)]
@@ -158,13 +158,13 @@ def _none_of(planned: int) -> Line:
 
 def _sign_lines(signs: Iterable[Sign], fetched_only: bool) -> Iterator[Line]:
     for sign in signs:
-        told = _TOLD[sign.rule]
+        words = _WORDS[sign.rule]
         if sign.violated:
             never_fetched = fetched_only and sign.rule == LOST.rule
-            violated = "records never fetched" if never_fetched else told.violated
+            violated = "records never fetched" if never_fetched else words.violated
             yield Line(f"{violated}: {_of_runs(sign.violated, sign.runs)}", "bad")
         if sign.unknown:
-            yield Line(f"unknown if it {told.fine}: {_of_runs(sign.unknown, sign.runs)}", "doubt")
+            yield Line(f"unknown if it {words.fine}: {_of_runs(sign.unknown, sign.runs)}", "doubt")
 
 
 def _of_runs(count: int, runs: int) -> str:
@@ -181,13 +181,13 @@ def about_lines(client: Client) -> list[Line]:
     """What a client is, as brokers saw it."""
     if not client.runs:
         return [Line("no run shows anything", "doubt")]
-    told = ", ".join(client.libraries) or NAMELESS
+    words = ", ".join(client.libraries) or NAMELESS
     protocol = " / ".join(client.protocols) or "protocol not known"
     if client.assignors:
         protocol += f", {' / '.join(client.assignors)}"
     sessions = " / ".join(f"{ms / 1_000:g} s" for ms in client.session_timeouts_ms)
     return [
-        Line(told),
+        Line(words),
         Line(protocol),
         Line(f"session timeout {sessions or 'not known'}"),
         Line(f"Kafka {' / '.join(client.kafka)}, {_from_to(client.dates)}"),
@@ -207,18 +207,18 @@ def reading(matrix: Matrix) -> list[str]:
 
 
 def _what(matrix: Matrix) -> str:
-    told = (
+    words = (
         "How long partitions stand still and which records come twice when something happens to a "
         "group of consumers, by client library."
     )
     if matrix.examples:
-        told += (
+        words += (
             " Each program is written as the guide of its library shows, with the library's "
             "defaults unless its name says otherwise. So these are the numbers of defaults, and "
             "most of these can be changed. The programs and their versions are in consumers/apps; "
             "its README explains the causes of what is surprising here."
         )
-    return told
+    return words
 
 
 def _made(matrix: Matrix) -> str:
@@ -230,12 +230,12 @@ def _made(matrix: Matrix) -> str:
         (setting.partitions, "partitions"),
         (setting.records_per_s, "records a second"),
     ]
-    told = ", ".join(f"{value} {name}" for value, name in parts if value)
+    words = ", ".join(f"{value} {name}" for value, name in parts if value)
     machine = f", all on one machine with {setting.cores} cores" if setting.cores else ""
     runs = f"{matrix.shown} of {plural(matrix.planned, 'run')} shown"
     if matrix.repeats:
         runs = f"{plural(matrix.repeats, 'run')} of each, {runs}"
-    return f"{runs}; {told}{machine}." if told else f"{runs}."
+    return f"{runs}; {words}{machine}." if words else f"{runs}."
 
 
 def _end_cell(client: Client) -> list[Line]:
@@ -283,7 +283,7 @@ def _clients(matrix: Matrix, *, linked: bool) -> Block:
 
 def _blocks(matrix: Matrix, suite: Suite | None) -> list[Block]:
     situations = {column.situation for column in matrix.columns}
-    meanings = [(name, f"{told}.") for name, told in MEANINGS.items() if name in situations]
+    meanings = [(name, f"{words}.") for name, words in MEANINGS.items() if name in situations]
     on_page = () if suite else (ON_PAGE,)
     blocks = [
         _clients(matrix, linked=suite is not None),

@@ -133,22 +133,35 @@ def spread(name: str, unit: str, per_run: Sequence[Sequence[float]], **more: Any
     )
 
 
-def spreads(suite: Suite, verdicts: Verdicts) -> tuple[list[Spread], list[Spread]]:
-    """The distribution of every rule and of every figure of a suite.
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers of one judged run: what was measured, by rule, and its figures."""
 
-    Measured are the runs that were judged and are there still. The verdicts of all runs count,
-    those of void ones as well.
+    measured: Mapping[str, list[float]]
+    figures: Sequence[Figure]
+
+
+def numbers(run_dir: Path, run: Run | None = None) -> Numbers:
+    """The numbers of a run. Raises NoData where they cannot be read."""
+    return Numbers(measurements(run_dir), figures(run or load(run_dir)))
+
+
+def spreads(
+    verdicts: Sequence[Sequence[Row]], judged: Sequence[Numbers]
+) -> tuple[list[Spread], list[Spread]]:
+    """The distribution of every rule and of every figure over several runs.
+
+    `verdicts` are of all of them, void ones too; `judged` of those that show anything.
     """
-    judged = [
-        run_dir
-        for entry in suite.entries
-        if entry.judged and (run_dir := suite.run_dir(entry)) is not None and run_dir.exists()
-    ]
-    rows = [verdicts[entry.label] for entry in suite.entries]
-    return (
-        rules_over(rows, list(map(measurements, judged))),
-        figures_over([figures(load(run_dir)) for run_dir in judged]),
-    )
+    rules = rules_over(verdicts, [each.measured for each in judged])
+    return rules, figures_over([each.figures for each in judged])
+
+
+def spreads_of(suite: Suite, verdicts: Verdicts) -> tuple[list[Spread], list[Spread]]:
+    """The same over a suite; only runs whose folders are there still have numbers."""
+    found = [suite.run_dir(entry) for entry in suite.entries if entry.judged]
+    judged = [numbers(each) for each in found if each is not None and each.exists()]
+    return spreads([verdicts[entry.label] for entry in suite.entries], judged)
 
 
 def rules_over(

@@ -18,7 +18,7 @@ from harness.report.many.blocks import ASIDE, Block, Column, Line, Row, Shown, T
 from harness.report.many.numbers import (
     Spread,
     interval_text,
-    spreads,
+    spreads_of,
     verdicts_text,
 )
 from harness.report.many.suite_rows import (
@@ -71,7 +71,7 @@ def write(suite: Suite) -> None:
     Raises NoData where a run that was judged cannot be read.
     """
     verdicts = read_verdicts(suite)
-    rules, figures = spreads(suite, verdicts)
+    rules, figures = spreads_of(suite, verdicts)
     kept = [_kept("rule", each) for each in rules] + [_kept("figure", each) for each in figures]
     table = pa.Table.from_pylist(kept, schema=DISTRIBUTIONS)
     store.write(suite.path / "distributions.parquet", [table], DISTRIBUTIONS)
@@ -81,7 +81,7 @@ def write(suite: Suite) -> None:
 def print_repeat(suite: Suite, console: Console | None = None) -> None:
     """Print the distribution of every rule and figure, and what of the runs was not as expected."""
     verdicts = read_verdicts(suite)
-    print_shown(_shown(suite, verdicts, *spreads(suite, verdicts)), console)
+    print_shown(_shown(suite, verdicts, *spreads_of(suite, verdicts)), console)
 
 
 def _kept(kind: str, each: Spread) -> dict[str, Any]:

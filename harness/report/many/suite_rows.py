@@ -167,12 +167,12 @@ def _run(suite: Suite, entry: Entry, rows: Sequence[Verdict], *, night: bool) ->
 
 def unlike(suite: Suite) -> Block:
     """On a terminal, the runs that did not end as expected."""
-    told = [
+    words = [
         f"{entry.label}: {entry.state}{f' ({entry.reason})' if entry.reason else ''}"
         for entry in suite.entries
         if entry.state is not State.AS_EXPECTED
     ]
-    return Block("unlike", "", notes=tuple(told), on=(TERMINAL,))
+    return Block("unlike", "", notes=tuple(words), on=(TERMINAL,))
 
 
 def shown_of(

@@ -265,8 +265,8 @@ def _of_group(run: Run) -> dict[str, float | None]:
     return found | {kind.column: worst.get(kind.column) for kind in stops.PARTS}
 
 
-def as_json(sweep: Sweep, told: Sequence[str]) -> str:
-    """The text of `sweep.json`; `told` are the sentences that are made of it."""
+def as_json(sweep: Sweep, words: Sequence[str]) -> str:
+    """The text of `sweep.json`; `words` are the sentences that are made of it."""
     content: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "name": sweep.name,
@@ -274,7 +274,7 @@ def as_json(sweep: Sweep, told: Sequence[str]) -> str:
         "ended_at": sweep.ended_at,
         "command": sweep.command,
         "over": {axis.name: list(axis.values) for axis in sweep.axes},
-        "sentences": list(told),
+        "sentences": list(words),
         "left_out": list(sweep.left_out),
         "points": [_point(spot) for spot in sweep.spots],
         "runs": [asdict(run) for run in sweep.runs],

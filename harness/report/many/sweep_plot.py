@@ -96,18 +96,18 @@ def _series(
     for spot in line:
         x, y = spot.spread(STANDSTILL).p50 or 0.0, spot.spread(measure).p50 or 0.0
         settings = ", ".join(f"{name}={value_text(each)}" for name, each in spot.settings.items())
-        told = f"{spot.experiment}, {settings}: median {duration(x)}, {number(y)} {measure.title}"
-        yield _dot(f"{css} middle", medians[_place(spot)], 5.5, told)
+        words = f"{spot.experiment}, {settings}: median {duration(x)}, {number(y)} {measure.title}"
+        yield _dot(f"{css} middle", medians[_place(spot)], 5.5, words)
     for spot in line:
         for run in spot.shown:
             still, cost = ((run.measured or {})[each.name] for each in (STANDSTILL, measure))
             if still is not None and cost is not None:
-                told = f"{run.label}: {duration(still)}, {number(cost)} {measure.title}"
-                yield _dot(f"{css} one", at(still, cost), 3, told)
+                words = f"{run.label}: {duration(still)}, {number(cost)} {measure.title}"
+                yield _dot(f"{css} one", at(still, cost), 3, words)
 
 
-def _dot(css: str, at: Point, r: float, told: str) -> Shape:
-    return Shape("circle", {"class": css, "cx": at[0], "cy": at[1], "r": r}, title=told)
+def _dot(css: str, at: Point, r: float, words: str) -> Shape:
+    return Shape("circle", {"class": css, "cx": at[0], "cy": at[1], "r": r}, title=words)
 
 
 def key_of(sweep: Sweep, spot: Spot) -> str:

@@ -69,16 +69,16 @@ def print_sweep(suite: Suite, console: Console | None = None) -> None:
 
 def shown(suite: Suite, sweep: Sweep, verdicts: Verdicts) -> Shown:
     """All that is shown of a sweep."""
-    told = sentences(sweep)
+    words = sentences(sweep)
     none = "No setting has two values with runs yet that show something."
     plots = [found for measure in _PLOTTED if (found := plot(sweep, measure)) is not None]
     key = "its value" if len(sweep.axes) == 1 else "its number in the table below"
     blocks = [
         Block(
-            "told",
+            "buys",
             "What it buys and costs",
-            items=told,
-            notes=(*(() if told else (none,)), *sweep.left_out),
+            items=words,
+            notes=(*(() if words else (none,)), *sweep.left_out),
         ),
         Block(
             "plots",
@@ -163,9 +163,9 @@ def _point(sweep: Sweep, spot: Spot, columns: int) -> Row:
         *([spot.where or NOTHING] if sweep.of_group else []),
         interval(spot),
     ]
-    told = [f"{name}={value_text(value)}" for name, value in spot.settings.items()]
+    words = [f"{name}={value_text(value)}" for name, value in spot.settings.items()]
     tone = "unjudged" if shown < planned else ""
-    return Row(cells[:columns], tone, above=", ".join(told))
+    return Row(cells[:columns], tone, above=", ".join(words))
 
 
 def cell(spot: Spot, measure: Measure) -> str:
@@ -173,13 +173,13 @@ def cell(spot: Spot, measure: Measure) -> str:
     found = spot.spread(measure)
     if not found.n:
         return NOTHING
-    told = spread(found, duration if measure in (STANDSTILL, IN_ALL) else number)
+    words = spread(found, duration if measure in (STANDSTILL, IN_ALL) else number)
     known = "" if found.n == len(spot.shown) else f", known of {found.n}"
     values = spot.values(measure)
     some = sum(value > 0 for value in values)
     if measure is EVICTED and 0 < some < len(values):
-        return f"{told}, in {some} of {plural(len(values), 'run')}{known}"
-    return f"{told}{known}"
+        return f"{words}, in {some} of {plural(len(values), 'run')}{known}"
+    return f"{words}{known}"
 
 
 def interval(spot: Spot) -> str:

@@ -2,7 +2,7 @@
 
 For each setting two ends are compared, all others being equal. What differs is said only where the
 runs of one end all lie beyond those of the other, or where one end has none of what most runs of
-the other have: with a few runs nothing else can be told from chance.
+the other have: with a few runs nothing else stands out from chance.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -76,9 +76,9 @@ def _of_axis(sweep: Sweep, axis: Axis) -> list[str]:
 
 
 def _nothing(axis: Axis, values: Sequence[str]) -> str:
-    told = [value_text(value) for value in values]
-    between = f"from {told[0]} to" if axis.numbers else f"{', '.join(told[:-1])} or"
-    return f"{axis.name} {between} {told[-1]} changes nothing"
+    words = [value_text(value) for value in values]
+    between = f"from {words[0]} to" if axis.numbers else f"{', '.join(words[:-1])} or"
+    return f"{axis.name} {between} {words[-1]} changes nothing"
 
 
 def value_text(value: str) -> str:
@@ -138,7 +138,7 @@ def _sentence(axis: Axis, around: Mapping[str, str], ways: Sequence[_Way]) -> st
     ways, changes = _towards_less(ways)
     first, last = _value(axis, ways[0].first), _value(axis, ways[0].last)
     between = f"from {first} to {last}" if axis.numbers else f"{last} rather than {first}"
-    with_ = f", with {_told(around)}," if around else ""
+    with_ = f", with {_words(around)}," if around else ""
     head = f"{axis.name} {between}{with_}"
     gains = [each for each in changes if not each.rises]
     costs = [each for each in changes if each.rises]
@@ -154,7 +154,7 @@ def _sentence(axis: Axis, around: Mapping[str, str], ways: Sequence[_Way]) -> st
     return f"{bought} It costs {_listed(axis, costs)}."
 
 
-def _told(around: Mapping[str, str]) -> str:
+def _words(around: Mapping[str, str]) -> str:
     return " and ".join(
         f"{name} of {value_text(value)}" if value.isdecimal() else f"{name} {value}"
         for name, value in around.items()
@@ -221,8 +221,8 @@ def _listed(axis: Axis, changes: Sequence[_Change]) -> str:
         if mine:
             what = measure.more if mine[0].rises else measure.less
             between = ", " if axis.numbers else "; "
-            told = between.join(_numbers(axis, each) for each in mine)
-            parts.append(f"{what} ({told})")
+            words = between.join(_numbers(axis, each) for each in mine)
+            parts.append(f"{what} ({words})")
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
@@ -236,9 +236,9 @@ def _numbers(axis: Axis, change: _Change) -> str:
     if measure is STANDSTILL:
         return f"{_from_to(way, lambda spot: duration(spot.spread(measure).p50))} {where}"
     once = {*way.first.values(measure), *way.last.values(measure)} <= {0, 1}
-    told = _with_any if once and measure is EVICTED else _counts
+    words = _with_any if once and measure is EVICTED else _counts
     at = "at" if axis.numbers else "with"
-    first, *more = [f"{told(spot, measure)} {at} {_value(axis, spot)}" for spot in way.spots]
+    first, *more = [f"{words(spot, measure)} {at} {_value(axis, spot)}" for spot in way.spots]
     return f"{where} {', '.join([first, *more])}"
 
 
@@ -256,11 +256,11 @@ def _counts(spot: Spot, measure: Measure) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _from_to(way: _Way, told: Callable[[Spot], str]) -> str:
+def _from_to(way: _Way, words: Callable[[Spot], str]) -> str:
     """From one end to the other, over what lies between them."""
-    between = [told(spot) for spot in way.spots[1:-1]]
+    between = [words(spot) for spot in way.spots[1:-1]]
     over = f" over {' and '.join(between)}" if between else ""
-    return f"from {told(way.first)}{over} to {told(way.last)}"
+    return f"from {words(way.first)}{over} to {words(way.last)}"
 
 
 def _value(axis: Axis, spot: Spot) -> str:
@@ -269,7 +269,7 @@ def _value(axis: Axis, spot: Spot) -> str:
 
 def reading(sweep: Sweep) -> list[str]:
     """How to read the numbers, sentence by sentence."""
-    told = [
+    words = [
         (
             "The longest standstill is the longest time, of all partitions and from steady state "
             "on, from when one had been worked off to its next record, whatever stopped it. "
@@ -288,22 +288,22 @@ def reading(sweep: Sweep) -> list[str]:
         ),
     ]
     if sweep.fewest >= _ENOUGH:
-        told.append(
+        words.append(
             "“Median lies in” is its confidence interval of at least 95 %, from order statistics, "
             "with nothing assumed of the distribution."
         )
     else:
-        told.append(
+        words.append(
             f"From {_ENOUGH} runs of a point on, there is an interval of the median as well; fewer "
             "do not allow one of 95 %."
         )
     if not all(axis.numbers for axis in sweep.axes):
-        told.append(
+        words.append(
             "Of values that are no numbers, the worst and the best are compared. Chance alone sets "
             "these apart more often than two values that are named before."
         )
     return [
-        *told,
+        *words,
         (
             "A sentence says what differs only where all runs of one end lie beyond all of the "
             f"other, by {_LEAST_SHARE:.0%} or more, or where one end has none of what more than "

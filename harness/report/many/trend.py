@@ -81,9 +81,9 @@ def shown(rows: Sequence[Row]) -> Shown:
         name="trend",
         title=_runs(rows),
         claim="How each measured number moves from day to day. A day (UTC) is one number, the "
-        "median of its runs' medians, since runs of one day do not vary independently. Told from "
-        f"chance by Pettitt's test on the days, at {ALPHA:.0%} over all series together that are "
-        "long enough for it (Holm).",
+        "median of its runs' medians, since runs of one day do not vary independently. Pettitt's "
+        f"test on the days sets a move apart from chance, at {ALPHA:.0%} over all series together "
+        "that are long enough for it (Holm).",
         headline=headline(rows),
         outcome="differs" if any(row["trend"] == "worse" for row in rows) else "as-expected",
         detail="",
@@ -111,7 +111,7 @@ def _moved(rows: Sequence[Row]) -> Block:
                     row["protocol"],
                     row["kafka"],
                     row["backend"],
-                    _told(row),
+                    _words(row),
                 )
             )
             for row in found
@@ -152,8 +152,8 @@ def headline(rows: Sequence[Row]) -> str:
     if not rows:
         return "No rule measured anything on two days (UTC) yet, so nothing can have moved"
     counts = {trend: sum(row["trend"] == trend for row in rows) for trend in _TITLES}
-    told = ", ".join(f"{count} {trend}" for trend, count in counts.items() if count)
-    return f"{plural(len(rows), 'series', 'series')} of {_runs(rows)}: {told}"
+    words = ", ".join(f"{count} {trend}" for trend, count in counts.items() if count)
+    return f"{plural(len(rows), 'series', 'series')} of {_runs(rows)}: {words}"
 
 
 def _plot(row: Row) -> Plot:
@@ -189,15 +189,15 @@ def _plot(row: Row) -> Plot:
                 title=_day(point, row["unit"] or ""),
             )
         )
-    told = f"{_told(row)}; {_runs_on_days(row['runs'], row['n'])}"
+    words = f"{_words(row)}; {_runs_on_days(row['runs'], row['n'])}"
     title = RULES[row["rule"]].title if row["rule"] in RULES else ""
     return Plot(
         f"{row['rule']} {title}",
-        told,
+        words,
         (_WIDTH, _HEIGHT),
         shapes,
         f"{row['experiment']}, {_about(row)}",
-        told,
+        words,
         stretched=True,
     )
 
@@ -205,11 +205,11 @@ def _plot(row: Row) -> Plot:
 def _day(point: Row, unit: str) -> str:
     runs, differing = point["runs"], point["differing"]
     whose = runs[0] if len(runs) == 1 else f"{point['day']}, {plural(len(runs), 'run')}"
-    told = f"{differing} not as expected" if differing else "as expected"
-    return f"{whose}: {number(point['value'], unit)}, {told}"
+    words = f"{differing} not as expected" if differing else "as expected"
+    return f"{whose}: {number(point['value'], unit)}, {words}"
 
 
-def _told(row: Row) -> str:
+def _words(row: Row) -> str:
     unit = row["unit"] or ""
     before, after = number(row["before"], unit), number(row["after"], unit)
     if row["trend"] in ("worse", "moved"):
