@@ -80,12 +80,9 @@ list: ## list all experiments, with their claims and rules
 	@$(ENV) -m harness list
 
 .PHONY: compare-protocols
-compare-protocols: ## play an experiment under each protocol, and compare what it costs: [NAME=consumer-join CLIENT=librdkafka,java PROTOCOL=eager,consumer MEMBERS=1,10,30 SEED= CLIENT_VERSION= BACKEND= KAFKA= SECURITY=]
+compare-protocols:
 	@$(ENV) -m harness compare-protocols $(if $(NAME),'$(NAME)') $(if $(MEMBERS),--members '$(MEMBERS)') \
-	    $(if $(SEED),--seed '$(SEED)') $(if $(CLIENT),--client '$(CLIENT)') \
-	    $(if $(CLIENT_VERSION),--client-version '$(CLIENT_VERSION)') \
-	    $(if $(PROTOCOL),--protocol '$(PROTOCOL)') $(if $(BACKEND),--backend '$(BACKEND)') \
-	    $(if $(KAFKA),--kafka '$(KAFKA)') $(SECURED)
+	    $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)')
 
 test: ## check format, lint and types, and run the tests, some of them on real brokers [ALL=1: all of them, with a quarter each day of those marked long; ALL=every: each of them]
 	@$(ENV) -m tests.checks --set-up

@@ -61,7 +61,7 @@ ROOMS: Final = {
         ("pyarrow",),
     ),
     "suite": Room(
-        "many runs: nights, repeats, matrices of programs, comparisons of protocols; playing each "
+        "many runs: nights, repeats, sweeps, matrices of programs; playing each "
         "in a process of its own (`stage`, `players`, `player`); judging one run (`judging`), in a "
         "background process (`background`), or many stored ones (`again`), by any Spark "
         "(`spark`), from any place that it reads (`stored_elsewhere`); runs that a project keeps "

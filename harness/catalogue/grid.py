@@ -3,12 +3,18 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Final
 
 from harness.base.errors import BadInput
 from harness.catalogue import broker_settings, registry
 from harness.catalogue.limits import with_limits
-from harness.experiment import Experiment, Verdict
+from harness.experiment import CLIENTS, PROTOCOLS, Expect, Experiment, Verdict, one_of
 from harness.experiment.limits import Limits
+
+# An experiment is declared for some of each, with a verdict expected of each.
+_OFFERED: Final = {"group.client": CLIENTS, "group.protocol": PROTOCOLS}
+_MEMBERS: Final = "group.members"
+_JOIN_COST: Final = "join cost"
 
 
 @dataclass(frozen=True)
@@ -53,25 +59,30 @@ def grid_of(
 
     `settings` are the same for all runs. Raises BadInput for an unknown experiment or setting (with
     the nearest name), and for a value that no run of one of the experiments could have, whatever
-    the other settings are. A point that makes no sense for its values together is left out.
+    the other settings are. A point that makes no sense for its values together is left out, and so
+    is a client or protocol that an experiment is not for.
     """
     declared = {name: registry.load(name) for name in dict.fromkeys(names)}
     if not declared:
         raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
     axes = _axes(over, next(iter(declared.values())), settings)
+    of_group = all(axis.setting in (*_OFFERED, _MEMBERS) for axis in axes)
     points: list[Point] = []
     refused: dict[str, dict[tuple[str, ...], str]] = {name: {} for name in declared}
     for name, experiment in declared.items():
         for values in product(*(axis.values for axis in axes)):
             turned = {axis.setting: value for axis, value in zip(axes, values, strict=True)}
             try:
-                varied = _varied(experiment, {**settings, **turned}, limits, of_project)
+                varied = _turned(experiment, settings, turned, limits, of_project)
+                varied = _as_declared(varied) if of_group else _where_exercised(varied)
             except BadInput as error:
                 refused[name][values] = str(error)
                 continue
             shown = {axis.name: value for axis, value in zip(axes, values, strict=True)}
             points.append(Point(name, shown, varied))
     _refuse_hopeless(axes, refused)
+    if not points:
+        raise BadInput(next(why for found in refused.values() for why in found.values()))
     left_out = [
         f"{name} with {told(dict(zip((axis.name for axis in axes), values, strict=True)))}: {why}"
         for name, found in refused.items()
@@ -105,6 +116,8 @@ def _axes(
                 "one of the two"
             )
         same = [registry.canonical(experiment, setting, value) for value in values]
+        for value in same if setting in _OFFERED else ():
+            one_of(name, value, _OFFERED[setting])
         if len(set(same)) < len(same):
             twice = next(value for value in same if same.count(value) > 1)
             raise BadInput(f"--over {name} has {twice} twice: leave one of them out")
@@ -130,9 +143,46 @@ def _in_order(values: Sequence[str]) -> list[str]:
         return list(values)
 
 
-def _varied(
-    experiment: Experiment, settings: Mapping[str, str], limits: Limits, of_project: Limits
+def _turned(
+    experiment: Experiment,
+    settings: Mapping[str, str],
+    swept: Mapping[str, str],
+    limits: Limits,
+    of_project: Limits,
 ) -> Experiment:
+    """The experiment with the settings of one point. Raises BadInput for a value of another type.
+
+    A version of the client is for Java's alone where clients are swept. A larger group gets a
+    partition for each member and for one that joins, unless the partitions are set.
+    """
+    if swept.get("group.client", "java") != "java":
+        settings = {
+            name: value for name, value in settings.items() if not name.endswith("client_version")
+        }
+    turned = registry.with_knobs(experiment, {**settings, **swept})
+    known = registry.knobs(experiment)
+    set_ = {registry.knob_named(name, known) for name in (*settings, *swept)}
+    if _MEMBERS in swept and "load.partitions" not in set_:
+        partitions = max(turned.load.partitions, turned.group.members + 1)
+        turned = replace(turned, load=replace(turned.load, partitions=partitions))
+    return with_limits(turned, limits, of_project)
+
+
+def _as_declared(turned: Experiment) -> Experiment:
+    """The experiment with the verdicts that it expects of its client and protocol.
+
+    What a join costs is judged besides, where one is seen. Raises BadInput where no run could be
+    like that.
+    """
+    from harness.rules.catalogue import RULES
+
+    cost = next(rule.id for rule in RULES.values() if rule.headline == _JOIN_COST)
+    if all(expect.rule != cost for expect in turned.rules):
+        turned = replace(turned, rules=(*turned.rules, Expect(rule=cost, if_seen=True)))
+    return registry.resolved(registry.checked(turned))
+
+
+def _where_exercised(turned: Experiment) -> Experiment:
     """The experiment of one point. Raises BadInput where no run could be like that.
 
     Whether a setting brings about what a rule is about is what a sweep asks. So each rule is judged
@@ -141,10 +191,8 @@ def _varied(
     """
     from harness.rules.catalogue import RULES
 
-    turned = registry.with_knobs(experiment, settings)
     asked = tuple(replace(expect, if_seen=True) for expect in turned.rules)
-    held = with_limits(replace(turned, rules=asked), limits, of_project)
-    resolved = registry.resolved(registry.checked(held))
+    resolved = registry.resolved(registry.checked(replace(turned, rules=asked)))
     group = resolved.group
     rules = tuple(
         expect
@@ -158,9 +206,14 @@ def _varied(
 def _refuse_hopeless(
     axes: Sequence[Axis], refused: Mapping[str, Mapping[tuple[str, ...], str]]
 ) -> None:
-    """Refuse a value that an experiment cannot have in any point. Raises BadInput."""
+    """Refuse a value that an experiment cannot have in any point. Raises BadInput.
+
+    A client or protocol that an experiment is not for is no mistake, and is left out.
+    """
     for name, found in refused.items():
         for place, axis in enumerate(axes):
+            if axis.setting in _OFFERED:
+                continue
             others = [each.values for each in axes if each is not axis]
             of_each = len(list(product(*others)))
             for value in axis.values:

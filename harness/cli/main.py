@@ -36,8 +36,6 @@ from harness.cli.pinning import (
 from harness.cli.playing import (
     EVERYDAY,
     SOAK,
-    add_comparison_options,
-    compare_protocols_command,
     experiment_command,
     matrix_command,
     nightly_command,
@@ -56,7 +54,12 @@ from harness.cli.stored import (
     sql_command,
     trend_command,
 )
-from harness.cli.sweeping import add_sweep_options, sweep_command
+from harness.cli.sweeping import (
+    add_former_options,
+    add_sweep_options,
+    compare_protocols_command,
+    sweep_command,
+)
 
 # What asks no experiment and no rule: it works where a module of somebody's own does not.
 _WITHOUT_MODULES: Final = (
@@ -332,5 +335,5 @@ def _parser() -> argparse.ArgumentParser:
     )
     cleaning.add_argument("--yes", action="store_true", help="with --cache: remove without asking")
     command("doctor", doctor_command)
-    add_comparison_options(command("compare-protocols", compare_protocols_command))
+    add_former_options(command("compare-protocols", compare_protocols_command))
     return parser

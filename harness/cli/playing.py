@@ -1,4 +1,4 @@
-"""The commands that play runs: `experiment`, `run`, `matrix`, `nightly`, `compare-protocols`."""
+"""The commands that play runs: `experiment`, `run`, `matrix` and `nightly`."""
 
 import argparse
 import shlex
@@ -12,10 +12,8 @@ from harness.base import processes
 from harness.base.errors import BadInput, Exit, NoData
 from harness.base.paths import COMMAND, ROOT, here
 from harness.cli.options import (
-    add_security_option,
     experiment_of,
     limits_of,
-    listed,
     names_of,
     own_apps,
     refuse_to_set,
@@ -264,7 +262,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     from harness.catalogue import cover, registry
     from harness.catalogue.limits import with_limits
     from harness.catalogue.refusals import check_client_version
-    from harness.report.many import index, suite_text
+    from harness.report.many import index
 
     for option, allowed in (("client", CLIENTS), ("protocol", PROTOCOLS)):
         if getattr(arguments, option) is not None:
@@ -326,67 +324,6 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         arguments,
         screen=screen,
         publish=index.write,
-        show=suite_text.print_suite,
+        show=index.print_suite,
         jobs=arguments.jobs,
     )
-
-
-def add_comparison_options(several: argparse.ArgumentParser) -> None:
-    several.add_argument(
-        "name",
-        metavar="NAME",
-        nargs="?",
-        default="consumer-crash",
-        help="see `list` (default: consumer-crash)",
-    )
-    several.add_argument("--seed", type=int, help="seed of every run (default: random)")
-    several.add_argument(
-        "--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob (see `describe`)"
-    )
-    several.add_argument(
-        "--client", default="librdkafka", help="librdkafka, java, or librdkafka,java"
-    )
-    several.add_argument(
-        "--client-version",
-        help="version of the members' client: of confluent-kafka, or of Kafka's Java client",
-    )
-    several.add_argument(
-        "--protocol",
-        default="eager,cooperative,consumer",
-        help="one or several, separated by commas (default: all)",
-    )
-    several.add_argument("--members", default="", help="sizes of the group, such as 1,10,30")
-    several.add_argument("--backend", help="embedded (processes), docker or compose")
-    several.add_argument("--kafka", help="version of Kafka")
-    add_security_option(several)
-
-
-def compare_protocols_command(arguments: argparse.Namespace) -> int:
-    """Run an experiment under each protocol, and compare what it cost."""
-    from harness.report.many.comparison import lines, read_comparison
-    from harness.run.start import default_seed
-    from harness.suite.compare_protocols import combinations, compare
-
-    try:
-        members = [int(text) for text in listed(arguments.members)]
-    except ValueError:
-        raise BadInput(
-            f"--members {arguments.members!r} is not a list of sizes: write 1,10,30"
-        ) from None
-    refuse_to_set(arguments, "client", "protocol", "members")
-    wanted = combinations(listed(arguments.client), listed(arguments.protocol), members)
-    arguments.client = arguments.protocol = None  # each run has its own
-    settings = settings_of(arguments)
-    seed = default_seed(arguments.name) if arguments.seed is None else arguments.seed
-    folder, code = compare(
-        arguments.name,
-        wanted,
-        settings,
-        arguments.results.resolve(),
-        seed=seed,
-        screen=Screen(),
-    )
-    told = lines(read_comparison(folder), arguments.results)
-    for line in ("", *told, "", f"comparison  {here(folder / 'comparison.html')}"):
-        print(line)
-    return code

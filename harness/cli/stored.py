@@ -108,7 +108,7 @@ def report_command(arguments: argparse.Namespace) -> int:
     """
     from harness.history.suites import is_suite, load_suite
     from harness.report import report
-    from harness.report.many import index, matrix_text, repeat, suite_text, sweep_text
+    from harness.report.many import index, matrix_text, repeat, sweep_text
     from harness.report.many.matrix import matrix_of
     from harness.report.many.verdicts import refresh_states
     from harness.suite.judging import show
@@ -136,7 +136,7 @@ def report_command(arguments: argparse.Namespace) -> int:
             sweep_text.print_sweep(suite)
         else:
             index.write(suite)
-            suite_text.print_suite(suite)
+            index.print_suite(suite)
         return suite.exit_code
     report(arguments.run)
     return show(arguments.run, as_json=arguments.json)

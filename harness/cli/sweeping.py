@@ -1,4 +1,4 @@
-"""The command `sweep`: experiments over a grid of settings."""
+"""The command `sweep`: experiments over a grid of settings. `compare-protocols` names the sweep."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from harness.catalogue.grid import Grid, Point
 
 MOST_H: Final = 12.0  # what a sweep may take by its estimate
+_OF_RUNS: Final = (
+    *("client", "client_version", "protocol", "backend", "kafka", "security"),
+    *("repeat", "seed"),
+)
 
 
 def add_sweep_options(one: argparse.ArgumentParser) -> None:
@@ -124,19 +128,38 @@ def _listing(candidates: Sequence[tuple[Point, Candidate]], grid: Grid, repeat: 
 def _typed(arguments: argparse.Namespace, names: Sequence[str]) -> str:
     """The command that gives the same sweep anywhere, with no path of this machine."""
     words = [*COMMAND.split(), "sweep", ",".join(names)]
-    for option in ("over", "set", "limit"):
-        for value in getattr(arguments, option):
-            words += [f"--{option}", value]
-    for option in (
-        "client",
-        "client_version",
-        "protocol",
-        "backend",
-        "kafka",
-        "security",
-        "repeat",
-        "seed",
-    ):
-        if (value := getattr(arguments, option)) is not None:
-            words += [f"--{option.replace('_', '-')}", str(value)]
-    return shlex.join(words)
+    return shlex.join([*words, *_options(arguments, "over", "set", "limit", *_OF_RUNS)])
+
+
+def _options(arguments: argparse.Namespace, *names: str) -> list[str]:
+    """These options as they were typed, without those that were not."""
+    words = []
+    for name in names:
+        given = getattr(arguments, name)
+        for value in given if isinstance(given, list) else [] if given is None else [given]:
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    return words
+
+
+def add_former_options(one: argparse.ArgumentParser) -> None:
+    """The options that `compare-protocols` had."""
+    one.add_argument("name", metavar="NAME", nargs="?", default="consumer-crash")
+    one.add_argument("--protocol", default="eager,cooperative,consumer")
+    one.add_argument("--set", action="append", default=[])
+    for option in ("client", "client-version", "members", "backend", "kafka", "security", "seed"):
+        one.add_argument(f"--{option}")
+
+
+def compare_protocols_command(arguments: argparse.Namespace) -> int:
+    """Say which `sweep` plays what this command played. Raises BadInput in any case."""
+    arguments.over, arguments.repeat = [], 1
+    for name in ("client", "protocol", "members"):
+        several = listed(getattr(arguments, name) or "")
+        if len(several) > 1:
+            arguments.over.append(f"{name}={','.join(several)}")
+            setattr(arguments, name, None)
+    if arguments.members:
+        arguments.set.append(f"members={arguments.members}")
+    words = [*COMMAND.split(), "sweep" if arguments.over else "experiment", arguments.name]
+    words += _options(arguments, "over", "set", *_OF_RUNS)
+    raise BadInput(f"compare-protocols is a sweep now: type `{shlex.join(words)}`")

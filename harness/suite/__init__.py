@@ -1,1 +1,1 @@
-"""Many runs, played one after another: nights, repeats and comparisons. Judged as they go on."""
+"""Many runs, played one after another and judged as they go on: nights, repeats, sweeps."""

@@ -12,7 +12,7 @@ from harness.check.check import check
 from harness.experiment import Verdict
 from harness.report import exit_code, outcome
 from harness.report.load import Row, load_verdicts
-from harness.report.many.repeat import rules_over
+from harness.report.many.numbers import rules_over
 from harness.report.outcome import Standing
 from harness.tables.engines.base import Engine
 from tests.check.evicted import ON_TIME, TOO_EARLY, write_evicted

@@ -1,6 +1,5 @@
 """Client by situation: every run counted, what shows nothing named, and nothing told as fine."""
 
-import io
 import json
 import re
 import shutil
@@ -8,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from harness.base import processes
 from harness.base.errors import Exit, NoData
@@ -17,9 +15,8 @@ from harness.history.suites import State
 from harness.report.many import matrix_text
 from harness.report.many.matrix import Cell, Client, End, Matrix, matrix_of
 from harness.report.many.matrix_record import as_json, load_matrix
-from harness.report.many.matrix_text import cell_lines, end_lines, markdown, print_matrix, write
+from harness.report.many.matrix_text import cell_lines, end_lines, markdown, write
 from tests.report.sample_matrix import (
-    COMMAND,
     STOP_S,
     judgement,
     played,
@@ -166,7 +163,7 @@ def test_a_client_of_which_no_run_shows_anything_keeps_its_row(tmp_path: Path) -
 
     assert ["no run of 1 shows it"] == texts(cell(matrix, "sarama", "crash"))
     assert "no run shows anything" in markdown(matrix)
-    assert "sarama, everyday, run 1: void: it was not built" in markdown(matrix)
+    assert "sarama, everyday, run 1: void (it was not built)" in markdown(matrix)
 
 
 def test_experiments_are_kept_apart(tmp_path: Path) -> None:
@@ -197,23 +194,6 @@ def test_ends_of_which_the_same_is_said_are_told_once(tmp_path: Path) -> None:
         "in order<br><sub>n = 1 each</sub><br><sub>rough-day</sub><br>**did not catch up: 1 of 1 "
         "run**<br>lost nothing<br><sub>n = 1</sub>"
     ) in text
-
-
-def test_the_markdown_is_a_page_of_its_own(tmp_path: Path) -> None:
-    text = markdown(matrix_of(write_matrix(tmp_path)))
-    lines = text.splitlines()
-
-    assert "# Client libraries side by side" == lines[0]
-    (head,) = [line for line in lines if line.startswith("| client ")]
-    rows = [line for line in lines if line.startswith("| **")]
-    assert 2 == len(rows)
-    assert {head.count("|")} == {row.count("|") for row in rows}
-    assert "**7.50 s (7.50 s – 9.80 s)**" in rows[0]
-    assert "the guide of its library shows, with the library's defaults" in text
-    assert "**2 of 6 runs show nothing**" in text
-    assert "void: broker-2 &lt;b&gt;ended&lt;/b&gt; outside the plan" in text
-    assert f"```\n{COMMAND}\n```" in text
-    assert str(tmp_path) not in text
 
 
 def test_programs_of_ones_own_are_not_said_to_have_defaults(tmp_path: Path) -> None:
@@ -262,18 +242,6 @@ def test_a_run_that_was_removed_is_named(tmp_path: Path) -> None:
     assert "n = 2 of 3" == texts(cell(matrix, "franz-go", "crash"))[-1]
 
 
-def test_the_terminal_has_a_line_for_each_situation(tmp_path: Path) -> None:
-    file = io.StringIO()
-    print_matrix(write_matrix(tmp_path), Console(file=file, width=140))
-    lines = file.getvalue().splitlines()
-
-    assert (
-        "  crash                   7.50 s (7.50 s – 9.80 s), 40 (0 – 40) came twice, n = 3" in lines
-    )
-    assert "kafkajs, everyday, run 2: void (broker-2 <b>ended</b> outside the plan)" in lines
-    assert lines[0].startswith("matrix 20261124T100000-abcd: 3 of 6 runs as expected")
-
-
 def test_report_writes_a_matrix_again(tmp_path: Path) -> None:
     suite = write_matrix(tmp_path)
     suite.save()
@@ -300,7 +268,7 @@ def test_without_a_judged_run_there_is_still_a_page(tmp_path: Path) -> None:
     suite = suite_of(tmp_path, played(tmp_path, None, state=State.VOID, reason="no Java"))
     write(suite)
 
-    assert "void: no Java" in (suite.path / "clients.md").read_text()
+    assert "void (no Java)" in (suite.path / "clients.md").read_text()
     assert "no run shows anything" in (suite.path / "clients.html").read_text()
 
 

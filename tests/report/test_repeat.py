@@ -84,19 +84,6 @@ def test_page_and_summary_have_the_numbers(tmp_path: Path) -> None:
     assert (suite.path / "junit.xml").exists()
 
 
-def test_the_terminal_has_a_line_per_rule_and_figure(tmp_path: Path) -> None:
-    suite = write_repeats(tmp_path, SIX, "a broker died")
-    file = io.StringIO()
-    repeat.print_repeat(suite, Console(file=file, width=140))
-    lines = file.getvalue().splitlines()
-
-    (rule,) = [line for line in lines if "R01" in line]
-    assert rule.startswith("?  R01")
-    assert "6 HOLDS, 1 UNKNOWN (expected HOLDS)" in rule
-    assert any("longest standstill" in line for line in lines)
-    assert "consumer-crash:librdkafka/eager run 7: void (a broker died)" in lines
-
-
 def test_without_a_judged_run_there_is_still_a_page(tmp_path: Path) -> None:
     suite = write_repeats(tmp_path, [], "one", "two")
     repeat.write(suite)

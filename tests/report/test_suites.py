@@ -13,7 +13,7 @@ from harness.catalogue.cover import Candidate
 from harness.experiment import Experiment, Group
 from harness.history.derived import TABLES
 from harness.history.suites import State, Suite, load_suite
-from harness.report.many import index, suite_rows, suite_text
+from harness.report.many import index, suite_rows
 from harness.report.many.compare import compare
 from harness.report.many.since import night_before
 from harness.report.many.verdicts import headline, only_withheld, refresh_states
@@ -117,7 +117,7 @@ def test_a_machine_that_spoils_many_runs_gets_no_second_chance(
     told = "This machine stalled at judged moments of 6 runs"
     assert told in (suite.path / "summary.md").read_text()
     assert told in (suite.path / "index.html").read_text()
-    suite_text.print_suite(suite)
+    index.print_suite(suite)
     assert told in " ".join(capsys.readouterr().out.split())
 
 
@@ -152,8 +152,8 @@ def test_what_is_new_since_the_night_before_is_told(tmp_path: Path) -> None:
     assert "2 verdicts changed since night-1." in page
     assert "2 verdicts changed since night-1." in text
     label = "consumer-crash:librdkafka/cooperative"
-    assert f"| {label} | R01 | HOLDS | **VIOLATED** |" in text
-    assert f"| {label} | R12 | not judged | **HOLDS** |" in text
+    assert f"| {label} | R01 | HOLDS | **✗ VIOLATED** |" in text
+    assert f"| {label} | R12 | not judged | ✓ HOLDS |" in text
 
 
 def test_a_first_night_has_nothing_before_it(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -16,12 +17,22 @@ from rich.console import Console
 from harness.base.errors import Exit
 from harness.cli.main import main
 from harness.history.suites import Entry, State, Suite
+from harness.report.many.blocks import Plot, Shape
 from harness.report.many.compare import groups
-from harness.report.many.suite_rows import read_verdicts
-from harness.report.many.sweep import AGAIN, EVICTED, LOST, STANDSTILL, Spot, sweep_of
+from harness.report.many.sweep import (
+    AGAIN,
+    EVICTED,
+    IN_ALL,
+    LOST,
+    STANDSTILL,
+    STOPPED,
+    Spot,
+    sweep_of,
+)
 from harness.report.many.sweep_plot import plot
-from harness.report.many.sweep_text import cell, interval, markdown, print_sweep, write
+from harness.report.many.sweep_text import cell, interval, print_sweep, write
 from harness.report.many.sweep_words import reading, sentences
+from tests.report.sample_run import Row, stop
 from tests.report.sample_sweep import (
     CRASH,
     FREEZE,
@@ -168,7 +179,7 @@ def test_an_interval_needs_six_runs(tmp_path: Path) -> None:
     assert "" == interval(found[CRASH, "45000"])
     write(suite)
     assert "6.30 s – 6.33 s (97%)" in (suite.path / "sweep.html").read_text()
-    assert "lies in 6.30 s – 6.33 s (97%)" in (suite.path / "sweep.md").read_text()
+    assert "6.30 s – 6.33 s (97%)" in (suite.path / "sweep.md").read_text()
     points = json.loads((suite.path / "sweep.json").read_text())["points"]
     assert [6_300, 6_335] == points[0]["standstill_ms"]["median_lies_in"]
     assert points[1]["standstill_ms"]["median_lies_in"] is None
@@ -300,13 +311,12 @@ def test_markdown_page_and_record_say_the_same(tmp_path: Path) -> None:
     write(suite)
     record = json.loads((suite.path / "sweep.json").read_text())
     (sentence,) = record["sentences"]
-    sweep = sweep_of(suite)
-
     page = (suite.path / "sweep.html").read_text()
-    assert sentence.replace("_", r"\_") in markdown(suite, sweep, [sentence], read_verdicts(suite))
+    assert sentence.replace("_", r"\_") in (suite.path / "sweep.md").read_text()
     assert sentence in page.replace("\u00a0", " ")
     row = (
-        "| consumer-freeze | 10,000 | 3 | 11.20 s (10.90 s – 12.02 s) | 1 (0 – 1), in 2 of 3 runs |"
+        "[11.20 s (10.90 s – 12.02 s)](../../consumer-freeze/run-10000-3/report.html) | "
+        "1 (0 – 1), in 2 of 3 runs |"
     )
     assert row in (suite.path / "sweep.md").read_text()
     assert {SESSION: ["6000", "10000", "45000"]} == record["over"]
@@ -323,20 +333,30 @@ def test_markdown_page_and_record_say_the_same(tmp_path: Path) -> None:
     assert 6_310 == record["runs"][0]["measured"]["standstill_ms"]
 
 
+def of_css(drawn: Plot, css: str) -> list[Shape]:
+    return [shape for shape in drawn.shapes if shape.attributes["class"] == css]
+
+
 def test_a_plot_has_a_dot_for_each_run_and_a_ring_for_each_point(tmp_path: Path) -> None:
     suite = write_sweep(tmp_path)
     drawn = plot(sweep_of(suite), AGAIN)
     assert drawn is not None
 
-    assert [9, 9] == [len(series.dots) for series in drawn.series]
-    assert [3, 3] == [len(series.medians) for series in drawn.series]
-    assert ["6,000", "10,000", "45,000"] * 2 == [label.text for label in drawn.labels]
+    assert [9, 9] == [len(of_css(drawn, css)) for css in ("m0 one", "m1 one")]
+    assert ["6,000", "10,000", "45,000"] == sorted(
+        {label.text for label in of_css(drawn, "name")},
+        key=lambda text: float(text.replace(",", "")),
+    )
     # Longer standstills are further to the right, and more repeats further up.
-    crash, freeze = drawn.series
-    assert [dot.x for dot in crash.medians] == sorted(dot.x for dot in crash.medians)
-    assert freeze.medians[0].y < freeze.medians[2].y == crash.medians[0].y
-    assert ["0", "10", "20", "30", "40", "50"] == [tick.text for tick in drawn.x_ticks]
-    assert ["0", "20", "40", "60", "80"] == [tick.text for tick in drawn.y_ticks]
+    crash, freeze = (
+        [(dot.attributes["cx"], dot.attributes["cy"]) for dot in of_css(drawn, css)]
+        for css in ("m0 middle", "m1 middle")
+    )
+    assert (3, 3) == (len(crash), len(freeze))
+    assert crash == sorted(crash)
+    assert float(str(freeze[0][1])) < float(str(freeze[2][1])) == crash[0][1]
+    ticks = [shape.text for shape in of_css(drawn, "axis")]
+    assert ["0", "20", "40", "60", "80", "0", "10", "20", "30", "40", "50"] == ticks[:-2]
     write(suite)
     page = (suite.path / "sweep.html").read_text()
     for figure in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
@@ -348,7 +368,7 @@ def test_points_of_several_settings_are_labelled_by_their_number(tmp_path: Path)
     drawn = plot(sweep_of(grid(tmp_path, longer=False)), EVICTED)
     assert drawn is not None
 
-    assert ["1", "2", "3", "4"] == sorted(label.text for label in drawn.labels)
+    assert ["1", "2", "3", "4"] == sorted(label.text for label in of_css(drawn, "name"))
 
 
 def test_without_a_run_there_is_no_plot(tmp_path: Path) -> None:
@@ -369,7 +389,8 @@ def test_labels_keep_off_each_other(tmp_path: Path) -> None:
     drawn = plot(sweep_of(write_sweep(tmp_path, same)), EVICTED)
     assert drawn is not None
 
-    assert 6 == len({(label.x, label.y) for label in drawn.labels})
+    labels = [label.attributes for label in of_css(drawn, "name")]
+    assert 6 == len({(label["x"], label["y"]) for label in labels})
 
 
 def test_report_writes_the_pages_of_a_sweep_again(
@@ -383,3 +404,73 @@ def test_report_writes_the_pages_of_a_sweep_again(
     assert {"sweep.html", "sweep.md", "sweep.json"} <= {path.name for path in suite.path.iterdir()}
     assert Exit.BAD_ARGUMENTS == main(["report", str(suite.path), "--into", str(tmp_path / "x")])
     assert "is not a matrix" in capsys.readouterr().err
+
+
+def of_protocols(results: Path, measured: Mapping[str, Sequence[Row]]) -> Suite:
+    """A sweep of protocols: by protocol, what differs in each of its runs."""
+    entries = []
+    for protocol, runs in measured.items():
+        for number, changes in enumerate(runs, start=1):
+            run_dir = write_measured(results / CRASH / f"{protocol}-{number}", **changes)
+            entries.append(played(results, run_dir, CRASH, {"protocol": protocol}, number))
+    return suite_of(results, {"protocol": list(measured)}, *entries)
+
+
+def test_which_protocol_is_better_is_said_with_by_how_much(tmp_path: Path) -> None:
+    """Whatever the order in which they were named."""
+    suite = of_protocols(
+        tmp_path,
+        {
+            "cooperative": [{"standstill_ms": 4_200}, {"standstill_ms": 4_300}],
+            "consumer": [{"standstill_ms": 2_100}, {"standstill_ms": 2_200, "twice": 7}],
+            "eager": [{"standstill_ms": 6_700, "twice": 20}, {"standstill_ms": 6_800}],
+        },
+    )
+    (sentence,) = sentences(sweep_of(suite))
+
+    assert sentence == (
+        "protocol consumer rather than eager buys a shorter standstill (by 4.60 s in "
+        "consumer-crash: 6.75 s with eager, 4.25 s with cooperative, 2.15 s with consumer). It "
+        "costs nothing that these runs show."
+    )
+    assert any("the worst and the best" in each for each in reading(sweep_of(suite)))
+
+
+def test_protocols_that_stand_still_alike_are_compared_by_what_they_repeat(tmp_path: Path) -> None:
+    alike = {"standstill_ms": 6_000}
+    suite = of_protocols(
+        tmp_path, {"eager": [alike], "consumer": [{**alike, "twice": 9}], "cooperative": [alike]}
+    )
+    (sentence,) = sentences(sweep_of(suite))
+
+    assert "protocol cooperative rather than consumer buys fewer repeats" in sentence
+    assert "(in consumer-crash 9 with consumer, none with eager, none with cooperative)" in sentence
+
+
+def test_protocols_that_differ_in_nothing_are_named(tmp_path: Path) -> None:
+    alike = [{"standstill_ms": 6_000}]
+    found = sentences(sweep_of(of_protocols(tmp_path, {"eager": alike, "consumer": alike})))
+
+    assert found == [
+        "protocol eager or consumer changes nothing that single runs can tell from chance."
+    ]
+
+
+def test_what_stopped_is_shown_where_protocols_are_swept(tmp_path: Path) -> None:
+    stops = [stop(0, 6_000, 4_000), stop(1, 9_000, 5_000), stop(2, 100, 0, stopped=False)]
+    suite = of_protocols(
+        tmp_path, {"eager": [{"stops": stops}], "consumer": [{"standstill_ms": 2_000}]}
+    )
+    write(suite)
+    eager, _ = sweep_of(suite).spots
+
+    assert ["2", "15.00 s"] == [cell(eager, measure) for measure in (STOPPED, IN_ALL)]
+    assert eager.where.startswith("detection 5.00 s")
+    lines = printed(suite).splitlines()
+    assert all(len(line) <= 100 for line in lines if not line.startswith("page"))
+    for name in ("sweep.md", "sweep.html"):
+        text = (suite.path / name).read_text()
+        assert "where the longest went" in text
+        assert eager.where in text
+        assert "15.00 s" in text
+    assert "partitions stopped" not in printed(write_sweep(tmp_path / "other"))

@@ -16,7 +16,6 @@ from harness.base.errors import Exit, VoidRun
 from harness.bench.measure import Figure, table_of
 from harness.cli.main import main
 from harness.history import manifest, store
-from harness.report.many.comparison import Compared, write_comparison
 from harness.run.folder import reserve
 from harness.run.run import Run
 from harness.suite.order import ENDED, Order
@@ -138,10 +137,9 @@ def write_everything(results: Path) -> Path:
     (results / "nightly" / "latest").symlink_to("night-1")
     run_dir = write_run(results / "consumer-freeze" / "run")
     (results / "consumer-freeze" / "latest").symlink_to("run")
-    compared = results / "compare-protocols" / "1"
-    compared.mkdir(parents=True)
-    write_comparison(compared, "baseline", [Compared("java", "eager", 3, could_not="no Java")])
     schema = pa.schema([("rule", pa.string())])
+    compared = results / "compare-protocols" / "1"  # of a command that there was
+    store.write(compared / "comparison.parquet", [schema.empty_table()], schema)
     store.write(results / "trend" / "trend.parquet", [schema.empty_table()], schema)
     (results / "trend" / "trend.html").touch()
     (results / "bench").mkdir()
@@ -275,15 +273,14 @@ def played_here(players: Players, order: Order) -> Player:
         ("experiment", "baseline"),
         ("experiment", "baseline", "--repeat", "2"),
         ("nightly", "--only", "baseline", "--client", "librdkafka"),
-        ("compare-protocols", "baseline", "--protocol", "eager,cooperative"),
+        ("sweep", "baseline", "--over", "protocol=eager,cooperative", "--repeat", "1"),
     ],
 )
 def test_a_start_completes_what_was_killed_and_is_left_alone_by_clean(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     """`clean --all` comes after the scratch folder has gone and before the run is judged."""
-    for where in ("suite.play", "suite.compare_protocols"):
-        monkeypatch.setattr(f"harness.{where}.sweep", lambda _say: 0)
+    monkeypatch.setattr("harness.suite.play.sweep", lambda _say: 0)
     killed = tmp_path / "consumer-crash" / "killed"
     write_manifest(killed, status="running")
     (killed / "scratch").mkdir()

@@ -49,8 +49,6 @@ from tests.report.sample_run import write_manifest, write_run
         (["nightly", "--only", ","], Exit.BAD_ARGUMENTS, "--only names no run"),
         (["nightly", "--set", "client=java"], Exit.BAD_ARGUMENTS, "; use --client"),
         (["nightly", "--set", "group.protocol=eager"], Exit.BAD_ARGUMENTS, "; use --protocol"),
-        (["compare-protocols", "--set", "members=5"], Exit.BAD_ARGUMENTS, "; use --members"),
-        (["compare-protocols", "--client", ","], Exit.BAD_ARGUMENTS, "nothing to compare"),
         (["nightly", "--share", "2"], Exit.BAD_ARGUMENTS, "not of the form K/N"),
         (["nightly", "--share", "3/2"], Exit.BAD_ARGUMENTS, "there is no share 3 of 2"),
         (
@@ -65,8 +63,26 @@ from tests.report.sample_run import write_manifest, write_run
         ),
         (["nightly", "--client", "go"], Exit.BAD_ARGUMENTS, "client 'go' is not offered"),
         (["compare", "nowhere", "nowhere"], Exit.NO_DATA, "is not the folder of a run"),
-        (["compare-protocols", "--members", "x"], Exit.BAD_ARGUMENTS, "write 1,10,30"),
-        (["compare-protocols", "--protocol", "lazy"], Exit.BAD_ARGUMENTS, "'lazy' is not offered"),
+        (
+            ["compare-protocols"],
+            Exit.BAD_ARGUMENTS,
+            "sweep consumer-crash --over protocol=eager,cooperative,consumer --repeat 1`",
+        ),
+        (
+            [
+                "compare-protocols",
+                "--client=librdkafka,java",
+                "--members=10",
+                "--protocol=consumer",
+            ],
+            Exit.BAD_ARGUMENTS,
+            "--over client=librdkafka,java --set members=10 --protocol consumer --repeat 1`",
+        ),
+        (
+            ["sweep", "baseline", "--over", "protocol=eager,lazy"],
+            Exit.BAD_ARGUMENTS,
+            "protocol 'lazy' is not offered",
+        ),
         (["matrix", "--app", "kafkaj"], Exit.BAD_ARGUMENTS, "did you mean 'kafkajs'?"),
         (["matrix", "--app", "no/where"], Exit.BAD_ARGUMENTS, "'no/where': there are aiokafka, "),
         (["matrix", "--app", "kafkajs", "--app", "kafkajs"], Exit.BAD_ARGUMENTS, "called kafkajs"),

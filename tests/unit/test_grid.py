@@ -14,6 +14,7 @@ from harness.catalogue.grid import Grid, grid_of
 from harness.cluster.plan import within_limits
 from harness.experiment import UNSET, Verdict
 from harness.experiment.limits import Limits
+from harness.provision.kafka import kafka_versions
 from harness.rules import RULES
 
 RUNS = Path(__file__).resolve().parents[1] / "recorded" / "runs"
@@ -256,3 +257,42 @@ def test_a_limit_of_kafkas_is_moved_only_by_what_is_beyond_it(
     nearer = str(int(value) + (1 if ".min." in moved else -1))
     assert {setting: nearer} == within_limits({setting: nearer})
     assert {setting: value, moved: "7"} == within_limits({setting: value, moved: "7"})
+
+
+def test_protocols_are_judged_by_what_the_experiment_expects_of_each() -> None:
+    declared = registry.resolved(registry.load("consumer-freeze"))
+    first, *_ = grid(["consumer-freeze"], "protocol=eager,consumer").points
+
+    assert set(declared.rules) <= set(first.experiment.rules)
+    assert Verdict.VIOLATED in {expect.verdict for expect in first.experiment.rules}
+
+
+def test_what_a_join_costs_is_judged_where_one_is_seen() -> None:
+    """No member comes or goes in it, so there may be no join."""
+    rules = grid(["network-latency"], "protocol=eager,cooperative").points[0].experiment.rules
+    assert [True] == [each.if_seen for each in rules if each.rule == "X34"]
+
+
+def test_a_larger_group_gets_a_partition_for_each_member_and_one_that_joins() -> None:
+    found = grid(["consumer-join"], "members=3,10")
+    declared = registry.load("consumer-join").load.partitions
+    assert [declared, 11] == [point.experiment.load.partitions for point in found.points]
+
+    fixed = grid(["consumer-join"], "members=3,10", partitions="7")
+    assert [7, 7] == [point.experiment.load.partitions for point in fixed.points]
+
+
+def test_a_protocol_that_an_experiment_is_not_for_is_left_out() -> None:
+    found = grid(["auto-commit-race"], "client=java,librdkafka", "protocol=eager,consumer")
+
+    assert found.points
+    assert found.left_out
+    with pytest.raises(BadInput):
+        grid(["auto-commit-race"], "protocol=eager,cooperative", client="java")
+
+
+def test_a_version_is_for_java_alone_where_clients_are_swept() -> None:
+    version = kafka_versions()[-1]
+    found = grid(["consumer-crash"], "client=librdkafka,java", client_version=version)
+
+    assert ["", version] == [point.experiment.group.client_version for point in found.points]

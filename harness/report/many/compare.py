@@ -18,8 +18,13 @@ from harness.experiment import label
 from harness.history import manifest
 from harness.history.suites import is_suite, load_suite
 from harness.report.load import Row, load
-from harness.report.many.figures import Figure, figures, measurements
-from harness.report.many.repeat import Spread, figures_over, rules_over, verdict_text
+from harness.report.many.numbers import (
+    Numbers,
+    Spread,
+    numbers,
+    spreads,
+    verdicts_text,
+)
 from harness.report.many.verdicts import verdicts_of
 from harness.report.outcome import Standing
 from harness.report.words import NOTHING
@@ -36,8 +41,7 @@ class Judged:
     """What is compared of one judged run, beside its verdicts."""
 
     settings: Mapping[str, str]
-    measured: Mapping[str, list[float]]
-    figures: Sequence[Figure]
+    numbers: Numbers
 
 
 @dataclass(frozen=True)
@@ -187,8 +191,7 @@ def of_run(run_dir: Path) -> RunGroup:
         )
     group = run.manifest.declared.get("group") or {}
     name = label(run.manifest.experiment, str(group.get("client")), str(group.get("protocol")))
-    one = Judged(settings_of(content), measurements(run_dir), figures(run))
-    return RunGroup(name, (run.verdicts,), (one,))
+    return RunGroup(name, (run.verdicts,), (Judged(settings_of(content), numbers(run_dir, run)),))
 
 
 def settings_of(content: Mapping[str, Any]) -> dict[str, str]:
@@ -231,28 +234,21 @@ def _flat(prefix: str, value: Any) -> dict[str, str]:
 
 
 def _compared(a: RunGroup, b: RunGroup) -> Comparison:
-    return Comparison(
-        a,
-        b,
-        tuple(_settings(a.judged[0].settings, b.judged[0].settings))
-        if a.judged and b.judged
-        else (),
-        _beside(_rules(a), _rules(b)),
-        _beside(
-            figures_over([run.figures for run in a.judged]),
-            figures_over([run.figures for run in b.judged]),
-        ),
+    both = a.judged and b.judged
+    rules, figures = (
+        _beside(*sides)
+        for sides in zip(
+            *(spreads(g.verdicts, [run.numbers for run in g.judged]) for g in (a, b)), strict=True
+        )
     )
+    settings = _settings(a.judged[0].settings, b.judged[0].settings) if both else ()
+    return Comparison(a, b, tuple(settings), rules, figures)
 
 
 def _settings(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Setting]:
     for name in dict.fromkeys([*a, *b]):
         if a.get(name) != b.get(name):
             yield Setting(name, a.get(name), b.get(name))
-
-
-def _rules(group: RunGroup) -> list[Spread]:
-    return rules_over(group.verdicts, [run.measured for run in group.judged])
 
 
 def _beside(a: Sequence[Spread], b: Sequence[Spread]) -> tuple[Beside, ...]:
@@ -265,7 +261,9 @@ def _beside(a: Sequence[Spread], b: Sequence[Spread]) -> tuple[Beside, ...]:
 
 def verdict_of(side: Spread | None) -> str:
     """The verdict of one side's runs in words; a dash where it did not judge the rule."""
-    return NOTHING if side is None else verdict_text(side)
+    if side is None:
+        return NOTHING
+    return next(iter(side.verdicts)) if len(side.verdicts) == 1 else verdicts_text(side.verdicts)
 
 
 def as_json(compared: Compared) -> dict[str, Any]:

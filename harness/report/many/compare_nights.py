@@ -1,7 +1,7 @@
 """What two nights differ in, over all their runs: settings, verdicts, and numbers that moved.
 
-Nobody reads a table for each of a hundred runs. A setting that differs is told once, and so is a
-number that is higher, or lower, in nearly all runs of one night.
+A table for each of a hundred runs is too long to read. A setting that differs is shown once, and so
+is a number that is higher, or lower, in nearly all runs of one night.
 """
 
 from collections import Counter

@@ -7,13 +7,16 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.base.words import plural
-from harness.report.many.compare import Compared, Comparison, Setting, verdict_of
+from harness.report.many.blocks import Block, Column, Line, Row, Table, in_terminal
+from harness.report.many.compare import Beside, Compared, Comparison, Setting, verdict_of
 from harness.report.many.compare_nights import settings_over, shifts
-from harness.report.many.repeat import Spread
-from harness.report.text.columns import align, show, width_of
+from harness.report.many.numbers import Spread
+from harness.report.text.columns import show, width_of
 from harness.report.words import NOTHING, number
 
 MOST_TABLES: Final = 6  # of the runs of a sweep, or of a few experiments
+_SIDES: Final = (Column("A", free=True), Column("B", free=True))
+_ALIKE: Final = "set up alike"
 
 
 def print_compared(
@@ -25,69 +28,73 @@ def print_compared(
     of `each_run` only if that is asked for.
     """
     console = console or Console(highlight=False)
-    width = width_of(console)
-    lines: list[Text] = [Text(f"A  {compared.path_a}"), Text(f"B  {compared.path_b}")]
     many = len(compared.pairs) > MOST_TABLES
-    if many:
-        lines += _night_lines(compared, width)
+    blocks = list(_of_nights(compared)) if many else []
     for pair in compared.pairs if each_run or not many else ():
-        lines += [Text(), Text(_titled(pair), "bold")]
-        lines += _settings_lines(pair, width)
-        lines += _rules_lines(pair, width)
-        lines += _figures_lines(pair, width)
-    lines.append(Text())
-    lines += [Text(f"only in A: {label}") for label in compared.only_a]
-    lines += [Text(f"only in B: {label}") for label in compared.only_b]
-    if compared.worse:
-        lines.append(Text(f"got worse: {', '.join(compared.worse)}", "bold red"))
-    else:
-        lines.append(Text("no verdict got worse", "bold green"))
-    show(console, lines)
+        blocks += _of_pair(pair)
+    blocks.append(_ending(compared))
+    sides = [Text(f"A  {compared.path_a}"), Text(f"B  {compared.path_b}")]
+    show(console, [*sides, *in_terminal(blocks, width_of(console))])
 
 
-def _titled(pair: Comparison) -> str:
+def _block(heading: str, columns: Sequence[Column], rows: Sequence[Row], none: str = "") -> Block:
+    """A table, or what is said where it has no rows."""
+    if not rows:
+        return Block("", "", notes=(Line(none),) if none else ())
+    return Block("", heading, table=Table(columns, rows))
+
+
+def _ending(compared: Compared) -> Block:
+    worse = Line(f"got worse: {', '.join(compared.worse)}", "bad")
+    fine = Line("no verdict got worse", "as-expected")
+    return Block(
+        "",
+        "",
+        notes=[
+            *(Line(f"only in A: {label}") for label in compared.only_a),
+            *(Line(f"only in B: {label}") for label in compared.only_b),
+            worse if compared.worse else fine,
+        ],
+    )
+
+
+def _of_pair(pair: Comparison) -> Iterator[Block]:
     sides = [f"{group.label} ({plural(len(group.verdicts), 'run')})" for group in (pair.a, pair.b)]
-    return sides[0] if sides[0] == sides[1] else " against ".join(sides)
-
-
-def _settings_lines(pair: Comparison, width: int) -> list[Text]:
+    missing = "B" if pair.a.judged else "A"
+    alike = _ALIKE
     if not (pair.a.judged and pair.b.judged):
-        side = "B" if pair.a.judged else "A"
-        return [Text(f"no run of {side} was judged, so there are no settings to compare")]
-    if not pair.settings:
-        return [Text("set up alike")]
-    cells: list[tuple[str, ...]] = [("setting", "A", "B")]
-    cells += [_named(setting) for setting in pair.settings]
-    return [Text(), *_headed(align(cells, width, free=(0, 1, 2)))]
+        alike = f"no run of {missing} was judged, so there are no settings to compare"
+    yield Block(
+        "",
+        sides[0] if sides[0] == sides[1] else " against ".join(sides),
+        notes=() if pair.settings else (Line(alike),),
+        table=Table((Column("setting", free=True), *_SIDES), [_setting(s) for s in pair.settings])
+        if pair.settings
+        else None,
+    )
+    names = ("rule", "A", "measured", "B", "measured", "unit")
+    columns = [Column(name, free=name in ("rule", "measured")) for name in names]
+    yield _block("rules", columns, [_rule(each) for each in pair.rules])
+    rows = [Row((f.name, measured_text(f.a), measured_text(f.b), f.unit)) for f in pair.figures]
+    yield _block("figures", (Column("figure", free=True), *_SIDES, Column("unit")), rows)
 
 
-def _named(setting: Setting) -> tuple[str, ...]:
-    return setting.name, *(NOTHING if side is None else side for side in (setting.a, setting.b))
+def _setting(setting: Setting, *more: str) -> Row:
+    return Row((setting.name, setting.a or NOTHING, setting.b or NOTHING, *more))
 
 
-def _rules_lines(pair: Comparison, width: int) -> list[Text]:
-    cells: list[tuple[str, ...]] = [("", "rule", "A", "measured", "B", "measured", "unit")]
-    for each in pair.rules:
-        sign = "✗" if each.worse else "≠" if each.changed or each.moved else ""
-        sides = [(verdict_of(side), measured_text(side)) for side in (each.a, each.b)]
-        cells.append((sign, each.name, *sides[0], *sides[1], each.unit))
-    lines = [Text(), *_headed(align(cells, width, free=(1, 3, 5)))]
-    for line, each in zip(lines[2:], pair.rules, strict=True):
-        line.stylize("red" if each.worse else "cyan" if each.changed or each.moved else "")
-    return lines
+def _marked(each: Beside, name: str) -> tuple[Line, str]:
+    """A name with the sign of what became of it, and its tone."""
+    if each.worse:
+        return Line(name, sign="✗"), "bad"
+    moved = each.changed or bool(each.moved)
+    return Line(name, sign="≠" if moved else ""), "result" if moved else ""
 
 
-def _figures_lines(pair: Comparison, width: int) -> list[Text]:
-    cells: list[tuple[str, ...]] = [("figure", "A", "B", "unit")]
-    cells += [
-        (each.name, measured_text(each.a), measured_text(each.b), each.unit)
-        for each in pair.figures
-    ]
-    return [Text(), *_headed(align(cells, width, free=(0, 1, 2)))]
-
-
-def _headed(texts: Sequence[str]) -> list[Text]:
-    return [Text(texts[0], "bold"), *map(Text, texts[1:])]
+def _rule(each: Beside) -> Row:
+    name, tone = _marked(each, each.name)
+    sides = [text for side in (each.a, each.b) for text in (verdict_of(side), measured_text(side))]
+    return Row((name, *sides, each.unit), tone)
 
 
 def measured_text(side: Spread | None) -> str:
@@ -99,57 +106,37 @@ def measured_text(side: Spread | None) -> str:
     return middle if low == high else f"{middle} ({low} – {high})"
 
 
-def _night_lines(compared: Compared, width: int) -> Iterator[Text]:
-    yield Text()
-    yield Text(f"{plural(len(compared.pairs), 'run')} that both have, by experiment and protocol")
-    yield from _all_settings_lines(compared, width)
-    yield from _verdict_lines(compared, width)
-    yield from _shift_lines(compared, width)
-
-
-def _all_settings_lines(compared: Compared, width: int) -> Iterator[Text]:
-    over = settings_over(compared)
-    yield Text()
-    if not over:
-        yield Text("set up alike")
-        return
-    cells: list[tuple[str, ...]] = [("setting", "A", "B", "runs")]
-    for each, runs in over.items():
-        cells.append((*_named(each), str(runs)))
-    yield Text("settings that differ, and in how many runs")
-    yield from _headed(align(cells, width, free=(0, 1, 2)))
-
-
-def _verdict_lines(compared: Compared, width: int) -> Iterator[Text]:
-    changed = [
-        (pair.b.label, each) for pair in compared.pairs for each in pair.rules if each.changed
-    ]
-    yield Text()
-    if not changed:
-        yield Text("every rule has the same verdict in both, run by run")
-        return
-    cells: list[tuple[str, ...]] = [("", "run", "rule", "A", "B")]
-    for where, each in changed:
-        sign = "✗" if each.worse else "≠"
-        cells.append((sign, where, each.name, verdict_of(each.a), verdict_of(each.b)))
-    yield Text("verdicts that differ")
-    lines = _headed(align(cells, width, free=(1,)))
-    for line, (_, each) in zip(lines[1:], changed, strict=True):
-        line.stylize("red" if each.worse else "cyan")
-    yield from lines
-
-
-def _shift_lines(compared: Compared, width: int) -> Iterator[Text]:
-    moved = shifts(compared)
-    yield Text()
-    if not moved:
-        yield Text("no number is higher or lower in nearly all runs")
-        return
-    cells: list[tuple[str, ...]] = [("number", "unit", "in B", "of runs", "change")]
-    for each in moved:
-        lower = each.runs - each.higher
-        way, count = ("higher", each.higher) if each.higher > lower else ("lower", lower)
-        change = "" if each.change is None else f"{each.change:+.0%}"
-        cells.append((each.name, each.unit, way, f"{count} of {each.runs}", change))
-    yield Text("numbers that are higher, or lower, in nearly all runs")
-    yield from _headed(align(cells, width, free=(0,)))
+def _of_nights(compared: Compared) -> Iterator[Block]:
+    both = f"{plural(len(compared.pairs), 'run')} that both have, by experiment and protocol"
+    yield Block("", both)
+    yield _block(
+        "settings that differ, and in how many runs",
+        (Column("setting", free=True), *_SIDES, Column("runs")),
+        [_setting(each, str(runs)) for each, runs in settings_over(compared).items()],
+        _ALIKE,
+    )
+    changed = []
+    for pair in compared.pairs:
+        for each in pair.rules:
+            if each.changed:
+                where, tone = _marked(each, pair.b.label)
+                cells = (where, each.name, verdict_of(each.a), verdict_of(each.b))
+                changed.append(Row(cells, tone))
+    yield _block(
+        "verdicts that differ",
+        (Column("run", free=True), Column("rule"), *_SIDES),
+        changed,
+        "every rule has the same verdict in both, run by run",
+    )
+    moved = []
+    for shift in shifts(compared):
+        lower = shift.runs - shift.higher
+        way, count = ("higher", shift.higher) if shift.higher > lower else ("lower", lower)
+        change = "" if shift.change is None else f"{shift.change:+.0%}"
+        moved.append(Row((shift.name, shift.unit, way, f"{count} of {shift.runs}", change)))
+    yield _block(
+        "numbers that are higher, or lower, in nearly all runs",
+        [Column(head) for head in ("number", "unit", "in B", "of runs", "change")],
+        moved,
+        "no number is higher or lower in nearly all runs",
+    )

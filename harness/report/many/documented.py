@@ -5,20 +5,19 @@ Made from the verdicts of many runs (the nightly set's `verdicts.parquet`); star
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from harness.base.whole import whole
 from harness.base.words import plural
 from harness.experiment import Verdict
+from harness.report.many.blocks import ASIDE, Block, Column, Line, Shown, Table, in_markdown, page
+from harness.report.many.blocks import Row as TableRow
 from harness.report.run.files import write_whole
 from harness.report.words import measured_range
 from harness.rules.documents import DOCUMENTS, STATEMENTS, Statement
@@ -27,7 +26,7 @@ Row = Mapping[str, Any]
 
 # Applications that break rules on purpose prove the judge; they say nothing about Kafka.
 _SABOTEUR: Final = "saboteur-"
-_TEMPLATES: Final = Path(__file__).parents[1] / "templates"
+_TITLE: Final = "Documented against measured"
 FILES: Final = ("documented.html", "documented.md", "documented.parquet")
 
 HOLDS: Final = "holds"
@@ -41,7 +40,7 @@ _COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
     ("statement", pa.string()),
     ("document", pa.string()),
     ("says", pa.string()),
-    ("status", pa.string()),  # holds | does not hold | holds in part | cannot be told | not …
+    ("status", pa.string()),  # holds | does not hold | holds in part | cannot be judged | not …
     ("rule", pa.string()),
     ("part", pa.string()),  # stated: the statement itself; instead: what replaced it
     ("client", pa.string()),
@@ -83,13 +82,18 @@ class Finding:
 
     @property
     def mark(self) -> str:
-        """The verdicts in a word: holds, does not hold, both, or cannot be told."""
-        told = {verdict for verdict in self.verdicts if verdict != Verdict.UNKNOWN}
-        if told == {Verdict.HOLDS.value}:
+        """The verdicts in a word: holds, does not hold, both, or cannot be judged."""
+        words = {verdict for verdict in self.verdicts if verdict != Verdict.UNKNOWN}
+        if words == {Verdict.HOLDS.value}:
             return HOLDS
-        if told == {Verdict.VIOLATED.value}:
+        if words == {Verdict.VIOLATED.value}:
             return NOT
-        return PARTLY if told else UNTOLD
+        return PARTLY if words else UNTOLD
+
+    @property
+    def where(self) -> str:
+        """The runs that it is about."""
+        return f"{self.client}, {self.protocol}, Kafka {self.kafka}"
 
     @property
     def text(self) -> str:
@@ -185,8 +189,9 @@ def _measured(rows: Sequence[Row]) -> Row:
 def write(folder: Path, verdicts: Sequence[Row]) -> None:
     """Write documented.html, documented.md and documented.parquet into `folder`."""
     found = judged(verdicts)
-    write_whole(folder / "documented.html", to_html(found))
-    write_whole(folder / "documented.md", to_markdown(found))
+    write_whole(folder / "documented.html", page(shown(found)))
+    text = [f"# {_TITLE}", "", sentence(found), "", *in_markdown(shown(found).blocks, "##")]
+    write_whole(folder / "documented.md", "\n".join(text))
     with whole(folder / "documented.parquet") as half:
         pq.write_table(to_table(found), half, compression="zstd", write_page_checksum=True)
 
@@ -226,26 +231,6 @@ def _columns(part: str, finding: Finding) -> dict[str, Any]:
     }
 
 
-def to_markdown(found: Sequence[Judged]) -> str:
-    """The page for places that show Markdown."""
-    lines = ["# Documented against measured", "", sentence(found), ""]
-    for document, title in DOCUMENTS.items():
-        lines += [f"## {document}: {title}", ""]
-        lines += ["| | the document says | measured | today |", "|---|---|---|---|"]
-        for each in found:
-            if each.statement.document == document:
-                statement = each.statement
-                cells = [
-                    each.sign,
-                    statement.says,
-                    "<br>".join(_line(finding) for finding in each.stated) or "not judged",
-                    "<br>".join(_today(each)),
-                ]
-                lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
-        lines.append("")
-    return "\n".join(lines)
-
-
 def sentence(found: Sequence[Judged]) -> str:
     """How many statements there are of each status, in a sentence."""
     counts = {status: sum(each.status == status for each in found) for status in _SIGNS}
@@ -265,40 +250,54 @@ _ONE_AND_SEVERAL: Final = {
 }
 
 
-def _line(finding: Finding) -> str:
-    where = f"{finding.client}, {finding.protocol}"
-    return f"{finding.rule} {where}: {html.escape(finding.text)}"
-
-
-def _today(each: Judged) -> list[str]:
-    statement = each.statement
-    since = f" (since {statement.since})" if statement.since else ""
-    lines = [f"{statement.today}{since}"] if statement.today else []
-    return lines + [_line(finding) for finding in each.instead]
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
-def to_html(found: Sequence[Judged]) -> str:
-    """The page: one file, no script, nothing loaded from anywhere."""
-    template = _environment().get_template("documented.html.j2")
-    return template.render(
-        told=sentence(found),
-        documents=[
-            (number, title, [each for each in found if each.statement.document == number])
+def shown(found: Sequence[Judged]) -> Shown:
+    """The page: each document with its statements, and what was measured of each."""
+    return Shown(
+        kind="documents",
+        name="",
+        title=_TITLE,
+        claim="Five documents about consumer groups, compared with measurements on real clusters, "
+        "statement by statement. Where a statement does not hold any more, what replaced it is "
+        "judged beside it. Runs of applications that break rules on purpose are left out.",
+        headline=sentence(found),
+        outcome="",
+        detail="",
+        blocks=[
+            Block(
+                f"d{number}",
+                f"{number}: {title}",
+                table=Table(
+                    [Column(""), *map(Column, ("the document says", "measured", "today"))],
+                    [_row(each) for each in found if each.statement.document == number],
+                ),
+            )
             for number, title in DOCUMENTS.items()
         ],
+        made_from="verdicts.parquet",
     )
 
 
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+def _row(each: Judged) -> TableRow:
+    statement = each.statement
+    since = f" (since {statement.since})" if statement.since else ""
+    today = [Line(f"{statement.today}{since}")] if statement.today else []
+    return TableRow(
+        (
+            each.sign,
+            [Line(statement.says), Line(f"{statement.id}, {each.status}", ASIDE)],
+            _lines(each.stated) or "not judged",
+            [*today, *_lines(each.instead)],
+        ),
+        id=f"s{statement.id}",
     )
+
+
+def _lines(findings: Iterable[Finding]) -> list[Line]:
+    return [
+        line
+        for finding in findings
+        for line in (
+            Line(f"{finding.rule} {finding.where}: {finding.text}"),
+            *(Line(reason, ASIDE) for reason in finding.because),
+        )
+    ]

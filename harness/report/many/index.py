@@ -1,34 +1,50 @@
-"""What a suite showed: a page, a Markdown summary, JUnit, and one file of verdicts."""
+"""What a night showed: a page, a Markdown summary, JUnit, one file of verdicts, a terminal."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, Final
 
+from rich.console import Console
+
+from harness.base.paths import here
 from harness.base.words import plural
-from harness.history import store
-from harness.history.derived import VERDICTS_FILE
+from harness.experiment import CLIENTS, PROTOCOLS
 from harness.history.suites import State, Suite
-from harness.report.load import Row
+from harness.report.load import Row as Verdict
 from harness.report.many import documented
-from harness.report.many.since import Since, since
-from harness.report.many.suite_junit import junit_of
-from harness.report.many.suite_rows import (
-    MOST_ROWS,
-    Verdicts,
-    columns_of,
-    detail_of,
-    differing_rows,
-    documents_sentence,
-    kind_of,
-    left_out,
-    matrix_of,
-    read_verdicts,
-    run_row,
+from harness.report.many.blocks import (
+    ASIDE,
+    MARKDOWN,
+    WRITTEN,
+    Block,
+    Column,
+    Line,
+    Row,
+    Shown,
+    Table,
+    print_shown,
 )
-from harness.report.many.suite_text import summary
-from harness.report.many.verdicts import SUITE_VERDICTS, differing, headline, table_of
-from harness.report.run.files import write_whole
-from harness.report.run.page import Fact, environment
-from harness.report.words import duration
+from harness.report.many.blocks import PAGE as ON_PAGE
+from harness.report.many.since import Since, since
+from harness.report.many.suite_rows import (
+    MOST_REASON,
+    Verdicts,
+    detail_of,
+    link_to,
+    read_verdicts,
+    runs,
+    shown_of,
+    write_suite,
+)
+from harness.report.many.verdicts import differing, table_of
+from harness.report.outcome import expected_of, in_order, sign_of, standing, verdict_of
+from harness.report.run.page import Fact
+from harness.report.words import clip, duration, names
 from harness.rules import RULES
+
+MOST_ROWS: Final = 200
+_MOST_ON_TERMINAL: Final = 20
+PAGE: Final = "index.html"
 
 
 def write(suite: Suite) -> None:
@@ -38,61 +54,159 @@ def write(suite: Suite) -> None:
     Raises NoData where the verdicts of a run that was judged cannot be read.
     """
     verdicts = read_verdicts(suite)
-    rows = table_of([row for entry in suite.entries for row in verdicts[entry.label]])
-    store.write(suite.path / VERDICTS_FILE, [rows], SUITE_VERDICTS)
-    documented.write(suite.path, rows.to_pylist())
-    documents = documents_sentence(verdicts)
-    news = since(suite, rows.to_pylist())
-    write_whole(suite.path / "index.html", page(suite, verdicts, documents, news))
-    write_whole(suite.path / "summary.md", summary(suite, verdicts, documents, news))
-    write_whole(suite.path / "junit.xml", junit_of(suite))
+    documented.write(suite.path, _as_kept(verdicts))
+    write_suite(suite, verdicts, shown(suite, verdicts), PAGE, "summary.md")
 
 
-def page(suite: Suite, verdicts: Verdicts, documents: str, news: Since) -> str:
-    """The text of `index.html`; `documents` is how the statements of the documents stand, `news`
-    what is different since the night before.
-    """
-    bad = differing_rows(suite, verdicts)
-    columns = columns_of(suite)
-    return (
-        environment()
-        .get_template("index.html.j2")
-        .render(
-            kind=suite.kind,
-            title=f"{suite.kind} {suite.name}",
-            claim="",
-            headline=headline(suite),
-            outcome=kind_of(suite),
-            detail=detail_of(verdicts),
-            figures=_figures(suite, verdicts),
-            sections=(
-                ("differs", "What differs"),
-                ("since", "Since the night before"),
-                ("runs", "Runs"),
-                ("documents", "Documents"),
-                ("rules", "Rules"),
-                ("gaps", "What is not covered"),
-            ),
-            made_from="suite.json and the folders of the runs",
-            differing=bad[:MOST_ROWS],
-            differing_left_out=left_out(len(bad)),
-            runs=[run_row(suite, entry, verdicts[entry.label]) for entry in suite.entries],
-            notes=suite.notes,
-            news=news,
-            changes=news.changes[:MOST_ROWS],
-            changes_left_out=left_out(len(news.changes)),
-            documented=documents,
-            columns=columns,
-            matrix=matrix_of(suite, verdicts, columns),
-            gaps=(
-                ("By no experiment", suite.uncovered),
-                ("Only by runs that this one leaves out", suite.elsewhere),
-            ),
-        )
+def print_suite(suite: Suite, console: Console | None = None) -> None:
+    """Print what differs, one line per run, and where the page is."""
+    print_shown(shown(suite, read_verdicts(suite)), console)
+
+
+def _as_kept(verdicts: Verdicts) -> list[dict[str, Any]]:
+    """The verdicts as `verdicts.parquet` has them."""
+    return list(table_of([row for rows in verdicts.values() for row in rows]).to_pylist())
+
+
+def shown(suite: Suite, verdicts: Verdicts) -> Shown:
+    """All that is shown of a night."""
+    rows = _as_kept(verdicts)
+    documents = documented.sentence(documented.judged(rows))
+    blocks = (
+        _differing(suite, verdicts),
+        _news(since(suite, rows)),
+        runs(suite, verdicts),
+        Block(
+            "documents",
+            "Documented against measured",
+            notes=(Line(documents, link="documented.html"),),
+        ),
+        _by_client(suite, verdicts),
+        *_gaps(suite),
+    )
+    title = f"{suite.kind} {suite.name}"
+    files = (("index", here(suite.path / PAGE)),)
+    return shown_of(suite, title, detail_of(verdicts), blocks, _facts(suite, verdicts), files=files)
+
+
+def _differing(suite: Suite, verdicts: Verdicts) -> Block:
+    """Verdicts that are not as expected, run by run; those of one run and reason are one row."""
+    found = []
+    for entry in suite.entries:
+        alike: dict[tuple[str, str, str], list[Verdict]] = {}
+        for row in differing(verdicts[entry.label]):
+            alike.setdefault((verdict_of(row), expected_of(row), row["reason"]), []).append(row)
+        found += [
+            Row(
+                (
+                    Line(entry.label, link=link_to(suite, entry)),
+                    names([row["rule"] for row in rows]),
+                    Line(verdict, "differs", sign=sign_of(rows[0])),
+                    expected,
+                    clip(reason, MOST_REASON),
+                ),
+                "differs",
+            )
+            for (verdict, expected, reason), rows in alike.items()
+        ]
+    columns = ("run", "rules", "verdict", "expected", "why")
+    none = () if found else ("No verdict differs from the expected one.",)
+    return Block(
+        "differs",
+        "What differs",
+        table=_first_of(columns, found, "why"),
+        notes=(*_left_out(len(found)), *(Line(each) for each in none), *suite.notes),
+        most=_MOST_ON_TERMINAL,
     )
 
 
-def _figures(suite: Suite, verdicts: Verdicts) -> list[Fact]:
+def _first_of(heads: Sequence[str], rows: Sequence[Row], free: str) -> Table | None:
+    columns = tuple(Column(head, free=head == free) for head in heads)
+    return Table(columns, tuple(rows[:MOST_ROWS])) if rows else None
+
+
+def _left_out(total: int) -> tuple[str, ...]:
+    """What a table leaves to the file of verdicts; none where it has all."""
+    hidden = total - MOST_ROWS
+    return () if hidden <= 0 else (f"{hidden:,} more are in verdicts.parquet.",)
+
+
+def _news(news: Since) -> Block:
+    rows = [
+        Row(
+            (each.label, each.rule, each.before, Line(each.now, each.standing, sign=each.sign)),
+            each.standing,
+        )
+        for each in news.changes
+    ]
+    return Block(
+        "since",
+        "Since the night before",
+        table=_first_of(("run", "rule", "before", "now"), rows, "run"),
+        notes=(Line(news.sentence()), *_left_out(len(rows))),
+        most=_MOST_ON_TERMINAL,
+    )
+
+
+def _by_client(suite: Suite, verdicts: Verdicts) -> Block:
+    """Every rule, with its worst verdict for each client and protocol."""
+    there = {(entry.client, entry.protocol) for entry in suite.entries}
+    columns = [(c, p) for c in CLIENTS for p in PROTOCOLS if (c, p) in there]
+    judged: dict[tuple[str, str, str], list[tuple[Verdict, str]]] = defaultdict(list)
+    for entry in suite.entries:
+        for row in verdicts[entry.label]:
+            judged[row["rule"], entry.client, entry.protocol].append((row, link_to(suite, entry)))
+    rows = []
+    for rule in RULES.values():
+        cells: list[Line | Sequence[Line]] = []
+        for client, protocol in columns:
+            found = judged.get((rule.id, client, protocol), [])
+            applies = rule.speaks_of(client, protocol)
+            cells.append(_worst(found) if found else Line("not judged" if applies else "", "sub"))
+        tone = "" if any(not isinstance(cell, Line) for cell in cells) else ASIDE
+        rows.append(Row((rule.id, rule.title, *cells), tone))
+    return Block(
+        "rules",
+        "Rules by client and protocol",
+        "The worst verdict of all runs, linked to the run that it comes from, and how many runs "
+        "judged it. Empty where the statement is about others.",
+        table=Table(
+            (Column("rule"), Column(""), *(Column(" ".join(each)) for each in columns)),
+            tuple(rows),
+        ),
+        on=WRITTEN,
+    )
+
+
+def _worst(found: Sequence[tuple[Verdict, str]]) -> list[Line]:
+    """The worst of a rule's verdicts, as `in_order` has them."""
+    worst = in_order([row for row, _ in found])[0]
+    link = next(link for row, link in found if row is worst)
+    runs_of_it = [Line(f"× {len(found)}", "sub")] if len(found) > 1 else []
+    return [Line(verdict_of(worst), standing(worst), link, sign_of(worst)), *runs_of_it]
+
+
+def _gaps(suite: Suite) -> list[Block]:
+    """What no run of it covers; a summary has only the count."""
+    count = f"Not covered by any experiment: {len(suite.uncovered)}."
+    return [
+        Block("uncovered", "", notes=(Line(count),), on=(MARKDOWN,)),
+        *(
+            Block(
+                id_,
+                heading,
+                notes=(", ".join(goals) or "None.",),
+                on=(ON_PAGE,),
+            )
+            for id_, heading, goals in (
+                ("gaps", "Covered by no experiment", suite.uncovered),
+                ("elsewhere", "Covered only by runs that this one leaves out", suite.elsewhere),
+            )
+        ),
+    ]
+
+
+def _facts(suite: Suite, verdicts: Verdicts) -> list[Fact]:
     rows = [row for rows in verdicts.values() for row in rows]
     clocks = {id_ for id_, rule in RULES.items() if rule.clock}
     late = [
@@ -100,19 +214,11 @@ def _figures(suite: Suite, verdicts: Verdicts) -> list[Fact]:
     ]
     bad = len(differing(rows))
     unplayed = suite.count(State.VOID, State.FAILED)
+    estimate_ms = sum(entry.estimate_s for entry in suite.played) * 1_000
     return [
-        Fact("runs", str(len(suite.played)), f"of {len(suite.entries)}"),
-        Fact("verdicts", f"{len(rows):,}", f"of {plural(_rules(rows), 'rule')}"),
+        Fact("verdicts", f"{len(rows):,}", f"of {plural(len({r['rule'] for r in rows}), 'rule')}"),
         Fact("differ", f"{bad:,}", "verdicts", "bad" if bad else ""),
         Fact("void or failed", str(unplayed), "runs", "bad" if unplayed else ""),
-        Fact(
-            "took",
-            duration(suite.took_s * 1_000),
-            f"of about {duration(sum(e.estimate_s for e in suite.played) * 1_000)}",
-        ),
         Fact("this machine", duration(max(late, default=None)), "late at most, in any run"),
+        Fact("estimate", duration(estimate_ms), ""),
     ]
-
-
-def _rules(rows: Iterable[Row]) -> int:
-    return len({row["rule"] for row in rows})

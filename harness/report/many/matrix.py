@@ -5,14 +5,14 @@ A run that shows nothing is counted and named, and a cell says of how many runs 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import UTC
+from typing import Any, Final
 
 from harness.base.distribution import Distribution, distribution
-from harness.base.errors import NoData
 from harness.history.suites import Entry, Suite
-from harness.report.load import Manifest, load
-from harness.report.many.suite_rows import link_to, why_unreadable
+from harness.report.load import Manifest
+from harness.report.many.suite_rows import link_to, read_run
 from harness.report.parts.situations import (
     AT_THE_END,
     IN_SITUATIONS,
@@ -21,6 +21,9 @@ from harness.report.parts.situations import (
     in_order,
     sample,
 )
+
+# What a matrix says of itself, beside what its runs show.
+ABOUT: Final = ("name", "started_at", "ended_at", "command", "examples")
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,9 @@ class Client:
     """One program: what brokers saw of it, and its cells, one for each column."""
 
     name: str
-    libraries: tuple[str, ...]  # with their versions, as brokers were told; empty if they were not
+    libraries: tuple[
+        str, ...
+    ]  # with their versions, as it named them to brokers; empty if it did not
     protocols: tuple[str, ...]
     assignors: tuple[str, ...]
     session_timeouts_ms: tuple[int, ...]
@@ -170,25 +175,13 @@ def matrix_of(suite: Suite) -> Matrix:
     )
 
 
-def matrix_of_runs(
-    runs: Sequence[Seen],
-    *,
-    name: str,
-    started_at: str,
-    ended_at: str | None,
-    command: str,
-    examples: bool,
-) -> Matrix:
-    """The table of these runs."""
+def matrix_of_runs(runs: Sequence[Seen], **about: Any) -> Matrix:
+    """The table of these runs; `about` are the fields of ABOUT."""
     columns = _columns(runs)
     names = dict.fromkeys(run.client for run in runs)
     times = set(Counter((run.client, run.experiment) for run in runs).values())
     return Matrix(
-        name=name,
-        started_at=started_at,
-        ended_at=ended_at,
-        command=command,
-        examples=examples,
+        **about,
         repeats=times.pop() if len(times) == 1 else 0,
         planned=len(runs),
         shown=sum(run.sample is not None for run in runs),
@@ -202,25 +195,18 @@ def matrix_of_runs(
 def _seen(suite: Suite, entry: Entry) -> Seen:
     """What a run shows, or why it shows nothing."""
     run_dir = suite.run_dir(entry)
-    found = Seen(
+    found, state, reason = read_run(suite, entry, lambda run: (sample(run), _facts(run.manifest)))
+    return Seen(
         client=entry.client,
         experiment=entry.experiment,
         label=entry.label,
         run=run_dir.name if run_dir else f"{suite.name}: {entry.label}",
         link=link_to(suite, entry),
-        state=str(entry.state),
-        reason=entry.reason,
-        sample=None,
-        facts=None,
+        state=state,
+        reason=reason,
+        sample=found[0] if found else None,
+        facts=found[1] if found else None,
     )
-    if not entry.judged or run_dir is None:
-        return found
-    try:
-        run = load(run_dir)
-        return replace(found, sample=sample(run), facts=_facts(run.manifest))
-    except NoData as error:
-        state, reason = why_unreadable(run_dir, error)
-        return replace(found, state=state, reason=reason)
 
 
 def _facts(manifest: Manifest) -> Facts:
@@ -306,7 +292,7 @@ def _cell(column: Column, runs: Sequence[Seen]) -> Cell:
         never_again=sum(one.never_again for _, _, one in shown),
         again=distribution([float(one.again) for _, _, one in shown if one.again is not None]),
         fetched_only=any(found.fetched_only for _, found, _ in shown),
-        signs=_signs([told.rule for told in IN_SITUATIONS], [one.signs for _, _, one in shown]),
+        signs=_signs([words.rule for words in IN_SITUATIONS], [one.signs for _, _, one in shown]),
         longest=max(stood, key=lambda each: each[0], default=(0.0, ""))[1],
     )
 
@@ -314,7 +300,7 @@ def _cell(column: Column, runs: Sequence[Seen]) -> Cell:
 def _end(experiment: str, runs: Sequence[Seen]) -> End:
     samples = [run.sample for run in runs if run.sample is not None]
     found = [each.at_the_end for each in samples]
-    rules = [told.rule for told in AT_THE_END]
+    rules = [words.rule for words in AT_THE_END]
     return End(
         experiment=experiment,
         runs=len(samples),

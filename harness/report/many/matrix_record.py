@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.base.errors import NoData
-from harness.report.many.matrix import Facts, Matrix, Seen, Setting, matrix_of_runs
+from harness.report.many.matrix import ABOUT, Facts, Matrix, Seen, Setting, matrix_of_runs
 from harness.report.parts.situations import Sample, Shown, Standing
 
 SCHEMA_VERSION: Final = 2
@@ -48,10 +48,8 @@ def load_matrix(path: Path) -> Matrix:
         content = json.loads(path.read_text(encoding="utf-8"))
         version = content["schema_version"]
         if version == SCHEMA_VERSION:
-            names = ("name", "started_at", "ended_at", "command", "examples")
-            return matrix_of_runs(
-                [_seen(row) for row in content["runs"]], **{name: content[name] for name in names}
-            )
+            runs = [_seen(row) for row in content["runs"]]
+            return matrix_of_runs(runs, **{name: content[name] for name in ABOUT})
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         kind = type(error).__name__
         raise NoData(
@@ -138,9 +136,5 @@ def for_others(matrix: Matrix) -> Matrix:
     """The same matrix without its ways to the folders of runs, and without runs never begun."""
     return matrix_of_runs(
         [replace(run, link="") for run in matrix.runs if run.state != _NOT_PLAYED],
-        name=matrix.name,
-        started_at=matrix.started_at,
-        ended_at=matrix.ended_at,
-        command=matrix.command,
-        examples=matrix.examples,
+        **{name: getattr(matrix, name) for name in ABOUT},
     )

@@ -1,35 +1,46 @@
 """A matrix as Markdown, as a page and on a terminal; all three say the same of every cell."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
-from rich.text import Text
 
 from harness.base.errors import SetupError
 from harness.base.paths import here
 from harness.base.words import plural
 from harness.history.suites import Suite
 from harness.report.load import NAMELESS
+from harness.report.many.blocks import (
+    MARKDOWN,
+    TERMINAL,
+    WRITTEN,
+    Block,
+    Column,
+    Line,
+    Row,
+    Shown,
+    Table,
+    in_markdown,
+    page,
+    print_shown,
+)
+from harness.report.many.blocks import PAGE as ON_PAGE
 from harness.report.many.matrix import Cell, Client, End, Matrix, Seen, Sign, matrix_of
 from harness.report.many.matrix_record import as_json, for_others, load_matrix, with_runs_of
-from harness.report.many.suite_rows import kind_of, link_to, outcome_of_run, read_verdicts
-from harness.report.many.suite_text import style_of
+from harness.report.many.suite_rows import kind_of, read_verdicts, runs
 from harness.report.many.verdicts import headline
 from harness.report.parts.situations import AT_THE_END, CRASH, IN_SITUATIONS, LOST, MEANINGS
 from harness.report.run.files import write_whole
-from harness.report.run.page import Fact, environment
-from harness.report.text.columns import show
-from harness.report.text.markdown import safe, table_row
+from harness.report.run.page import Fact
 from harness.report.words import NOTHING, clip, duration, number, spread
 
 PAGE: Final = "clients.html"
 TEXT: Final = "clients.md"
 RECORD: Final = "matrix.json"
 TITLE: Final = "Client libraries side by side"
-_TOLD: Final = {told.rule: told for told in (*IN_SITUATIONS, *AT_THE_END)}
+_WORDS: Final = {words.rule: words for words in (*IN_SITUATIONS, *AT_THE_END)}
 _MOST_REASON: Final = 300
 
 
@@ -51,7 +62,7 @@ _READING: Final = (
     (
         "What went wrong is named with the number of runs that had it: did not leave in order "
         "(rule P6), did not come back after its removal from the group (P8), went on although it "
-        "had been told of its removal (P9). What is found at the end of a run cannot be assigned "
+        "had learned of its removal (P9). What is found at the end of a run cannot be assigned "
         "to one situation, so it has a column of its own: did not catch up (P1), wedged, which "
         "means that a process ran without working (P7), lost records (P10)."
     ),
@@ -66,14 +77,6 @@ _RULES: Final = (
     "what a program did comes from."
 )
 _FEW: Final = "A few runs on one machine show what to expect; small differences mean nothing."
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of a cell. `tone` is bad, doubt, quiet, main or nothing."""
-
-    text: str
-    tone: str = ""
 
 
 def write(suite: Suite) -> None:
@@ -103,7 +106,11 @@ def publish(matrix: Matrix, folder: Path) -> Matrix:
 
 def write_into(folder: Path, matrix: Matrix, suite: Suite | None = None) -> None:
     """Write the three files; the page leads to the runs of its suite, if it is given."""
-    texts = {RECORD: as_json(matrix), TEXT: markdown(matrix), PAGE: page(matrix, suite)}
+    texts = {
+        RECORD: as_json(matrix),
+        TEXT: markdown(matrix),
+        PAGE: page(shown(matrix, suite)),
+    }
     for name, text in texts.items():
         write_whole(folder / name, text)
 
@@ -112,7 +119,7 @@ def cell_lines(cell: Cell) -> list[Line]:
     """What a cell says, the longest standstill first."""
     if not cell.runs:
         return [_none_of(cell.planned)]
-    lines = [Line(_standstill(cell), "main")]
+    lines = [Line(_standstill(cell), "main", cell.longest)]
     if cell.never_again:
         lines.append(Line(f"never went on: {_of_runs(cell.never_again, cell.runs)}", "bad"))
     if cell.again.n < cell.runs:
@@ -128,10 +135,10 @@ def _standstill(cell: Cell) -> str:
     found = cell.standstill_ms
     if not found.n:
         return "standstill not known"
-    told = "none" if found.max == 0 else spread(found, duration)
+    words = "none" if found.max == 0 else spread(found, duration)
     if cell.never_again:
-        told = f"≥ {told}"
-    return told if found.n == cell.runs else f"{told}, known of {found.n}"
+        words = f"≥ {words}"
+    return words if found.n == cell.runs else f"{words}, known of {found.n}"
 
 
 def end_lines(end: End) -> list[Line]:
@@ -139,7 +146,7 @@ def end_lines(end: End) -> list[Line]:
     if not end.runs:
         return [_none_of(end.planned)]
     lines = list(_sign_lines(end.signs, end.fetched_only))
-    fine = [told.fine for told in AT_THE_END if told.rule in end.fine]
+    fine = [words.fine for words in AT_THE_END if words.rule in end.fine]
     if fine:
         lines.append(Line(", ".join(fine)))
     return [*lines, _runs_line(end.runs, end.planned)]
@@ -151,13 +158,13 @@ def _none_of(planned: int) -> Line:
 
 def _sign_lines(signs: Iterable[Sign], fetched_only: bool) -> Iterator[Line]:
     for sign in signs:
-        told = _TOLD[sign.rule]
+        words = _WORDS[sign.rule]
         if sign.violated:
             never_fetched = fetched_only and sign.rule == LOST.rule
-            violated = "records never fetched" if never_fetched else told.violated
+            violated = "records never fetched" if never_fetched else words.violated
             yield Line(f"{violated}: {_of_runs(sign.violated, sign.runs)}", "bad")
         if sign.unknown:
-            yield Line(f"unknown if it {told.fine}: {_of_runs(sign.unknown, sign.runs)}", "doubt")
+            yield Line(f"unknown if it {words.fine}: {_of_runs(sign.unknown, sign.runs)}", "doubt")
 
 
 def _of_runs(count: int, runs: int) -> str:
@@ -174,13 +181,13 @@ def about_lines(client: Client) -> list[Line]:
     """What a client is, as brokers saw it."""
     if not client.runs:
         return [Line("no run shows anything", "doubt")]
-    told = ", ".join(client.libraries) or NAMELESS
+    words = ", ".join(client.libraries) or NAMELESS
     protocol = " / ".join(client.protocols) or "protocol not known"
     if client.assignors:
         protocol += f", {' / '.join(client.assignors)}"
     sessions = " / ".join(f"{ms / 1_000:g} s" for ms in client.session_timeouts_ms)
     return [
-        Line(told),
+        Line(words),
         Line(protocol),
         Line(f"session timeout {sessions or 'not known'}"),
         Line(f"Kafka {' / '.join(client.kafka)}, {_from_to(client.dates)}"),
@@ -200,18 +207,18 @@ def reading(matrix: Matrix) -> list[str]:
 
 
 def _what(matrix: Matrix) -> str:
-    told = (
+    words = (
         "How long partitions stand still and which records come twice when something happens to a "
         "group of consumers, by client library."
     )
     if matrix.examples:
-        told += (
+        words += (
             " Each program is written as the guide of its library shows, with the library's "
             "defaults unless its name says otherwise. So these are the numbers of defaults, and "
             "most of these can be changed. The programs and their versions are in consumers/apps; "
             "its README explains the causes of what is surprising here."
         )
-    return told
+    return words
 
 
 def _made(matrix: Matrix) -> str:
@@ -223,28 +230,23 @@ def _made(matrix: Matrix) -> str:
         (setting.partitions, "partitions"),
         (setting.records_per_s, "records a second"),
     ]
-    told = ", ".join(f"{value} {name}" for value, name in parts if value)
+    words = ", ".join(f"{value} {name}" for value, name in parts if value)
     machine = f", all on one machine with {setting.cores} cores" if setting.cores else ""
     runs = f"{matrix.shown} of {plural(matrix.planned, 'run')} shown"
     if matrix.repeats:
         runs = f"{plural(matrix.repeats, 'run')} of each, {runs}"
-    return f"{runs}; {told}{machine}." if told else f"{runs}."
+    return f"{runs}; {words}{machine}." if words else f"{runs}."
 
 
-def _heads(matrix: Matrix) -> list[tuple[str, str]]:
-    return [(column.situation, column.experiment) for column in matrix.columns] + [
-        ("at the end", "")
-    ]
-
-
-def _end_cell(client: Client) -> list[tuple[str, list[Line]]]:
+def _end_cell(client: Client) -> list[Line]:
     """What was found at the ends, said once of the experiments of which the same is said."""
     found: dict[tuple[Line, ...], list[str]] = {}
     for end in client.ends:
         found.setdefault(tuple(end_lines(end)), []).append(end.experiment)
     return [
-        (", ".join(names), [*lines[:-1], _of_each(lines[-1], len(names))])
+        line
         for lines, names in found.items()
+        for line in (Line(", ".join(names), "quiet"), *lines[:-1], _of_each(lines[-1], len(names)))
     ]
 
 
@@ -252,165 +254,99 @@ def _of_each(runs: Line, experiments: int) -> Line:
     return runs if experiments == 1 else replace(runs, text=f"{runs.text} each")
 
 
-def markdown(matrix: Matrix) -> str:
-    """The text of `clients.md`, good enough to be a page of the documents."""
-    heads = [
-        f"{safe(name)}<br><sub>{safe(experiment)}</sub>" if experiment else safe(name)
-        for name, experiment in _heads(matrix)
+def _clients(matrix: Matrix, *, linked: bool) -> Block:
+    columns = [
+        Column("client"),
+        *(Column(each.situation, each.experiment) for each in matrix.columns),
+        Column("at the end"),
     ]
     rows = [
-        table_row(
-            "<br>".join([f"**{safe(client.name)}**", *map(_marked, about_lines(client))]),
-            *("<br>".join(map(_marked, cell_lines(cell))) for cell in client.cells),
-            "<br>".join(
-                "<br>".join([f"<sub>{safe(experiment)}</sub>", *map(_marked, lines)])
-                for experiment, lines in _end_cell(client)
-            ),
+        Row(
+            (
+                [Line(client.name, "name"), *about_lines(client)],
+                *map(cell_lines, client.cells),
+                _end_cell(client),
+            )
         )
         for client in matrix.clients
     ]
-    situations = [column.situation for column in matrix.columns]
-    lines = [
-        f"# {TITLE}",
-        "",
-        _what(matrix),
-        "",
-        table_row("client", *heads),
-        f"|{'---|' * (len(heads) + 1)}",
-        *rows,
-        "",
-        *_missing(matrix),
-        "## How to read it",
-        "",
-        *(f"- {name}: {told}." for name, told in MEANINGS.items() if name in situations),
-        "",
-        *(f"- {sentence}" for sentence in reading(matrix)),
-        "",
-    ]
-    if matrix.unshown:
-        lines += [
-            "## Runs that show nothing",
-            "",
-            "They are in no number above.",
-            "",
-            *(f"- {safe(_unshown(each))}" for each in matrix.unshown),
-            "",
-        ]
-    lines += ["## How it was made", "", _made(matrix), ""]
-    if matrix.command:
-        lines += ["```", matrix.command, "```", ""]
-    return "\n".join([*lines, _RULES, ""])
-
-
-def _unshown(run: Seen) -> str:
-    reason = f": {clip(run.reason, _MOST_REASON)}" if run.reason else ""
-    return f"{run.label}: {run.state}{reason}"
-
-
-def _missing(matrix: Matrix) -> list[str]:
-    """How many runs are in no number, where there are any."""
-    if not matrix.unshown:
-        return []
     count = plural(matrix.planned, "run")
-    return [f"**{len(matrix.unshown)} of {count} show nothing**, and are named below.", ""]
-
-
-def _marked(line: Line) -> str:
-    text = safe(line.text)
-    if line.tone in ("main", "bad"):
-        return f"**{text}**"
-    return f"<sub>{text}</sub>" if line.tone == "quiet" else text
-
-
-def page(matrix: Matrix, suite: Suite | None = None) -> str:
-    """The text of `clients.html`; with its suite it leads to the runs."""
-    shown = f"{matrix.shown} of {plural(matrix.planned, 'run')} shown"
-    return (
-        environment()
-        .get_template("matrix.html.j2")
-        .render(
-            kind="matrix",
-            title=TITLE,
-            claim=_what(matrix),
-            headline=headline(suite) if suite else shown,
-            outcome=kind_of(suite) if suite else "",
-            detail=_made(matrix),
-            figures=[
-                Fact("clients", str(len(matrix.clients)), ""),
-                Fact("runs", str(matrix.shown), f"of {matrix.planned} shown"),
-                Fact("repeats", str(matrix.repeats or "differ"), ""),
-                Fact("Kafka", " / ".join(sorted({v for c in matrix.clients for v in c.kafka})), ""),
-                *([Fact("took", duration(suite.took_s * 1_000), "")] if suite else []),
-            ],
-            sections=[
-                ("clients", "Clients"),
-                ("reading", "How to read it"),
-                *([("runs", "Runs")] if suite else []),
-            ],
-            made_from="suite.json and the folders of the runs" if suite else RECORD,
-            heads=_heads(matrix),
-            rows=[
-                {
-                    "name": client.name,
-                    "about": about_lines(client),
-                    "cells": [(cell_lines(cell), cell.longest) for cell in client.cells],
-                    "ends": _end_cell(client),
-                }
-                for client in matrix.clients
-            ],
-            meanings=[
-                (name, told)
-                for name, told in MEANINGS.items()
-                if name in {column.situation for column in matrix.columns}
-            ],
-            reading=reading(matrix),
-            command=matrix.command,
-            unshown=[] if suite else [_unshown(each) for each in matrix.unshown],
-            runs=_runs(suite) if suite else [],
-        )
+    missing = f"{len(matrix.unshown)} of {count} show nothing, and are named below."
+    return Block(
+        "clients",
+        "Clients",
+        "The first number of a cell leads to the run that stood still longest." if linked else "",
+        table=Table(columns, rows, records=True),
+        notes=(Line(missing, "bad"),) if matrix.unshown else (),
     )
 
 
-def _runs(suite: Suite) -> list[dict[str, object]]:
-    verdicts = read_verdicts(suite)
-    return [
-        {
-            "label": entry.label,
-            "link": link_to(suite, entry),
-            "outcome": outcome_of_run(entry, verdicts[entry.label]),
-            "judged": entry.judged,
-            "differs": entry.state == "differs",
-            "reason": clip(entry.reason, _MOST_REASON),
-            "took": duration(entry.took_s * 1_000),
-        }
-        for entry in suite.entries
+def _blocks(matrix: Matrix, suite: Suite | None) -> list[Block]:
+    situations = {column.situation for column in matrix.columns}
+    meanings = [(name, f"{words}.") for name, words in MEANINGS.items() if name in situations]
+    on_page = () if suite else (ON_PAGE,)
+    blocks = [
+        _clients(matrix, linked=suite is not None),
+        Block("reading", "How to read it", items=[*meanings, *reading(matrix)], on=WRITTEN),
+        Block(
+            "unshown",
+            "Runs that show nothing",
+            "They are in no number above.",
+            items=[_unshown(each) for each in matrix.unshown],
+            on=(MARKDOWN, TERMINAL, *on_page) if matrix.unshown else (),
+        ),
+        Block(
+            "made",
+            "How it was made",
+            _made(matrix),
+            notes=(Line(_RULES),),
+            code=matrix.command,
+            on=WRITTEN,
+        ),
     ]
+    played = [replace(runs(suite, read_verdicts(suite)), on=(ON_PAGE,))] if suite else []
+    return [*blocks, *played]
+
+
+def markdown(matrix: Matrix) -> str:
+    """The text of `clients.md`, good enough to be a page of the documents."""
+    table, *others = _blocks(matrix, None)
+    lines = [f"# {TITLE}", "", _what(matrix), "", *in_markdown([replace(table, heading="")], "##")]
+    return "\n".join([*lines, *in_markdown(others, "##")])
+
+
+def _unshown(run: Seen) -> str:
+    reason = f" ({clip(run.reason, _MOST_REASON)})" if run.reason else ""
+    return f"{run.label}: {run.state}{reason}"
+
+
+def shown(matrix: Matrix, suite: Suite | None = None) -> Shown:
+    """All that is shown; with its suite it leads to the runs."""
+    kafka = sorted({version for client in matrix.clients for version in client.kafka})
+    took = [Fact("took", duration(suite.took_s * 1_000), "")] if suite else []
+    return Shown(
+        kind="matrix",
+        name=f"matrix {matrix.name}",
+        title=TITLE,
+        claim=_what(matrix),
+        headline=headline(suite)
+        if suite
+        else f"{matrix.shown} of {plural(matrix.planned, 'run')} shown",
+        outcome=kind_of(suite) if suite else "",
+        detail=_made(matrix),
+        facts=[
+            Fact("clients", str(len(matrix.clients)), ""),
+            Fact("runs", str(matrix.shown), f"of {matrix.planned} shown"),
+            Fact("repeats", str(matrix.repeats or "differ"), ""),
+            Fact("Kafka", " / ".join(kafka), ""),
+            *took,
+        ],
+        blocks=_blocks(matrix, suite),
+        made_from="suite.json and the folders of the runs" if suite else RECORD,
+        files=[("page", here(suite.path / PAGE)), ("text", f"{TEXT} beside it")] if suite else [],
+    )
 
 
 def print_matrix(suite: Suite, console: Console | None = None) -> None:
     """Print each client with a line for each situation, and where the page is."""
-    console = console or Console(highlight=False)
-    matrix = matrix_of(suite)
-    first = Text(f"{suite.kind} {suite.name}: ")
-    first.append(headline(suite), style_of(suite))
-    lines = [first]
-    for client in matrix.clients:
-        about = ", ".join(line.text for line in about_lines(client))
-        lines += [Text(), Text(f"{client.name}  ", "bold").append(about, "not bold")]
-        told = [(cell.column.situation, cell_lines(cell)) for cell in client.cells]
-        told += [(f"at the end of {name}", found) for name, found in _end_cell(client)]
-        width = max((len(name) for name, _ in told), default=0)
-        for name, found in told:
-            line = Text(f"  {name.ljust(width)}  ")
-            for place, each in enumerate(found):
-                line.append(", " if place else "")
-                line.append(each.text, {"bad": "red", "doubt": "yellow"}.get(each.tone, ""))
-            lines.append(line)
-    lines.append(Text())
-    lines += [
-        Text(f"{each.label}: {each.state}{f' ({each.reason})' if each.reason else ''}", "yellow")
-        for each in matrix.unshown
-    ]
-    show(
-        console, [*lines, Text(f"page  {here(suite.path / PAGE)}"), Text(f"text  {TEXT} beside it")]
-    )
+    print_shown(shown(matrix_of(suite), suite), console)

@@ -1,97 +1,53 @@
-"""Runs, verdicts and rules of a suite, ready to be shown."""
+"""What every suite shows: its runs, how they ended, and the files that are written of it."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from harness.base.errors import Exit, NoData
 from harness.base.words import plural
-from harness.experiment import CLIENTS, PROTOCOLS
+from harness.history import store
+from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import Entry, State, Suite
-from harness.report.load import Row
-from harness.report.many import documented
-from harness.report.many.verdicts import differing, table_of, verdicts_of
-from harness.report.outcome import (
-    Standing,
-    expected_of,
-    in_order,
-    sign_of,
-    standing,
-    verdict_of,
+from harness.report.load import Row as Verdict
+from harness.report.load import Run, load
+from harness.report.many.blocks import (
+    ASIDE,
+    EVERYWHERE,
+    MARKDOWN,
+    PAGE,
+    TERMINAL,
+    Block,
+    Column,
+    Line,
+    Row,
+    Shown,
+    Table,
+    markdown,
+    page,
 )
-from harness.report.words import clip, duration, names
+from harness.report.many.suite_junit import junit_of
+from harness.report.many.verdicts import (
+    SUITE_VERDICTS,
+    differing,
+    headline,
+    table_of,
+    verdicts_of,
+)
+from harness.report.outcome import Standing, standing
+from harness.report.run.files import write_whole
+from harness.report.run.page import Fact
+from harness.report.words import clip, duration
 
-MOST_ROWS: Final = 200
 MOST_REASON: Final = 300
 _UNJUDGED: Final = "unjudged"
-Verdicts = Mapping[str, list[Row]]  # by the label of their run
+Found = TypeVar("Found")
+Verdicts = Mapping[str, list[Verdict]]  # by the label of their run
 
 
 def read_verdicts(suite: Suite) -> Verdicts:
     """The verdicts of every run, by its label."""
     return {entry.label: verdicts_of(suite, entry) for entry in suite.entries}
-
-
-@dataclass(frozen=True)
-class RunRow:
-    """One run, ready to be shown."""
-
-    name: str
-    claim: str
-    client: str
-    protocol: str
-    kafka: str
-    outcome: str
-    standing: str
-    sign: str
-    reason: str
-    rules: str
-    took: str
-    estimate: str
-    link: str
-
-
-@dataclass(frozen=True)
-class DifferingRow:
-    """Verdicts of a run that are not as expected, all for the same reason, ready to be shown."""
-
-    label: str
-    rules: str
-    verdict: str
-    expected: str
-    sign: str
-    reason: str
-    link: str
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One rule for one client and protocol; without a verdict, `note` says why."""
-
-    verdict: str = ""
-    standing: str = ""
-    sign: str = ""
-    runs: str = ""
-    link: str = ""
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class RuleRow:
-    """One rule for every client and protocol of the suite."""
-
-    rule: str
-    title: str
-    cells: tuple[Cell, ...]
-
-
-def documents_sentence(verdicts: Verdicts) -> str:
-    """How the statements of the documents stand by these verdicts, in one sentence."""
-    rows = table_of([row for rows in verdicts.values() for row in rows])
-    return documented.sentence(documented.judged(rows.to_pylist()))
 
 
 def kind_of(suite: Suite) -> str:
@@ -122,12 +78,22 @@ def link_to(suite: Suite, entry: Entry) -> str:
     return quote(f"{entry.folder}/report.html")
 
 
-def why_unreadable(run_dir: Path, error: NoData) -> tuple[str, str]:
-    """The state of a judged run that cannot be read, and why, with no path of this machine."""
-    if not run_dir.exists():
-        return "cannot be read", "its folder has been removed"
-    reason = str(error).replace(f"{run_dir}/", "").replace(str(run_dir), "its folder")
-    return "cannot be read", reason
+def read_run(
+    suite: Suite, entry: Entry, read: Callable[[Run], Found]
+) -> tuple[Found | None, str, str]:
+    """What a judged run shows, with its state and, if it shows nothing, why.
+
+    The reason has no path of this machine.
+    """
+    run_dir = suite.run_dir(entry)
+    if not entry.judged or run_dir is None:
+        return None, str(entry.state), entry.reason
+    try:
+        return read(load(run_dir)), str(entry.state), entry.reason
+    except NoData as error:
+        reason = str(error).replace(f"{run_dir}/", "").replace(str(run_dir), "its folder")
+        there = run_dir.exists()
+        return None, "cannot be read", reason if there else "its folder has been removed"
 
 
 def _standing(entry: Entry) -> str:
@@ -142,26 +108,7 @@ def sign_of_run(entry: Entry) -> str:
     return signs.get(entry.state, "?")
 
 
-def run_row(suite: Suite, entry: Entry, rows: Sequence[Row]) -> RunRow:
-    """One run of a suite, ready to be shown."""
-    return RunRow(
-        name=entry.experiment if suite.kind == "nightly" else entry.label,
-        claim=entry.claim,
-        client=entry.client,
-        protocol=entry.protocol,
-        kafka=entry.kafka,
-        outcome=outcome_of_run(entry, rows),
-        standing=_standing(entry),
-        sign=sign_of_run(entry),
-        reason=clip(entry.reason, MOST_REASON),
-        rules=str(len(rows)),
-        took=duration(entry.took_s * 1_000),
-        estimate=f"≈ {entry.estimate_s:.0f} s",
-        link=link_to(suite, entry),
-    )
-
-
-def outcome_of_run(entry: Entry, rows: Sequence[Row]) -> str:
+def outcome_of_run(entry: Entry, rows: Sequence[Verdict]) -> str:
     """What became of a run, in a few words."""
     if entry.state is not State.DIFFERS:
         return str(entry.state)
@@ -169,74 +116,100 @@ def outcome_of_run(entry: Entry, rows: Sequence[Row]) -> str:
     return f"{bad} of {plural(len(rows), 'verdict')} {'differs' if bad == 1 else 'differ'}"
 
 
-def differing_rows(suite: Suite, verdicts: Verdicts) -> list[DifferingRow]:
-    """Verdicts that are not as expected, run by run; those of one run and reason are one row."""
-    found = []
-    for entry in suite.entries:
-        alike: dict[tuple[str, str, str], list[Row]] = {}
-        for row in differing(verdicts[entry.label]):
-            alike.setdefault((verdict_of(row), expected_of(row), row["reason"]), []).append(row)
-        found += [
-            DifferingRow(
-                label=entry.label,
-                rules=names([row["rule"] for row in rows]),
-                verdict=verdict,
-                expected=expected,
-                sign=sign_of(rows[0]),
-                reason=clip(reason, MOST_REASON),
-                link=link_to(suite, entry),
-            )
-            for (verdict, expected, reason), rows in alike.items()
-        ]
-    return found
+_COLUMNS: Final = (
+    Column("run", free=True),
+    Column("client"),
+    Column("protocol"),
+    Column("Kafka", narrow=False),
+    Column("outcome", free=True),
+    Column("rules", number=True),
+    Column("took", number=True),
+)
 
 
-def left_out(total: int) -> str:
-    """How many rows a table leaves out, as a sentence; empty where it has all."""
-    hidden = total - MOST_ROWS
-    return "" if hidden <= 0 else f"{hidden:,} more are in verdicts.parquet."
-
-
-def columns_of(suite: Suite) -> list[tuple[str, str]]:
-    """Client and protocol of every run, in the order in which they are offered."""
-    there = {(entry.client, entry.protocol) for entry in suite.entries}
-    return [
-        (client, protocol)
-        for client in CLIENTS
-        for protocol in PROTOCOLS
-        if (client, protocol) in there
-    ]
-
-
-def matrix_of(
-    suite: Suite, verdicts: Verdicts, columns: Sequence[tuple[str, str]]
-) -> list[RuleRow]:
-    """Every rule, with its verdict for each client and protocol."""
-    from harness.rules import RULES
-
-    judged: dict[tuple[str, str, str], list[tuple[Row, str]]] = defaultdict(list)
-    for entry in suite.entries:
-        for row in verdicts[entry.label]:
-            judged[row["rule"], entry.client, entry.protocol].append((row, link_to(suite, entry)))
-    rows = []
-    for rule in RULES.values():
-        cells = []
-        for client, protocol in columns:
-            found = judged.get((rule.id, client, protocol), [])
-            applies = rule.speaks_of(client, protocol)
-            cells.append(_cell(found) if found else Cell(note="not judged" if applies else ""))
-        rows.append(RuleRow(rule.id, rule.title, tuple(cells)))
-    return rows
-
-
-def _cell(found: Sequence[tuple[Row, str]]) -> Cell:
-    """The worst of a rule's verdicts, as `in_order` has them."""
-    worst = in_order([row for row, _ in found])[0]
-    link = next(link for row, link in found if row is worst)
-    return Cell(
-        verdict=verdict_of(worst),
-        standing=standing(worst),
-        sign=sign_of(worst),
-        runs=f"× {len(found)}" if len(found) > 1 else "",
-        link=link,
+def runs(suite: Suite, verdicts: Verdicts) -> Block:
+    """Every run of a suite; on a terminal those of a night, which has nothing else of them."""
+    night = suite.kind == "nightly"
+    return Block(
+        "runs",
+        "Runs",
+        table=Table(
+            _COLUMNS,
+            tuple(
+                _run(suite, entry, verdicts[entry.label], night=night) for entry in suite.entries
+            ),
+        ),
+        on=EVERYWHERE if night else (PAGE, MARKDOWN),
     )
+
+
+def _run(suite: Suite, entry: Entry, rows: Sequence[Verdict], *, night: bool) -> Row:
+    how = _standing(entry)
+    name = Line(entry.experiment if night else entry.label, link=link_to(suite, entry))
+    reason = clip(entry.reason, MOST_REASON)
+    outcome = Line(outcome_of_run(entry, rows), how, sign=sign_of_run(entry))
+    return Row(
+        (
+            [name, *([Line(entry.claim, ASIDE)] if night else [])],
+            entry.client,
+            entry.protocol,
+            entry.kafka,
+            [outcome, *([Line(f"({reason})", "sub")] if reason else [])],
+            str(len(rows)),
+            [
+                Line(duration(entry.took_s * 1_000)),
+                Line(f"of ≈ {entry.estimate_s:.0f} s", ASIDE),
+            ],
+        ),
+        how,
+    )
+
+
+def unlike(suite: Suite) -> Block:
+    """On a terminal, the runs that did not end as expected."""
+    words = [
+        f"{entry.label}: {entry.state}{f' ({entry.reason})' if entry.reason else ''}"
+        for entry in suite.entries
+        if entry.state is not State.AS_EXPECTED
+    ]
+    return Block("unlike", "", notes=tuple(words), on=(TERMINAL,))
+
+
+def shown_of(
+    suite: Suite,
+    title: str,
+    detail: str,
+    blocks: Sequence[Block],
+    facts: Sequence[Fact],
+    **more: Any,
+) -> Shown:
+    """A suite as it is shown; `more` are further fields."""
+    count = Fact("runs", str(len(suite.played)), f"of {len(suite.entries)}")
+    took = Fact("took", duration(suite.took_s * 1_000), "")
+    known = {
+        "kind": suite.kind,
+        "name": f"{suite.kind} {suite.name}",
+        "facts": (count, *facts, took),
+    }
+    return Shown(
+        title=title,
+        headline=headline(suite),
+        outcome=kind_of(suite),
+        detail=detail,
+        blocks=blocks,
+        **{**known, **more},
+    )
+
+
+def write_suite(
+    suite: Suite, verdicts: Verdicts, shown: Shown, page_name: str, summary_name: str
+) -> None:
+    """Write the page, the summary, `junit.xml` and `verdicts.parquet`.
+
+    The last of these is what is left of runs whose folders are removed.
+    """
+    rows = [row for entry in suite.entries for row in verdicts[entry.label]]
+    store.write(suite.path / VERDICTS_FILE, [table_of(rows)], SUITE_VERDICTS)
+    write_whole(suite.path / page_name, page(shown))
+    write_whole(suite.path / summary_name, markdown(shown))
+    write_whole(suite.path / "junit.xml", junit_of(suite))

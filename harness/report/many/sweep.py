@@ -5,7 +5,7 @@ A run that shows nothing is counted and named, and each point says of how many r
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from harness.base.distribution import (
@@ -15,15 +15,17 @@ from harness.base.distribution import (
     distribution,
     median_interval,
 )
-from harness.base.errors import NoData
 from harness.history.suites import Entry, Suite
-from harness.report.load import load
-from harness.report.many.suite_rows import link_to, why_unreadable
+from harness.report.load import Run
+from harness.report.many.suite_rows import link_to, read_run
+from harness.report.parts import stops
 from harness.report.parts.evictions import false_evictions
 from harness.report.parts.records import records
-from harness.report.parts.stops import longest_ms
+from harness.rules import RULES
 
 SCHEMA_VERSION: Final = 1
+_OF_GROUP: Final = ("client", "protocol", "members")
+_JOIN_COST: Final = next(id_ for id_, rule in RULES.items() if rule.headline == "join cost")
 
 
 @dataclass(frozen=True)
@@ -32,9 +34,9 @@ class Measure:
 
     name: str  # in sweep.json
     title: str
-    more: str  # what a rise is called
-    less: str
-    least: float
+    more: str = ""  # what a rise is called
+    less: str = ""
+    least: float = 0
 
 
 STANDSTILL: Final = Measure(
@@ -46,6 +48,13 @@ EVICTED: Final = Measure(
 AGAIN: Final = Measure("came_twice", "came twice", "repeats", "fewer repeats", 1)
 LOST: Final = Measure("lost", "lost", "lost records", "fewer lost records", 1)
 MEASURES: Final = (STANDSTILL, EVICTED, AGAIN, LOST)
+# What else is shown where clients, protocols or sizes of the group are compared. The join cost is
+# from when the coordinator noticed until the last member had joined.
+STOPPED: Final = Measure("partitions_stopped", "partitions stopped")
+IN_ALL: Final = Measure("standstills_ms", "standstills in all")
+GENERATIONS: Final = Measure("generations", "generations or epochs")
+JOIN: Final = Measure("join_intervals", "join, in heartbeat intervals")
+OF_GROUP: Final = (STOPPED, IN_ALL, GENERATIONS, JOIN)
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,11 @@ class Axis:
 
     name: str
     values: tuple[str, ...]
+
+    @property
+    def numbers(self) -> bool:
+        """Whether its values are numbers, from the smallest to the largest."""
+        return all(value.replace(".", "", 1).isdecimal() for value in self.values)
 
 
 @dataclass(frozen=True)
@@ -105,8 +119,21 @@ class Spot:
     @property
     def longest(self) -> str:
         """The page of the run that stood still longest; empty if there is none."""
+        worst = self._worst
+        return worst.link if worst else ""
+
+    @property
+    def where(self) -> str:
+        """Where the time of the longest standstill went; empty if nothing stood still."""
+        worst = self._worst
+        if worst is None or not (ms := _standstill(worst)):
+            return ""
+        return stops.said({**(worst.measured or {}), "ms": ms})
+
+    @property
+    def _worst(self) -> Seen | None:
         shown = [run for run in self.shown if (run.measured or {})[STANDSTILL.name] is not None]
-        return max(shown, key=_standstill).link if shown else ""
+        return max(shown, key=_standstill, default=None)
 
 
 def _standstill(run: Seen) -> float:
@@ -133,6 +160,11 @@ class Sweep:
         return (
             f"{self.claims[experiment]} What is done: {done}." if done else self.claims[experiment]
         )
+
+    @property
+    def of_group(self) -> tuple[Measure, ...]:
+        """What else is shown: something if clients, protocols or sizes of a group are swept."""
+        return OF_GROUP if any(axis.name in _OF_GROUP for axis in self.axes) else ()
 
     @property
     def runs(self) -> list[Seen]:
@@ -190,36 +222,51 @@ def _spots(axes: Sequence[Axis], runs: Sequence[Seen]) -> tuple[Spot, ...]:
 
 def _seen(suite: Suite, entry: Entry) -> Seen:
     """What a run shows, or why it shows nothing."""
-    run_dir = suite.run_dir(entry)
-    found = Seen(
+    measured, state, reason = read_run(suite, entry, _measured)
+    return Seen(
         experiment=entry.experiment,
         settings=entry.settings,
         label=entry.label,
         seed=entry.seed,
         link=link_to(suite, entry),
-        state=str(entry.state),
-        reason=entry.reason,
-        measured=None,
+        state=state,
+        reason=reason,
+        measured=measured,
     )
-    if not entry.judged or run_dir is None:
-        return found
-    try:
-        run = load(run_dir)
-    except NoData as error:
-        state, reason = why_unreadable(run_dir, error)
-        return replace(found, state=state, reason=reason)
+
+
+def _measured(run: Run) -> dict[str, float | None]:
     put_out, count = false_evictions(run), records(run)
-    measured: dict[str, float | None] = {
-        STANDSTILL.name: longest_ms(run),
+    return {
+        STANDSTILL.name: stops.longest_ms(run),
         EVICTED.name: None if put_out is None else len(put_out),
         AGAIN.name: count.redelivered,
         LOST.name: count.lost,
+        **_of_group(run),
     }
-    return replace(found, measured=measured)
 
 
-def as_json(sweep: Sweep, told: Sequence[str]) -> str:
-    """The text of `sweep.json`; `told` are the sentences that are made of it."""
+def _of_group(run: Run) -> dict[str, float | None]:
+    """What clients, protocols and sizes differ in, from steady state to the end of the load."""
+    phases = {phase.name: phase for phase in run.manifest.phases}
+    stopped, worst = stops.stopped(run), stops.longest(run) or {}
+    began = [row for row in run.tables["rebalances"] if row["started_at"] is not None]
+    cost = [row["measured_max"] for row in run.verdicts or [] if row["rule"] == _JOIN_COST]
+    found: dict[str, float | None] = {each.name: None for each in OF_GROUP}
+    if run.has("stops"):
+        found[STOPPED.name] = len({(row["topic"], row["partition"]) for row in stopped})
+        found[IN_ALL.name] = sum(row["ms"] for row in stopped)
+    if run.has("rebalances") and {"steady", "drain"} <= phases.keys():
+        from_at, to_at = phases["steady"].from_at, phases["drain"].from_at
+        found[GENERATIONS.name] = len(
+            {row["generation"] for row in began if from_at <= row["started_at"] <= to_at}
+        )
+    found[JOIN.name] = cost[0] if cost else None
+    return found | {kind.column: worst.get(kind.column) for kind in stops.PARTS}
+
+
+def as_json(sweep: Sweep, words: Sequence[str]) -> str:
+    """The text of `sweep.json`; `words` are the sentences that are made of it."""
     content: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "name": sweep.name,
@@ -227,7 +274,7 @@ def as_json(sweep: Sweep, told: Sequence[str]) -> str:
         "ended_at": sweep.ended_at,
         "command": sweep.command,
         "over": {axis.name: list(axis.values) for axis in sweep.axes},
-        "sentences": list(told),
+        "sentences": list(words),
         "left_out": list(sweep.left_out),
         "points": [_point(spot) for spot in sweep.spots],
         "runs": [asdict(run) for run in sweep.runs],
@@ -242,11 +289,11 @@ def _point(spot: Spot) -> dict[str, Any]:
         "settings": dict(spot.settings),
         "runs": len(spot.shown),
         "planned": len(spot.runs),
-        **{measure.name: _measured(spot, measure) for measure in MEASURES},
+        **{measure.name: _summed(spot, measure) for measure in (*MEASURES, *OF_GROUP)},
     }
 
 
-def _measured(spot: Spot, measure: Measure) -> dict[str, Any]:
+def _summed(spot: Spot, measure: Measure) -> dict[str, Any]:
     found, interval = spot.spread(measure), spot.interval(measure)
     return {
         "n": found.n,

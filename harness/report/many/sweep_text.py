@@ -1,24 +1,37 @@
 """A sweep as a page, as Markdown, as JSON and on a terminal; all say the same of every point."""
 
-import re
-from collections.abc import Sequence
-from textwrap import wrap
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console
-from rich.text import Text
 
 from harness.base.paths import here
 from harness.base.words import plural
-from harness.history import store
-from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import Suite
-from harness.report.many.suite_junit import junit_of
-from harness.report.many.suite_rows import Verdicts, kind_of, read_verdicts, run_row
-from harness.report.many.suite_text import runs_lines, style_of
+from harness.report.many.blocks import (
+    PAGE as ON_PAGE,
+)
+from harness.report.many.blocks import (
+    WRITTEN,
+    Block,
+    Cell,
+    Column,
+    Line,
+    Row,
+    Shown,
+    Table,
+    print_shown,
+)
+from harness.report.many.suite_rows import (
+    Verdicts,
+    read_verdicts,
+    runs,
+    shown_of,
+    write_suite,
+)
 from harness.report.many.sweep import (
     AGAIN,
     EVICTED,
+    IN_ALL,
     LOST,
     STANDSTILL,
     Measure,
@@ -27,20 +40,16 @@ from harness.report.many.sweep import (
     as_json,
     sweep_of,
 )
-from harness.report.many.sweep_plot import HEIGHT, WIDTH, key_of, plot
+from harness.report.many.sweep_plot import plot
 from harness.report.many.sweep_words import reading, sentences, value_text
-from harness.report.many.verdicts import SUITE_VERDICTS, headline, table_of
 from harness.report.run.files import write_whole
-from harness.report.run.page import Fact, environment
-from harness.report.text.columns import align, show, width_of
-from harness.report.text.markdown import safe, table_row
+from harness.report.run.page import Fact
 from harness.report.words import NOTHING, duration, number, spread
 
 PAGE: Final = "sweep.html"
 TEXT: Final = "sweep.md"
 RECORD: Final = "sweep.json"
 _PLOTTED: Final = (EVICTED, AGAIN)
-_NO_BREAK: Final = "\u00a0"
 
 
 def write(suite: Suite) -> None:
@@ -49,175 +58,74 @@ def write(suite: Suite) -> None:
     `verdicts.parquet` is what is left of runs whose folders are removed.
     """
     sweep, verdicts = sweep_of(suite), read_verdicts(suite)
-    told = sentences(sweep)
-    rows = [row for entry in suite.entries for row in verdicts[entry.label]]
-    store.write(suite.path / VERDICTS_FILE, [table_of(rows)], SUITE_VERDICTS)
-    texts = {
-        RECORD: as_json(sweep, told),
-        TEXT: markdown(suite, sweep, told, verdicts),
-        PAGE: page(suite, sweep, told, verdicts),
-        "junit.xml": junit_of(suite),
-    }
-    for name, text in texts.items():
-        write_whole(suite.path / name, text)
+    write_whole(suite.path / RECORD, as_json(sweep, sentences(sweep)))
+    write_suite(suite, verdicts, shown(suite, sweep, verdicts), PAGE, TEXT)
 
 
-def title_of(sweep: Sweep) -> str:
-    """What was played, and what was swept."""
-    names = " and ".join(axis.name for axis in sweep.axes)
-    return f"{', '.join(sweep.claims)} over {names}"
+def print_sweep(suite: Suite, console: Console | None = None) -> None:
+    """Print what each setting buys and costs, the numbers behind it, and where the page is."""
+    print_shown(shown(suite, sweep_of(suite), read_verdicts(suite)), console)
 
 
-def cell(spot: Spot, measure: Measure) -> str:
-    """What a point shows of a measure: its median, and the smallest and largest of its runs."""
-    found = spot.spread(measure)
-    if not found.n:
-        return NOTHING
-    told = spread(found, duration if measure is STANDSTILL else number)
-    known = "" if found.n == len(spot.shown) else f", known of {found.n}"
-    values = spot.values(measure)
-    some = sum(value > 0 for value in values)
-    if measure is EVICTED and 0 < some < len(values):
-        return f"{told}, in {some} of {plural(len(values), 'run')}{known}"
-    return f"{told}{known}"
-
-
-def interval(spot: Spot) -> str:
-    """Where the median of the longest standstill lies; empty where too few runs say."""
-    found = spot.interval(STANDSTILL)
-    if found is None:
-        return ""
-    return f"{duration(found.low)} – {duration(found.high)} ({found.confidence:.0%})"
-
-
-def _counted(spot: Spot) -> str:
-    shown, planned = len(spot.shown), len(spot.runs)
-    return str(shown) if shown == planned else f"{shown} of {planned}"
-
-
-_HEAD: Final = ("runs", STANDSTILL.title, EVICTED.title, AGAIN.title, LOST.title)
-
-
-def _cells(sweep: Sweep, spot: Spot) -> list[str]:
-    """A point as a row, without its experiment."""
-    point = [str(spot.number)] if len(sweep.axes) > 1 else []
-    return [
-        *point,
-        *(value_text(spot.settings[axis.name]) for axis in sweep.axes),
-        _counted(spot),
-        *(cell(spot, measure) for measure in (STANDSTILL, EVICTED, AGAIN, LOST)),
-    ]
-
-
-def _heads(sweep: Sweep) -> list[str]:
-    point = ["point"] if len(sweep.axes) > 1 else []
-    return [*point, *(axis.name for axis in sweep.axes), *_HEAD]
-
-
-def markdown(suite: Suite, sweep: Sweep, told: Sequence[str], verdicts: Verdicts) -> str:
-    """The text of `sweep.md`."""
-    heads = ["experiment", *_heads(sweep)]
-    rows = [table_row(spot.experiment, *_cells(sweep, spot)) for spot in sweep.spots]
-    lies = [(spot, interval(spot)) for spot in sweep.spots if interval(spot)]
-    lines = [
-        f"## {safe(title_of(sweep))}: {headline(suite)}",
-        "",
-        *(f"- {safe(sentence)}" for sentence in told),
-        "",
-        table_row(*heads),
-        f"|{'---|' * len(heads)}",
-        *rows,
-        "",
-        *(
-            f"- {spot.experiment}, {key_of(sweep, spot)}: the median of the longest standstill "
-            f"lies in {text}"
-            for spot, text in lies
-        ),
-        *([""] if lies else []),
-        *(f"{safe(sentence)}\n" for sentence in sweep.left_out),
-        "### How to read it",
-        "",
-        *(f"- {name}: {safe(sweep.about(name))}" for name in sweep.claims),
-        *(f"- {sentence}" for sentence in reading(sweep)),
-        "",
-        "### Runs",
-        "",
-        *runs_lines(suite, verdicts),
-        "",
-    ]
-    if sweep.command:
-        lines += ["```", sweep.command, "```", ""]
-    return "\n".join(lines)
-
-
-def page(suite: Suite, sweep: Sweep, told: Sequence[str], verdicts: Verdicts) -> str:
-    """The text of `sweep.html`."""
+def shown(suite: Suite, sweep: Sweep, verdicts: Verdicts) -> Shown:
+    """All that is shown of a sweep."""
+    words = sentences(sweep)
+    none = "No setting has two values with runs yet that show something."
     plots = [found for measure in _PLOTTED if (found := plot(sweep, measure)) is not None]
-    kafka = sorted({entry.kafka for entry in suite.entries})
-    return (
-        environment()
-        .get_template("sweep.html.j2")
-        .render(
-            kind="sweep",
-            title=title_of(sweep),
-            claim="",
-            headline=headline(suite),
-            outcome=kind_of(suite),
-            detail=_made(sweep),
-            figures=[
-                Fact("points", str(len({spot.number for spot in sweep.spots})), _grid(sweep)),
-                Fact("experiments", str(len(sweep.claims)), ""),
-                Fact("runs", str(sweep.shown), f"of {len(sweep.runs)} shown"),
-                Fact("Kafka", " / ".join(kafka), ""),
-                Fact("took", duration(suite.took_s * 1_000), ""),
-            ],
-            sections=[
-                ("told", "What it buys and costs"),
-                *([("plots", "Plots")] if plots else []),
-                ("points", "Points"),
-                ("reading", "How to read it"),
-                ("runs", "Runs"),
-            ],
-            made_from="suite.json and the folders of the runs",
-            told=[_unbroken(sentence) for sentence in told],
+    key = "its value" if len(sweep.axes) == 1 else "its number in the table below"
+    blocks = [
+        Block(
+            "buys",
+            "What it buys and costs",
+            items=words,
+            notes=(*(() if words else (none,)), *sweep.left_out),
+        ),
+        Block(
+            "plots",
+            "Plots",
+            f"A small dot is a run. A ring is the median of a point, with {key}. Nearer to the "
+            "lower left corner is better.",
             plots=plots,
-            plot_width=WIDTH,
-            plot_height=HEIGHT,
-            by_value=len(sweep.axes) == 1,
-            experiments=[
-                {"name": name, "about": sweep.about(name), "css": f"m{place % 10}"}
-                for place, name in enumerate(sweep.claims)
+            legend=[(f"m{place % 10}", name) for place, name in enumerate(sweep.claims)],
+            on=(ON_PAGE,) if plots else (),
+        ),
+        Block(
+            "points",
+            "Points",
+            table=_points(sweep),
+            notes=[
+                Line(f"{each.label}: {_why(each.state, each.reason)}", "doubt")
+                for each in sweep.unshown
             ],
-            heads=_heads(sweep),
-            intervals=any(interval(spot) for spot in sweep.spots),
-            rows=[_row(sweep, spot) for spot in sweep.spots],
-            left_out=sweep.left_out,
-            reading=reading(sweep),
-            command=sweep.command,
-            runs=[run_row(suite, entry, verdicts[entry.label]) for entry in suite.entries],
-        )
+        ),
+        Block(
+            "reading",
+            "How to read it",
+            items=[*((name, sweep.about(name)) for name in sweep.claims), *reading(sweep)],
+            notes=("It was made by this command:",) if sweep.command else (),
+            code=sweep.command,
+            on=WRITTEN,
+        ),
+        runs(suite, verdicts),
+    ]
+    points = len({spot.number for spot in sweep.spots})
+    grid = " × ".join(str(len(axis.values)) for axis in sweep.axes) + " values"
+    facts = (
+        Fact("points", str(points), grid),
+        Fact("experiments", str(len(sweep.claims)), ""),
+        Fact("shown", str(sweep.shown), f"of {plural(len(sweep.runs), 'run')}"),
+        Fact("Kafka", " / ".join(sorted({entry.kafka for entry in suite.entries})), ""),
     )
+    title = f"{', '.join(sweep.claims)} over {' and '.join(axis.name for axis in sweep.axes)}"
+    files = (
+        ("page", here(suite.path / PAGE)),
+        ("text", f"{TEXT} and {RECORD} beside it"),
+    )
+    return shown_of(suite, title, _made(sweep), blocks, facts, files=files)
 
 
-def _row(sweep: Sweep, spot: Spot) -> dict[str, Any]:
-    cells = _cells(sweep, spot)
-    return {
-        "experiment": spot.experiment,
-        "cells": cells,
-        "longest": spot.longest,
-        "longest_at": len(cells) - 4,
-        "interval": interval(spot),
-        "missing": len(spot.shown) < len(spot.runs),
-    }
-
-
-def _grid(sweep: Sweep) -> str:
-    return " × ".join(str(len(axis.values)) for axis in sweep.axes) + " values"
-
-
-def _unbroken(sentence: str) -> str:
-    """The sentence, in which no number is left without its unit at the end of a line."""
-    return re.sub(r"(?<=\d) (?=m?s\b)", _NO_BREAK, sentence)
+def _why(state: str, reason: str) -> str:
+    return f"{state} ({reason})" if reason else state
 
 
 def _made(sweep: Sweep) -> str:
@@ -226,38 +134,57 @@ def _made(sweep: Sweep) -> str:
     return f"{each} {'run' if counts == [1] else 'runs'} of each point shown."
 
 
-def print_sweep(suite: Suite, console: Console | None = None) -> None:
-    """Print what each setting buys and costs, the numbers behind it, and where the page is."""
-    console = console or Console(highlight=False)
-    sweep, width = sweep_of(suite), width_of(console)
-    first = Text(f"{suite.kind} {suite.name}: ")
-    first.append(headline(suite), style_of(suite))
-    lines = [first]
-    for sentence in sentences(sweep):
-        wrapped = wrap(_unbroken(sentence), width, break_on_hyphens=False)
-        lines += [Text(), *(Text(line.replace(_NO_BREAK, " ")) for line in wrapped)]
-    lines.append(Text())
-    lines += _table(sweep, width)
-    lines.append(Text())
-    lines += [Text(f"note    {sentence}", "yellow") for sentence in sweep.left_out]
-    lines += [
-        Text(f"{each.label}: {each.state}{f' ({each.reason})' if each.reason else ''}", "yellow")
-        for each in sweep.unshown
+def _points(sweep: Sweep) -> Table:
+    """A row for each point; on a terminal what a point buys stands above what it costs."""
+    columns = [
+        Column("experiment", free=True),
+        *([Column("point", narrow=False)] if len(sweep.axes) > 1 else []),
+        *(Column(axis.name, narrow=False) for axis in sweep.axes),
+        Column("runs", number=True),
+        *(Column(measure.title) for measure in (STANDSTILL, EVICTED, AGAIN, LOST)),
+        *(Column(measure.title, narrow=False) for measure in sweep.of_group),
+        *([Column("where the longest went", narrow=False)] if sweep.of_group else []),
     ]
-    page_at = Text(f"page    {here(suite.path / PAGE)}")
-    show(console, [*lines, page_at, Text(f"text    {TEXT} and {RECORD} beside it")])
+    if any(interval(spot) for spot in sweep.spots):
+        columns.append(Column("median of the standstill lies in", narrow=False))
+    rows = sorted(sweep.spots, key=lambda spot: spot.number)
+    return Table(columns, [_point(sweep, spot, len(columns)) for spot in rows])
 
 
-def _table(sweep: Sweep, width: int) -> list[Text]:
-    """Point by point, so that what it buys stands above what it costs."""
-    spots = sorted(sweep.spots, key=lambda spot: spot.number)
-    cells: list[tuple[str, ...]] = [("", *_HEAD)]
-    cells += [(f"  {spot.experiment}", *_cells(sweep, spot)[-len(_HEAD) :]) for spot in spots]
-    texts = align(cells, width, free=(0,), right=(1,))
-    lines = [Text(texts[0], "bold")]
-    for place, (spot, text) in enumerate(zip(spots, texts[1:], strict=True)):
-        if place == 0 or spots[place - 1].number != spot.number:
-            told = [f"{name}={value_text(value)}" for name, value in spot.settings.items()]
-            lines.append(Text(", ".join(told), "cyan"))
-        lines.append(Text(text, "yellow" if len(spot.shown) < len(spot.runs) else ""))
-    return lines
+def _point(sweep: Sweep, spot: Spot, columns: int) -> Row:
+    shown, planned = len(spot.shown), len(spot.runs)
+    cells: list[Cell] = [
+        spot.experiment,
+        *([str(spot.number)] if len(sweep.axes) > 1 else []),
+        *(value_text(spot.settings[axis.name]) for axis in sweep.axes),
+        str(shown) if shown == planned else f"{shown} of {planned}",
+        Line(cell(spot, STANDSTILL), link=spot.longest),
+        *(cell(spot, measure) for measure in (EVICTED, AGAIN, LOST, *sweep.of_group)),
+        *([spot.where or NOTHING] if sweep.of_group else []),
+        interval(spot),
+    ]
+    words = [f"{name}={value_text(value)}" for name, value in spot.settings.items()]
+    tone = "unjudged" if shown < planned else ""
+    return Row(cells[:columns], tone, above=", ".join(words))
+
+
+def cell(spot: Spot, measure: Measure) -> str:
+    """What a point shows of a measure: its median, and the smallest and largest of its runs."""
+    found = spot.spread(measure)
+    if not found.n:
+        return NOTHING
+    words = spread(found, duration if measure in (STANDSTILL, IN_ALL) else number)
+    known = "" if found.n == len(spot.shown) else f", known of {found.n}"
+    values = spot.values(measure)
+    some = sum(value > 0 for value in values)
+    if measure is EVICTED and 0 < some < len(values):
+        return f"{words}, in {some} of {plural(len(values), 'run')}{known}"
+    return f"{words}{known}"
+
+
+def interval(spot: Spot) -> str:
+    """Where the median of the longest standstill lies; empty where too few runs say."""
+    found = spot.interval(STANDSTILL)
+    if found is None:
+        return ""
+    return f"{duration(found.low)} – {duration(found.high)} ({found.confidence:.0%})"

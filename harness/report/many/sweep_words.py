@@ -2,7 +2,7 @@
 
 For each setting two ends are compared, all others being equal. What differs is said only where the
 runs of one end all lie beyond those of the other, or where one end has none of what most runs of
-the other have: with a few runs nothing else can be told from chance.
+the other have: with a few runs nothing else stands out from chance.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -70,10 +70,15 @@ def _of_axis(sweep: Sweep, axis: Axis) -> list[str]:
     if len(along) > 1 and not any(_towards_less(ways)[1] for _, ways in along):
         ways = [way for _, found in along for way in found]
         others = " and ".join(each.name for each in sweep.axes if each is not axis)
-        values = f"{value_text(axis.values[0])} to {value_text(axis.values[-1])}"
-        nothing = f"changes nothing that {_runs(ways)} can tell from chance"
-        return [f"{axis.name} from {values} {nothing}, whatever {others} is."]
+        head = _nothing(axis, axis.values)
+        return [f"{head} that {_runs(ways)} can tell from chance, whatever {others} is."]
     return [_sentence(axis, around, ways) for around, ways in along]
+
+
+def _nothing(axis: Axis, values: Sequence[str]) -> str:
+    words = [value_text(value) for value in values]
+    between = f"from {words[0]} to" if axis.numbers else f"{', '.join(words[:-1])} or"
+    return f"{axis.name} {between} {words[-1]} changes nothing"
 
 
 def value_text(value: str) -> str:
@@ -94,16 +99,34 @@ def _along(sweep: Sweep, axis: Axis) -> Iterator[tuple[Mapping[str, str], list[_
             grouped.setdefault(key, {}).setdefault(spot.experiment, []).append(spot)
     for key in sorted(grouped, key=lambda key: _place(sweep, others, key)):
         ways: dict[tuple[str, str], list[_Way]] = {}  # by their ends: one may lack some runs
-        for experiment, spots in grouped[key].items():
-            way = _Way(experiment, tuple(sorted(spots, key=lambda spot: _at(axis, spot))))
-            if len(spots) > 1:
+        for way in _in_order(axis, grouped[key]):
+            if len(way.spots) > 1:
                 ways.setdefault((_value(axis, way.first), _value(axis, way.last)), []).append(way)
         for found in ways.values():
             yield dict(zip(others, key, strict=True)), found
 
 
-def _at(axis: Axis, spot: Spot) -> int:
-    return axis.values.index(spot.settings[axis.name])
+def _in_order(axis: Axis, spots: Mapping[str, Sequence[Spot]]) -> list[_Way]:
+    """The spots of each experiment, by their values.
+
+    Values that are no numbers have no ends. These go from the worst to the best, by the first
+    measure in which these two clearly differ.
+    """
+
+    def ways(order: Sequence[str]) -> list[_Way]:
+        return [
+            _Way(name, tuple(sorted(found, key=lambda spot: order.index(spot.settings[axis.name]))))
+            for name, found in spots.items()
+        ]
+
+    for measure in () if axis.numbers else MEASURES:
+        total = dict.fromkeys(axis.values, 0.0)
+        for spot in (spot for found in spots.values() for spot in found):
+            total[spot.settings[axis.name]] += spot.spread(measure).p50 or 0.0
+        ordered = ways(sorted(axis.values, key=lambda value: -total[value]))
+        if any(_changes(ordered, (measure,))):
+            return ordered
+    return ways(axis.values)
 
 
 def _place(sweep: Sweep, names: Sequence[str], key: Sequence[str]) -> list[int]:
@@ -113,20 +136,29 @@ def _place(sweep: Sweep, names: Sequence[str], key: Sequence[str]) -> list[int]:
 
 def _sentence(axis: Axis, around: Mapping[str, str], ways: Sequence[_Way]) -> str:
     ways, changes = _towards_less(ways)
-    head = f"{axis.name} from {_value(axis, ways[0].first)} to {_value(axis, ways[0].last)}"
-    if around:
-        told = " and ".join(f"{name} of {value_text(value)}" for name, value in around.items())
-        head += f", with {told},"
+    first, last = _value(axis, ways[0].first), _value(axis, ways[0].last)
+    between = f"from {first} to {last}" if axis.numbers else f"{last} rather than {first}"
+    with_ = f", with {_words(around)}," if around else ""
+    head = f"{axis.name} {between}{with_}"
     gains = [each for each in changes if not each.rises]
     costs = [each for each in changes if each.rises]
     if not changes:
-        return f"{head} changes nothing that {_runs(ways)} can tell from chance."
+        nothing = _nothing(axis, [spot.settings[axis.name] for spot in ways[0].spots])
+        head = nothing.replace(" changes", f"{with_} changes")
+        return f"{head} that {_runs(ways)} can tell from chance."
     if not gains:
         return f"{head} buys nothing that {_runs(ways)} show. It costs {_listed(axis, costs)}."
     bought = f"{head} buys {_listed(axis, gains)}."
     if not costs:
         return f"{bought} It costs nothing that {_runs(ways)} show."
     return f"{bought} It costs {_listed(axis, costs)}."
+
+
+def _words(around: Mapping[str, str]) -> str:
+    return " and ".join(
+        f"{name} of {value_text(value)}" if value.isdecimal() else f"{name} {value}"
+        for name, value in around.items()
+    )
 
 
 def _runs(ways: Sequence[_Way]) -> str:
@@ -188,19 +220,25 @@ def _listed(axis: Axis, changes: Sequence[_Change]) -> str:
         mine = [each for each in changes if each.measure is measure]
         if mine:
             what = measure.more if mine[0].rises else measure.less
-            told = ", ".join(_numbers(axis, each) for each in mine)
-            parts.append(f"{what} ({told})")
+            between = ", " if axis.numbers else "; "
+            words = between.join(_numbers(axis, each) for each in mine)
+            parts.append(f"{what} ({words})")
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def _numbers(axis: Axis, change: _Change) -> str:
     measure, way = change.measure, change.way
     where = f"in {way.experiment}"
+    if measure is STANDSTILL and not axis.numbers:
+        by = abs((way.last.spread(measure).p50 or 0.0) - (way.first.spread(measure).p50 or 0.0))
+        each = [f"{duration(s.spread(measure).p50)} with {_value(axis, s)}" for s in way.spots]
+        return f"by {duration(by)} {where}: {', '.join(each)}"
     if measure is STANDSTILL:
         return f"{_from_to(way, lambda spot: duration(spot.spread(measure).p50))} {where}"
     once = {*way.first.values(measure), *way.last.values(measure)} <= {0, 1}
-    told = _with_any if once and measure is EVICTED else _counts
-    first, *more = [f"{told(spot, measure)} at {_value(axis, spot)}" for spot in way.spots]
+    words = _with_any if once and measure is EVICTED else _counts
+    at = "at" if axis.numbers else "with"
+    first, *more = [f"{words(spot, measure)} {at} {_value(axis, spot)}" for spot in way.spots]
     return f"{where} {', '.join([first, *more])}"
 
 
@@ -218,11 +256,11 @@ def _counts(spot: Spot, measure: Measure) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _from_to(way: _Way, told: Callable[[Spot], str]) -> str:
+def _from_to(way: _Way, words: Callable[[Spot], str]) -> str:
     """From one end to the other, over what lies between them."""
-    between = [told(spot) for spot in way.spots[1:-1]]
+    between = [words(spot) for spot in way.spots[1:-1]]
     over = f" over {' and '.join(between)}" if between else ""
-    return f"from {told(way.first)}{over} to {told(way.last)}"
+    return f"from {words(way.first)}{over} to {words(way.last)}"
 
 
 def _value(axis: Axis, spot: Spot) -> str:
@@ -231,7 +269,7 @@ def _value(axis: Axis, spot: Spot) -> str:
 
 def reading(sweep: Sweep) -> list[str]:
     """How to read the numbers, sentence by sentence."""
-    told = [
+    words = [
         (
             "The longest standstill is the longest time, of all partitions and from steady state "
             "on, from when one had been worked off to its next record, whatever stopped it. "
@@ -250,17 +288,22 @@ def reading(sweep: Sweep) -> list[str]:
         ),
     ]
     if sweep.fewest >= _ENOUGH:
-        told.append(
+        words.append(
             "“Median lies in” is its confidence interval of at least 95 %, from order statistics, "
             "with nothing assumed of the distribution."
         )
     else:
-        told.append(
+        words.append(
             f"From {_ENOUGH} runs of a point on, there is an interval of the median as well; fewer "
             "do not allow one of 95 %."
         )
+    if not all(axis.numbers for axis in sweep.axes):
+        words.append(
+            "Of values that are no numbers, the worst and the best are compared. Chance alone sets "
+            "these apart more often than two values that are named before."
+        )
     return [
-        *told,
+        *words,
         (
             "A sentence says what differs only where all runs of one end lie beyond all of the "
             f"other, by {_LEAST_SHARE:.0%} or more, or where one end has none of what more than "

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
-from rich.text import Text
 
 from harness.base.words import plural
 from harness.report.load import Row
+from harness.report.many import blocks
+from harness.report.many.blocks import (
+    PAGE,
+    TERMINAL,
+    Block,
+    Column,
+    Line,
+    Plot,
+    Shape,
+    Shown,
+    Table,
+    print_shown,
+)
+from harness.report.many.blocks import Row as BlockRow
 from harness.report.run.files import write_whole
-from harness.report.run.page import environment
-from harness.report.text.columns import align, show, width_of
 from harness.report.words import number
 from harness.rules import RULES
 
@@ -25,45 +35,8 @@ _TITLES: Final = {
     "steady": ("Steady", "No move that chance could not explain."),
     "too few": ("Too few days", "With so many series, what moves over so few days may be chance."),
 }
-_HEIGHT: Final = 40.0
-_WIDTH: Final = 100.0
-
-
-@dataclass(frozen=True)
-class Dot:
-    """One day of a series, where it is drawn."""
-
-    x: float
-    y: float
-    bad: bool
-    text: str
-
-
-@dataclass(frozen=True)
-class Series:
-    """One series, ready to be drawn in a field of 100 by 40."""
-
-    rule: str
-    title: str
-    experiment: str
-    about: str
-    spoken: str
-    bounds: tuple[float, ...]
-    turn: float | None
-    line: str
-    dots: tuple[Dot, ...]
-    told: str
-
-
-@dataclass(frozen=True)
-class TrendGroup:
-    """Series of one trend."""
-
-    trend: str
-    title: str
-    lead: str
-    folded: bool
-    series: tuple[Series, ...]
+_HEIGHT: Final = 40
+_WIDTH: Final = 100
 
 
 def write(folder: Path, rows: Sequence[Row]) -> Path:
@@ -75,34 +48,76 @@ def write(folder: Path, rows: Sequence[Row]) -> Path:
 
 def page(rows: Sequence[Row]) -> str:
     """The text of `trend.html`."""
+    return blocks.page(shown(rows))
+
+
+def print_trends(rows: Sequence[Row], console: Console | None = None) -> None:
+    """Print what moved, one line each, and how much did not."""
+    print_shown(shown(rows), console)
+
+
+def shown(rows: Sequence[Row]) -> Shown:
+    """All that is shown of the rows of `harness.trend.job.trends`."""
     from harness.trend.job import ALPHA
 
     rows = _told_apart(rows)
-    groups = [
-        TrendGroup(
-            trend,
-            f"{title}: {len(found)}",
-            lead,
-            trend in ("steady", "too few"),
-            tuple(_series(row) for row in found),
+    series = []
+    for trend, (title, lead) in _TITLES.items():
+        found = [row for row in rows if row["trend"] == trend]
+        folded = trend in ("steady", "too few")
+        series.append(
+            Block(
+                trend.replace(" ", "-"),
+                f"{title}: {len(found)}",
+                lead,
+                plots=[_plot(row) for row in found],
+                folded=plural(len(found), "series", "series") if folded else "",
+                on=(PAGE,) if found else (),
+            )
         )
-        for trend, (title, lead) in _TITLES.items()
-        if (found := [row for row in rows if row["trend"] == trend])
-    ]
-    worse = sum(row["trend"] == "worse" for row in rows)
-    return (
-        environment()
-        .get_template("trend.html.j2")
-        .render(
-            runs=_runs(rows),
-            test="A day (UTC) is one number, the median of its runs' medians, since runs of one "
-            "day do not vary independently. Told from chance by Pettitt's test on the days, at "
-            f"{ALPHA:.0%} over all series together that are long enough for it (Holm).",
-            outcome="differs" if worse else "as-expected",
-            headline=headline(rows),
-            groups=groups,
-        )
+    none = () if rows else (Line("No rule measured anything on two days or more."),)
+    return Shown(
+        kind="trend",
+        name="trend",
+        title=_runs(rows),
+        claim="How each measured number moves from day to day. A day (UTC) is one number, the "
+        "median of its runs' medians, since runs of one day do not vary independently. Pettitt's "
+        f"test on the days sets a move apart from chance, at {ALPHA:.0%} over all series together "
+        "that are long enough for it (Holm).",
+        headline=headline(rows),
+        outcome="differs" if any(row["trend"] == "worse" for row in rows) else "as-expected",
+        detail="",
+        blocks=[
+            *series,
+            _moved(rows),
+            Block("none", "Series", notes=none, on=(PAGE,) if none else ()),
+        ],
+        made_from="dataset/; the numbers are in trend.parquet",
     )
+
+
+def _moved(rows: Sequence[Row]) -> Block:
+    """On a terminal, what moved."""
+    heads = ("rule", "experiment", "client", "protocol", "Kafka", "backend")
+    found = [row for row in rows if row["trend"] in ("worse", "moved")]
+    table = Table(
+        [*map(Column, heads), Column("what", free=True)],
+        [
+            BlockRow(
+                (
+                    Line(row["rule"], sign="✗" if row["trend"] == "worse" else "≠"),
+                    f"{row['experiment']} {row['setup']}".strip(),
+                    row["client"],
+                    row["protocol"],
+                    row["kafka"],
+                    row["backend"],
+                    _words(row),
+                )
+            )
+            for row in found
+        ],
+    )
+    return Block("moved-most", "What moved", table=table, on=(TERMINAL,) if found else ())
 
 
 def _told_apart(rows: Sequence[Row]) -> list[Row]:
@@ -137,11 +152,12 @@ def headline(rows: Sequence[Row]) -> str:
     if not rows:
         return "No rule measured anything on two days (UTC) yet, so nothing can have moved"
     counts = {trend: sum(row["trend"] == trend for row in rows) for trend in _TITLES}
-    told = ", ".join(f"{count} {trend}" for trend, count in counts.items() if count)
-    return f"{plural(len(rows), 'series', 'series')} of {_runs(rows)}: {told}"
+    words = ", ".join(f"{count} {trend}" for trend, count in counts.items() if count)
+    return f"{plural(len(rows), 'series', 'series')} of {_runs(rows)}: {words}"
 
 
-def _series(row: Row) -> Series:
+def _plot(row: Row) -> Plot:
+    """One series, in a field of 100 by 40."""
     points = row["points"]
     values = [point["value"] for point in points]
     limits = [row[name] for name in ("bound_low", "bound_high") if row[name] is not None]
@@ -154,43 +170,46 @@ def _series(row: Row) -> Series:
         share = (value - low) / (high - low) if high > low else 0.5
         return round(_HEIGHT * (0.95 - 0.9 * share), 2)
 
-    def x(place: int) -> float:
-        return round(_WIDTH * (place + 0.5) / len(points), 2)
-
-    dots = tuple(
-        Dot(
-            x(place),
-            y(point["value"]),
-            point["differing"] > 0,
-            _day(point, row["unit"] or ""),
-        )
-        for place, point in enumerate(points)
-    )
+    places = [round(_WIDTH * (place + 0.5) / len(points), 2) for place in range(len(points))]
+    dots = list(zip(places, map(y, values), strict=True))
+    shapes = [
+        Shape("line", {"x1": 0, "x2": _WIDTH, "y1": y(limit), "y2": y(limit)}) for limit in near
+    ]
     after = [place for place, point in enumerate(points) if row["since_run"] in point["runs"]]
-    moved = row["trend"] in ("worse", "moved")
-    told = f"{_told(row)}; {_runs_on_days(row['runs'], row['n'])}"
-    return Series(
-        rule=row["rule"],
-        title=RULES[row["rule"]].title if row["rule"] in RULES else "",
-        experiment=row["experiment"],
-        about=_about(row),
-        spoken=told,
-        bounds=tuple(y(limit) for limit in near),
-        turn=round(_WIDTH * after[0] / len(points), 2) if moved and after else None,
-        line=" ".join(f"{dot.x},{dot.y}" for dot in dots),
-        dots=dots,
-        told=told,
+    if row["trend"] in ("worse", "moved") and after:
+        x = round(_WIDTH * after[0] / len(points), 2)
+        shapes.append(Shape("line", {"class": "turn", "x1": x, "x2": x, "y1": 0, "y2": _HEIGHT}))
+    shapes.append(Shape("polyline", {"points": " ".join(f"{x},{y}" for x, y in dots)}))
+    for (at, height), point in zip(dots, points, strict=True):
+        css = {"class": "bad"} if point["differing"] else {}
+        shapes.append(
+            Shape(
+                "circle",
+                {"cx": at, "cy": height, "r": 1.2, **css},
+                title=_day(point, row["unit"] or ""),
+            )
+        )
+    words = f"{_words(row)}; {_runs_on_days(row['runs'], row['n'])}"
+    title = RULES[row["rule"]].title if row["rule"] in RULES else ""
+    return Plot(
+        f"{row['rule']} {title}",
+        words,
+        (_WIDTH, _HEIGHT),
+        shapes,
+        f"{row['experiment']}, {_about(row)}",
+        words,
+        stretched=True,
     )
 
 
 def _day(point: Row, unit: str) -> str:
     runs, differing = point["runs"], point["differing"]
     whose = runs[0] if len(runs) == 1 else f"{point['day']}, {plural(len(runs), 'run')}"
-    told = f"{differing} not as expected" if differing else "as expected"
-    return f"{whose}: {number(point['value'], unit)}, {told}"
+    words = f"{differing} not as expected" if differing else "as expected"
+    return f"{whose}: {number(point['value'], unit)}, {words}"
 
 
-def _told(row: Row) -> str:
+def _words(row: Row) -> str:
     unit = row["unit"] or ""
     before, after = number(row["before"], unit), number(row["after"], unit)
     if row["trend"] in ("worse", "moved"):
@@ -198,27 +217,3 @@ def _told(row: Row) -> str:
         return f"{before} before, {after} since {since} (p = {row['p_adjusted']:.1g})"
     values = sorted(point["value"] for point in row["points"])
     return f"{number(values[0], unit)} to {number(values[-1], unit)}"
-
-
-def print_trends(rows: Sequence[Row], console: Console | None = None) -> None:
-    """Print what moved, one line each, and how much did not."""
-    console = console or Console(highlight=False)
-    lines = [Text(headline(rows), "bold")]
-    moved = [row for row in _told_apart(rows) if row["trend"] in ("worse", "moved")]
-    if moved:
-        cells = [("", "rule", "experiment", "client", "protocol", "Kafka", "backend", "what")]
-        cells += [
-            (
-                "✗" if row["trend"] == "worse" else "≠",
-                row["rule"],
-                f"{row['experiment']} {row['setup']}".strip(),
-                row["client"],
-                row["protocol"],
-                row["kafka"],
-                row["backend"],
-                _told(row),
-            )
-            for row in moved
-        ]
-        lines += [Text(), *map(Text, align(cells, width_of(console), free=(7,)))]
-    show(console, lines)

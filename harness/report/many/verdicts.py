@@ -130,7 +130,7 @@ def only_withheld(suite: Suite, entry: Entry) -> bool:
 def _withheld(violations: Path) -> bool:
     try:
         rows = rows_in(violations, "judge the run again")
-    except NoData:  # nobody can say so
+    except NoData:  # unknown
         return False
     unknown = [row for row in rows if row["ok"] is None]
     return bool(unknown) and all(str(row["why"]).startswith(SPOILT) for row in unknown)

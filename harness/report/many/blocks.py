@@ -1,0 +1,293 @@
+"""What many runs show, as blocks, and the three ways to show them: page, Markdown, terminal.
+
+A block is a heading, sentences, a table and plots. Each way shows the same words.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from harness.report.run.page import Fact, environment
+from harness.report.text.columns import align, show, width_of
+from harness.report.text.markdown import safe, table_row
+
+PAGE: Final = "page"
+MARKDOWN: Final = "markdown"
+TERMINAL: Final = "terminal"
+EVERYWHERE: Final = (PAGE, MARKDOWN, TERMINAL)
+WRITTEN: Final = (PAGE, MARKDOWN)
+ASIDE: Final = "aside"  # the tone of what the page alone has room for
+_STYLES: Final = {
+    "as-expected": "green",
+    "result": "cyan",
+    "differs": "red",
+    "unjudged": "yellow",
+    "bad": "red",
+    "doubt": "yellow",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """Words in one tone, with where they lead. With a sign they are a badge on the page."""
+
+    text: str
+    tone: str = ""
+    link: str = ""
+    sign: str = ""
+
+
+Cell = str | Line | Sequence[Line]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: `number` is set to the right, `free` is cut where a terminal is too narrow.
+
+    One that is not `narrow` is left out of a terminal.
+    """
+
+    head: str
+    sub: str = ""
+    number: bool = False
+    free: bool = False
+    narrow: bool = True
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row. On a terminal `above` is the heading of several rows."""
+
+    cells: Sequence[Cell]
+    tone: str = ""
+    above: str = ""
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table. On a terminal, `records` have a line for each cell."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    records: bool = False
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An element of an SVG drawing, with what a reader who points at it is shown."""
+
+    tag: str
+    attributes: Mapping[str, object]
+    text: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A drawing in a field of so many units; a `stretched` one fills its place."""
+
+    title: str
+    spoken: str
+    size: tuple[int, int]
+    shapes: Sequence[Shape]
+    about: str = ""
+    words: str = ""
+    stretched: bool = False
+
+
+@dataclass(frozen=True)
+class Block:
+    """One part of what is shown; `on` says where. `most` rows of its table are on a terminal."""
+
+    id: str
+    heading: str
+    lead: str = ""
+    items: Sequence[str | tuple[str, str]] = ()  # sentences, or what is explained and how
+    table: Table | None = None
+    plots: Sequence[Plot] = ()
+    legend: Sequence[tuple[str, str]] = ()  # its class and its name
+    notes: Sequence[str | Line] = ()
+    code: str = ""
+    folded: str = ""  # what is said instead, until a reader opens it
+    on: Sequence[str] = EVERYWHERE
+    most: int = 1_000
+
+
+@dataclass(frozen=True)
+class Shown:
+    """All that is shown. `files` are named on a terminal, each with what it is."""
+
+    kind: str
+    name: str
+    title: str
+    headline: str
+    outcome: str
+    detail: str
+    blocks: Sequence[Block]
+    claim: str = ""
+    facts: Sequence[Fact] = ()
+    made_from: str = "suite.json and the folders of the runs"
+    files: Sequence[tuple[str, str]] = ()
+
+
+def _lines(cell: Cell) -> Sequence[Line]:
+    if isinstance(cell, str):
+        return [Line(cell)]
+    return [cell] if isinstance(cell, Line) else cell
+
+
+def page(shown: Shown) -> str:
+    """The page: one file, no script, nothing loaded."""
+    blocks = [block for block in shown.blocks if PAGE in block.on]
+    return (
+        environment()
+        .get_template("many.html.j2")
+        .render(
+            kind=shown.kind,
+            title=shown.title,
+            claim=shown.claim,
+            headline=shown.headline,
+            outcome=shown.outcome,
+            detail=shown.detail,
+            figures=shown.facts,
+            sections=[(block.id, block.heading) for block in blocks],
+            made_from=shown.made_from,
+            blocks=blocks,
+            lines=_lines,
+            safe_text=_unbroken,
+        )
+    )
+
+
+def _unbroken(item: str) -> str:
+    """The sentence, in which no number is left without its unit at the end of a line."""
+    words = item.split(" ")
+    for place, word in enumerate(words[1:], start=1):
+        if words[place - 1][-1:].isdigit() and word.rstrip(".,;:)") in ("s", "ms"):
+            words[place - 1 : place + 1] = [f"{words[place - 1]}\u00a0{word}", ""]
+    return " ".join(word for word in words if word)
+
+
+def markdown(shown: Shown) -> str:
+    """The text of a summary, such as a CI shows."""
+    head = [f"## {safe(shown.title)}: {shown.headline}", "", shown.detail, ""]
+    return "\n".join([*head, *in_markdown(shown.blocks, "###")])
+
+
+def in_markdown(blocks: Sequence[Block], mark: str) -> Iterator[str]:
+    """The lines of these blocks, below headings of this depth."""
+    for block in blocks:
+        if MARKDOWN not in block.on:
+            continue
+        yield from (f"{mark} {block.heading}", "") if block.heading else ()
+        yield from (block.lead, "") if block.lead else ()
+        yield from (
+            f"- {safe(item) if isinstance(item, str) else f'{item[0]}: {safe(item[1])}'}"
+            for item in block.items
+        )
+        yield from [""] if block.items else []
+        if block.table and block.table.rows:
+            yield from [*_table_in_markdown(block.table), ""]
+        for note in block.notes:
+            yield from (_marked(note) if isinstance(note, Line) else safe(note), "")
+        yield from ("```", block.code, "```", "") if block.code else ()
+
+
+def _table_in_markdown(table: Table) -> Iterator[str]:
+    heads = [
+        f"{safe(column.head)}{f'<br><sub>{safe(column.sub)}</sub>' if column.sub else ''}"
+        for column in table.columns
+    ]
+    yield table_row(*heads)
+    yield table_row(*("---:" if each.number else "---" for each in table.columns))
+    for row in table.rows:
+        if row.tone != ASIDE:
+            yield table_row(*("<br>".join(map(_marked, _here(cell))) for cell in row.cells))
+
+
+def _here(cell: Cell) -> list[Line]:
+    """The lines of a cell where the page is not."""
+    return [line for line in _lines(cell) if line.text and line.tone != ASIDE]
+
+
+def _plain(line: Line) -> str:
+    return f"{line.sign} {line.text}" if line.sign else line.text
+
+
+def _marked(line: Line) -> str:
+    text = safe(_plain(line))
+    text = f"[{text}]({line.link})" if line.link and line.tone != "main" else text
+    if line.tone in ("main", "name", "bad", "differs"):
+        return f"**{text}**"
+    return f"<sub>{text}</sub>" if line.tone == "quiet" else text
+
+
+def print_shown(shown: Shown, console: Console | None = None) -> None:
+    """Print it: the headline, the blocks that are for a terminal, and where the files are."""
+    console = console or Console(highlight=False)
+    first = Text(f"{shown.name}: ")
+    first.append(shown.headline, f"bold {_STYLES.get(shown.outcome, '')}".strip())
+    lines = [first, *in_terminal(shown.blocks, width_of(console)), Text()]
+    room = max((len(name) for name, _ in shown.files), default=0)
+    show(console, [*lines, *(Text(f"{name.ljust(room)}  {at}") for name, at in shown.files)])
+
+
+def in_terminal(blocks: Sequence[Block], width: int) -> Iterator[Text]:
+    """The lines of these blocks, each behind an empty one."""
+    for block in blocks:
+        if TERMINAL not in block.on or not (block.heading or block.notes):
+            continue
+        yield Text()
+        if block.heading:
+            yield Text(block.heading, "bold")
+        for item in block.items:
+            text = item if isinstance(item, str) else ": ".join(item)
+            wrapped = wrap(_unbroken(text), width - 2, break_on_hyphens=False)
+            for place, line in enumerate(wrapped):
+                yield Text(f"{'  ' if place else '- '}{line}".replace("\u00a0", " "))
+        if block.table:
+            table = block.table
+            yield from (_records if table.records else _table)(table, block.most, width)
+        for note in block.notes:
+            note = note if isinstance(note, Line) else Line(note, "doubt")
+            yield Text(note.text, _STYLES.get(note.tone, ""))
+
+
+def _table(table: Table, most: int, width: int) -> Iterator[Text]:
+    shown = [place for place, column in enumerate(table.columns) if column.narrow]
+    columns = [table.columns[place] for place in shown]
+    rows = [row for row in table.rows if row.tone != ASIDE][:most]
+    cells = [[column.head for column in columns]]
+    cells += [[" ".join(map(_plain, _here(row.cells[place]))) for place in shown] for row in rows]
+    free = [place for place, column in enumerate(columns) if column.free]
+    right = [place for place, column in enumerate(columns) if column.number]
+    head, *texts = align(cells, width, free=free or range(len(columns)), right=right)
+    yield Text(head, "bold" if rows else "")
+    above = ""
+    for row, text in zip(rows, texts, strict=True):
+        if row.above != above:
+            above = row.above
+            yield Text(above, "cyan")
+        yield Text(text, _STYLES.get(row.tone, ""))
+    if len(table.rows) > len(rows) == most:
+        yield Text(f"{len(table.rows) - most:,} more are on the page")
+
+
+def _records(table: Table, most: int, _width: int) -> Iterator[Text]:
+    heads = [" ".join(filter(None, (each.head, each.sub))) for each in table.columns]
+    room = max(map(len, heads[1:]), default=0)
+    for row in table.rows[:most]:
+        name, *about = _here(row.cells[0])
+        title = Text(f"{name.text}  ", "bold")
+        yield title.append(", ".join(line.text for line in about), "not bold")
+        for head, cell in zip(heads[1:], row.cells[1:], strict=True):
+            line = Text(f"  {head.ljust(room)}  ")
+            for place, each in enumerate(_here(cell)):
+                line.append(", " if place else "")
+                line.append(each.text, _STYLES.get(each.tone, ""))
+            yield line
