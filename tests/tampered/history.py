@@ -32,8 +32,30 @@ MOMENTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
+class Seen(dict[str, Any]):
+    """A row, or a part of one, whose columns can be named as attributes too."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self:
+            return self[name]
+        raise AttributeError(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+
 class NotThere(Exception):
     """The run has nothing that this change could be done to; the message says what it lacks."""
+
+
+def json_of(text: str) -> Any:
+    """What a text says in JSON."""
+    return json.loads(text, object_hook=Seen)
+
+
+def as_json(value: Mapping[str, Any] | None = None, **changes: object) -> str:
+    """A value with these changes as JSON."""
+    return json.dumps({**(value or {}), **changes})
 
 
 def ms(number: float) -> timedelta:
@@ -57,12 +79,12 @@ class Kept:
     def client(self) -> str:
         return self.run.client
 
-    @property
-    def protocol(self) -> str:
-        return self.run.protocol
-
     def __getitem__(self, file: str) -> list[Row]:
         return self.files[file]
+
+    def file_of(self, row: Row) -> list[Row]:
+        """The rows of the file whose columns this row has."""
+        return next(self[name] for name in HISTORY if HISTORY[name].names == list(row))
 
     # What it was about.
     def own(self, *apis: str, error: int | None = 0) -> list[Row]:
@@ -88,7 +110,7 @@ class Kept:
         ]
         return sorted(found, key=lambda row: row["at"])
 
-    def told(self, *events: str) -> list[Row]:
+    def notes(self, *events: str) -> list[Row]:
         """What members recorded, in order."""
         found = [row for row in self["client_events"] if row["event"] in events]
         return sorted(found, key=lambda row: row["event_at"])
@@ -119,7 +141,7 @@ class Kept:
 
     def settled(self) -> datetime:
         """When members first held partitions."""
-        given = [row["event_at"] for row in self.told("assigned") if row["partitions"]]
+        given = [row["event_at"] for row in self.notes("assigned") if row["partitions"]]
         if not given:
             raise NotThere("no member that was given a partition")
         first: datetime = given[0]
@@ -146,14 +168,22 @@ def _read(name: str) -> bytes:
     """A kept run, pickled: to read one takes ten times as long as to unpickle it."""
     folder = RUNS / name
     files = {
-        file: store.as_current(
-            pq.read_table(folder / "history" / f"{file}.parquet"), schema
-        ).to_pylist()
+        file: _seen(
+            store.as_current(
+                pq.read_table(folder / "history" / f"{file}.parquet"), schema
+            ).to_pylist()
+        )
         for file, schema in HISTORY.items()
         if (folder / "history" / f"{file}.parquet").exists()
     }
     manifest = json.loads((folder / "manifest.json").read_text())
     return pickle.dumps(Kept(name, manifest, {**{file: [] for file in HISTORY}, **files}))
+
+
+def _seen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Seen({name: _seen(each) for name, each in value.items()})
+    return [_seen(each) for each in value] if isinstance(value, list) else value
 
 
 def rules_of(run: Run) -> list[str]:
@@ -215,32 +245,11 @@ class Change:
 
 
 def names_of(beginnings: Iterable[str]) -> list[str]:
-    """Names of kept runs that begin so."""
+    """Names of kept runs that begin so; all of them for "*"."""
     starts = tuple(beginnings)
-    return sorted(path.name for path in Path(RUNS).iterdir() if path.name.startswith(starts))
+    names = sorted(path.name for path in Path(RUNS).iterdir())
+    return [name for name in names if name.startswith(starts) or "*" in starts]
 
 
 # When a request came, when its answer was ready, and when that was on the wire.
 TIMES: Final = ("arrived_at", "processed_at", "answered_at")
-
-
-def first(rows: list[Row], what: str) -> Row:
-    """The first of these rows; raises NotThere, by what they are, if there is none."""
-    if not rows:
-        raise NotThere(f"no {what}")
-    return rows[0]
-
-
-def later(row: Row, by_ms: float) -> Row:
-    """The same request, that much later."""
-    return {**row, **{name: row[name] + ms(by_ms) for name in TIMES}}
-
-
-def copy(row: Row, later_ms: float, **changes: object) -> Row:
-    """The same request once more, that much later, on another line of the log."""
-    return {**later(row, later_ms), "evidence": f"{row['evidence']}0", **changes}
-
-
-def change(edit: Edit, rule: str, runs: tuple[str, ...]) -> Change:
-    """An edit, by its own name, that one rule has to notice."""
-    return Change(edit.__name__.replace("_", " "), edit, (rule,), runs)

@@ -9,31 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 import pytest
 from _pytest.mark import ParameterSet
 
 from harness.check.judge import Outcome
+from harness.rules import RULES
 from harness.tables.engines.base import Engine
-from tests.tampered import (
-    answering,
-    appearing,
-    clocks,
-    committing,
-    heartbeating,
-    naming,
-    out_of_turn,
-    passing,
-    probing,
-    proving,
-    reading,
-    rebalancing,
-    reconciling,
-    taking_over,
-    unfounded,
-    unprovoked,
-)
+from tests.tampered import language
 from tests.tampered.history import (
     Change,
     Kept,
@@ -46,25 +31,10 @@ from tests.tampered.history import (
     withheld,
 )
 
-VIOLATIONS = (
-    *rebalancing.CHANGES,
-    *reading.CHANGES,
-    *heartbeating.CHANGES,
-    *naming.CHANGES,
-    *answering.CHANGES,
-    *passing.CHANGES,
-    *unfounded.CHANGES,
-    *appearing.CHANGES,
-    *taking_over.CHANGES,
-    *unprovoked.CHANGES,
-    *out_of_turn.CHANGES,
-    *committing.CHANGES,
-    *probing.CHANGES,
-    *proving.CHANGES,
-    *reconciling.CHANGES,
-    *clocks.VIOLATIONS,
-)
-NEUTRAL = clocks.CHANGES
+CHANGES: Final = Path(__file__).with_name("changes")
+READ: Final = [change for path in sorted(CHANGES.iterdir()) for change in language.read(path)]
+VIOLATIONS: Final = tuple(change for change in READ if change.notices)
+NEUTRAL: Final = tuple(change for change in READ if not change.notices)
 
 AsItWas = Callable[[str, str], Outcome]
 _CASE_S: Final = 0.4
@@ -80,9 +50,15 @@ def _cases(changes: tuple[Change, ...], every: int) -> list[ParameterSet]:
     return cases
 
 
+def test_every_change_is_about_rules_and_runs_that_there_are() -> None:
+    for change in READ:
+        assert names_of(change.runs), change.name
+        assert set(change.notices) <= RULES.keys(), change.name
+
+
 @pytest.fixture(scope="module")
 def as_it_was(duckdb_engine: Engine) -> AsItWas:
-    """What a rule says of a run that nobody changed."""
+    """What a rule says of a run that was not changed."""
     return cache(lambda run, rule: judged(kept(run), duckdb_engine, [rule]))
 
 
