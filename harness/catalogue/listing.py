@@ -5,8 +5,8 @@ from typing import Any
 from harness.catalogue import registry
 from harness.experiment import APP, Expect, Experiment, Verdict
 from harness.rules import RULES, Rule
-from harness.rules.names import NAMES, name_of
 from harness.rules.rule import OF_A_PROGRAM, OF_THE_KIND
+from harness.rules.rule_names import NAMES, name_of
 from harness.run.faults import needs_app
 
 

@@ -14,7 +14,7 @@ from harness.base.paths import COMMAND
 from harness.catalogue import broker_settings, modules, own
 from harness.catalogue.refusals import check_exercised, check_together, sorts_of_members
 from harness.experiment import Expect, Experiment, Need
-from harness.rules.names import NAMES, id_of
+from harness.rules.rule_names import NAMES, id_of
 from harness.run.faults import KINDS, Needed, needs_app
 from harness.run.roles import check_role
 

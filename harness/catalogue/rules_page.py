@@ -11,8 +11,8 @@ from harness.catalogue import registry
 from harness.experiment import APP, CLIENTS, PROTOCOLS, Expect, Experiment, Verdict
 from harness.rules.catalogue import RULES
 from harness.rules.documents import DOCUMENTS, STATEMENTS
-from harness.rules.names import GROUPS, id_of, name_of
 from harness.rules.rule import OF_A_PROGRAM, OF_THE_KIND, Rule
+from harness.rules.rule_names import GROUPS, id_of, name_of
 from harness.run.faults import needs_app
 
 _HEAD: Final = """# Rules

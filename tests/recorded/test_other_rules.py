@@ -13,7 +13,7 @@ import pytest
 from harness.check.check import look_at_others
 from harness.experiment import Verdict
 from harness.tables.engines.base import Engine
-from tests.recorded import pins
+from tests.recorded import digests
 from tests.recorded.keep import RUNS
 
 if TYPE_CHECKING:
@@ -34,4 +34,4 @@ def test_a_recorded_run_keeps_the_rules_that_nobody_declared(
         if row["verdict"] != Verdict.HOLDS
     ]
     counts = [f"{row['rule']} {row['examined']}" for row in found]
-    assert "\n".join(pins.paragraphs({"HOLDS": counts})) == snapshot, pins.differ(run)
+    assert "\n".join(digests.paragraphs({"HOLDS": counts})) == snapshot, digests.differ(run)

@@ -19,7 +19,7 @@ from harness.report.load import load
 from harness.report.parts.situations import Shown, Standing, shown
 from harness.tables.engines.base import Engine
 from tests.agreements import Queries
-from tests.recorded import pins
+from tests.recorded import digests
 from tests.recorded.keep import LARGEST, PROGRAMS
 from tests.recorded.test_recorded_runs import as_row, as_verdict, copied, queries_of
 
@@ -95,7 +95,7 @@ def test_a_recorded_run_of_a_program_is_judged_as_before(
     judgements = [judged(PROGRAMS / run, tmp_path / engine.name, engine) for engine in engines]
 
     assert judgements[:1] * len(judgements) == judgements
-    assert pins.judgements(judgements[0]) == snapshot, pins.differ(run)
+    assert digests.judgements(judgements[0]) == snapshot, digests.differ(run)
 
 
 def judged(run: Path, run_dir: Path, engine: Engine) -> str:

@@ -21,7 +21,7 @@ from harness.tables.engines.base import Engine
 from harness.tables.source import read_run
 from tests import agreements
 from tests.agreements import Queries
-from tests.recorded import pins
+from tests.recorded import digests
 from tests.recorded.keep import RUNS
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def test_a_recorded_run_is_judged_as_before(
     judgements = [judged(RUNS / run, tmp_path / engine.name, engine) for engine in engines]
 
     assert judgements[:1] * len(judgements) == judgements
-    assert pins.judgements(judgements[0]) == snapshot, pins.differ(run)
+    assert digests.judgements(judgements[0]) == snapshot, digests.differ(run)
 
 
 def judged(run: Path, run_dir: Path, engine: Engine) -> str:

@@ -19,7 +19,7 @@ from harness.tables.engines.base import Engine
 from harness.tables.recipes import recipes_of
 from harness.tables.source import read_run
 from tests.agreements import Queries
-from tests.recorded import pins
+from tests.recorded import digests
 from tests.recorded.derived import Row, derived, queries_of
 from tests.recorded.keep import PROGRAMS, RUNS
 
@@ -66,8 +66,10 @@ def test_the_tables_of_a_recorded_run_are_as_before(
     tables = [derived(run, engine, *names) for engine in engines]
 
     assert tables[:1] * len(tables) == tables
-    counts = [f"{name} {len(lines)} {pins.digest(lines)}" for name, lines in shown(run, tables[0])]
-    assert "\n".join(pins.paragraphs({"TABLES": counts})) == snapshot, pins.differ(run.name)
+    counts = [
+        f"{name} {len(lines)} {digests.digest(lines)}" for name, lines in shown(run, tables[0])
+    ]
+    assert "\n".join(digests.paragraphs({"TABLES": counts})) == snapshot, digests.differ(run.name)
 
 
 def names_of(run: Path) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from harness.catalogue import listing
 from harness.rules import RULES, Rule
-from harness.rules.names import NAMES, id_of, name_of
+from harness.rules.rule_names import NAMES, id_of, name_of
 from harness.run.faults import KINDS
 from harness.tables.vocabulary import text_of
 

@@ -8,7 +8,7 @@ from harness.base.errors import Exit
 from harness.catalogue.rules_page import index, pages
 from harness.cli.main import main
 from harness.rules import RULES
-from harness.rules.names import name_of
+from harness.rules.rule_names import name_of
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITTEN = ROOT / "docs" / "rules.md"

@@ -45,7 +45,7 @@ Cell = str | Line | Sequence[Line]
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column: `number` is set to the right, `free` is cut where a terminal is too narrow.
 
     One that is not `narrow` is left out of a terminal.
@@ -72,7 +72,7 @@ class Row:
 class Table:
     """A table. On a terminal, `records` have a line for each cell."""
 
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     rows: Sequence[Row]
     records: bool = False
 
@@ -119,7 +119,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Shown:
+class Overview:
     """All that is shown. `files` are named on a terminal, each with what it is."""
 
     kind: str
@@ -141,7 +141,7 @@ def _lines(cell: Cell) -> Sequence[Line]:
     return [cell] if isinstance(cell, Line) else cell
 
 
-def page(shown: Shown) -> str:
+def page(shown: Overview) -> str:
     """The page: one file, no script, nothing loaded."""
     blocks = [block for block in shown.blocks if PAGE in block.on]
     return (
@@ -173,7 +173,7 @@ def _unbroken(item: str) -> str:
     return " ".join(word for word in words if word)
 
 
-def markdown(shown: Shown) -> str:
+def markdown(shown: Overview) -> str:
     """The text of a summary, such as a CI shows."""
     head = [f"## {safe(shown.title)}: {shown.headline}", "", shown.detail, ""]
     return "\n".join([*head, *in_markdown(shown.blocks, "###")])
@@ -227,7 +227,7 @@ def _marked(line: Line) -> str:
     return f"<sub>{text}</sub>" if line.tone == "quiet" else text
 
 
-def print_shown(shown: Shown, console: Console | None = None) -> None:
+def print_shown(shown: Overview, console: Console | None = None) -> None:
     """Print it: the headline, the blocks that are for a terminal, and where the files are."""
     console = console or Console(highlight=False)
     first = Text(f"{shown.name}: ")

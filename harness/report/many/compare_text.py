@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.base.words import plural
-from harness.report.many.blocks import Block, Column, Line, Row, Table, in_terminal
+from harness.report.many.blocks import Block, Line, Row, Table, TableColumn, in_terminal
 from harness.report.many.compare import Beside, Compared, Comparison, Setting, verdict_of
 from harness.report.many.compare_nights import settings_over, shifts
 from harness.report.many.numbers import Spread
@@ -15,7 +15,7 @@ from harness.report.text.columns import show, width_of
 from harness.report.words import NOTHING, number
 
 MOST_TABLES: Final = 6  # of the runs of a sweep, or of a few experiments
-_SIDES: Final = (Column("A", free=True), Column("B", free=True))
+_SIDES: Final = (TableColumn("A", free=True), TableColumn("B", free=True))
 _ALIKE: Final = "set up alike"
 
 
@@ -37,7 +37,9 @@ def print_compared(
     show(console, [*sides, *in_terminal(blocks, width_of(console))])
 
 
-def _block(heading: str, columns: Sequence[Column], rows: Sequence[Row], none: str = "") -> Block:
+def _block(
+    heading: str, columns: Sequence[TableColumn], rows: Sequence[Row], none: str = ""
+) -> Block:
     """A table, or what is said where it has no rows."""
     if not rows:
         return Block("", "", notes=(Line(none),) if none else ())
@@ -68,15 +70,17 @@ def _of_pair(pair: Comparison) -> Iterator[Block]:
         "",
         sides[0] if sides[0] == sides[1] else " against ".join(sides),
         notes=() if pair.settings else (Line(alike),),
-        table=Table((Column("setting", free=True), *_SIDES), [_setting(s) for s in pair.settings])
+        table=Table(
+            (TableColumn("setting", free=True), *_SIDES), [_setting(s) for s in pair.settings]
+        )
         if pair.settings
         else None,
     )
     names = ("rule", "A", "measured", "B", "measured", "unit")
-    columns = [Column(name, free=name in ("rule", "measured")) for name in names]
+    columns = [TableColumn(name, free=name in ("rule", "measured")) for name in names]
     yield _block("rules", columns, [_rule(each) for each in pair.rules])
     rows = [Row((f.name, measured_text(f.a), measured_text(f.b), f.unit)) for f in pair.figures]
-    yield _block("figures", (Column("figure", free=True), *_SIDES, Column("unit")), rows)
+    yield _block("figures", (TableColumn("figure", free=True), *_SIDES, TableColumn("unit")), rows)
 
 
 def _setting(setting: Setting, *more: str) -> Row:
@@ -111,7 +115,7 @@ def _of_nights(compared: Compared) -> Iterator[Block]:
     yield Block("", both)
     yield _block(
         "settings that differ, and in how many runs",
-        (Column("setting", free=True), *_SIDES, Column("runs")),
+        (TableColumn("setting", free=True), *_SIDES, TableColumn("runs")),
         [_setting(each, str(runs)) for each, runs in settings_over(compared).items()],
         _ALIKE,
     )
@@ -124,7 +128,7 @@ def _of_nights(compared: Compared) -> Iterator[Block]:
                 changed.append(Row(cells, tone))
     yield _block(
         "verdicts that differ",
-        (Column("run", free=True), Column("rule"), *_SIDES),
+        (TableColumn("run", free=True), TableColumn("rule"), *_SIDES),
         changed,
         "every rule has the same verdict in both, run by run",
     )
@@ -136,7 +140,7 @@ def _of_nights(compared: Compared) -> Iterator[Block]:
         moved.append(Row((shift.name, shift.unit, way, f"{count} of {shift.runs}", change)))
     yield _block(
         "numbers that are higher, or lower, in nearly all runs",
-        [Column(head) for head in ("number", "unit", "in B", "of runs", "change")],
+        [TableColumn(head) for head in ("number", "unit", "in B", "of runs", "change")],
         moved,
         "no number is higher or lower in nearly all runs",
     )

@@ -16,7 +16,16 @@ import pyarrow.parquet as pq
 from harness.base.whole import whole
 from harness.base.words import plural
 from harness.experiment import Verdict
-from harness.report.many.blocks import ASIDE, Block, Column, Line, Shown, Table, in_markdown, page
+from harness.report.many.blocks import (
+    ASIDE,
+    Block,
+    Line,
+    Overview,
+    Table,
+    TableColumn,
+    in_markdown,
+    page,
+)
 from harness.report.many.blocks import Row as TableRow
 from harness.report.run.files import write_whole
 from harness.report.words import measured_range
@@ -250,9 +259,9 @@ _ONE_AND_SEVERAL: Final = {
 }
 
 
-def shown(found: Sequence[Judged]) -> Shown:
+def shown(found: Sequence[Judged]) -> Overview:
     """The page: each document with its statements, and what was measured of each."""
-    return Shown(
+    return Overview(
         kind="documents",
         name="",
         title=_TITLE,
@@ -267,7 +276,10 @@ def shown(found: Sequence[Judged]) -> Shown:
                 f"d{number}",
                 f"{number}: {title}",
                 table=Table(
-                    [Column(""), *map(Column, ("the document says", "measured", "today"))],
+                    [
+                        TableColumn(""),
+                        *map(TableColumn, ("the document says", "measured", "today")),
+                    ],
                     [_row(each) for each in found if each.statement.document == number],
                 ),
             )

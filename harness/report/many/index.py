@@ -17,11 +17,11 @@ from harness.report.many.blocks import (
     MARKDOWN,
     WRITTEN,
     Block,
-    Column,
     Line,
+    Overview,
     Row,
-    Shown,
     Table,
+    TableColumn,
     print_shown,
 )
 from harness.report.many.blocks import PAGE as ON_PAGE
@@ -68,7 +68,7 @@ def _as_kept(verdicts: Verdicts) -> list[dict[str, Any]]:
     return list(table_of([row for rows in verdicts.values() for row in rows]).to_pylist())
 
 
-def shown(suite: Suite, verdicts: Verdicts) -> Shown:
+def shown(suite: Suite, verdicts: Verdicts) -> Overview:
     """All that is shown of a night."""
     rows = _as_kept(verdicts)
     documents = documented.sentence(documented.judged(rows))
@@ -121,7 +121,7 @@ def _differing(suite: Suite, verdicts: Verdicts) -> Block:
 
 
 def _first_of(heads: Sequence[str], rows: Sequence[Row], free: str) -> Table | None:
-    columns = tuple(Column(head, free=head == free) for head in heads)
+    columns = tuple(TableColumn(head, free=head == free) for head in heads)
     return Table(columns, tuple(rows[:MOST_ROWS])) if rows else None
 
 
@@ -171,7 +171,11 @@ def _by_client(suite: Suite, verdicts: Verdicts) -> Block:
         "The worst verdict of all runs, linked to the run that it comes from, and how many runs "
         "judged it. Empty where the statement is about others.",
         table=Table(
-            (Column("rule"), Column(""), *(Column(" ".join(each)) for each in columns)),
+            (
+                TableColumn("rule"),
+                TableColumn(""),
+                *(TableColumn(" ".join(each)) for each in columns),
+            ),
             tuple(rows),
         ),
         on=WRITTEN,

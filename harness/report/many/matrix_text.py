@@ -17,11 +17,11 @@ from harness.report.many.blocks import (
     TERMINAL,
     WRITTEN,
     Block,
-    Column,
     Line,
+    Overview,
     Row,
-    Shown,
     Table,
+    TableColumn,
     in_markdown,
     page,
     print_shown,
@@ -256,9 +256,9 @@ def _of_each(runs: Line, experiments: int) -> Line:
 
 def _clients(matrix: Matrix, *, linked: bool) -> Block:
     columns = [
-        Column("client"),
-        *(Column(each.situation, each.experiment) for each in matrix.columns),
-        Column("at the end"),
+        TableColumn("client"),
+        *(TableColumn(each.situation, each.experiment) for each in matrix.columns),
+        TableColumn("at the end"),
     ]
     rows = [
         Row(
@@ -320,11 +320,11 @@ def _unshown(run: Seen) -> str:
     return f"{run.label}: {run.state}{reason}"
 
 
-def shown(matrix: Matrix, suite: Suite | None = None) -> Shown:
+def shown(matrix: Matrix, suite: Suite | None = None) -> Overview:
     """All that is shown; with its suite it leads to the runs."""
     kafka = sorted({version for client in matrix.clients for version in client.kafka})
     took = [Fact("took", duration(suite.took_s * 1_000), "")] if suite else []
-    return Shown(
+    return Overview(
         kind="matrix",
         name=f"matrix {matrix.name}",
         title=TITLE,

@@ -14,7 +14,16 @@ from harness.base.paths import here
 from harness.experiment import Verdict
 from harness.history import store
 from harness.history.suites import Suite
-from harness.report.many.blocks import ASIDE, Block, Column, Line, Row, Shown, Table, print_shown
+from harness.report.many.blocks import (
+    ASIDE,
+    Block,
+    Line,
+    Overview,
+    Row,
+    Table,
+    TableColumn,
+    print_shown,
+)
 from harness.report.many.numbers import (
     Spread,
     interval_text,
@@ -109,7 +118,7 @@ def _kept(kind: str, each: Spread) -> dict[str, Any]:
 
 def _shown(
     suite: Suite, verdicts: Verdicts, rules: Sequence[Spread], figures: Sequence[Spread]
-) -> Shown:
+) -> Overview:
     first = suite.entries[0]
     differing = sum(each.standing is Standing.DIFFERS for each in rules)
     blocks = (
@@ -143,17 +152,17 @@ def _shown(
 
 
 _COLUMNS_SHOWN: Final = (
-    Column("rule", free=True),
-    Column("verdicts", free=True),
-    *(Column(head, number=True) for head in ("n", "min", "median", "p99", "max")),
-    Column("median lies in", number=True, free=True),
-    Column("bound", number=True, free=True),
-    Column("unit"),
+    TableColumn("rule", free=True),
+    TableColumn("verdicts", free=True),
+    *(TableColumn(head, number=True) for head in ("n", "min", "median", "p99", "max")),
+    TableColumn("median lies in", number=True, free=True),
+    TableColumn("bound", number=True, free=True),
+    TableColumn("unit"),
 )
 
 
-def _of_figures(columns: Sequence[Column]) -> tuple[Column, ...]:
-    return (Column("figure"), *columns[2:-2], columns[-1])
+def _of_figures(columns: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
+    return (TableColumn("figure"), *columns[2:-2], columns[-1])
 
 
 def _numbers(each: Spread) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """What every suite shows: its runs, how they ended, and the files that are written of it."""
 
+import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -18,15 +19,14 @@ from harness.report.many.blocks import (
     PAGE,
     TERMINAL,
     Block,
-    Column,
     Line,
+    Overview,
     Row,
-    Shown,
     Table,
+    TableColumn,
     markdown,
     page,
 )
-from harness.report.many.suite_junit import junit_of
 from harness.report.many.verdicts import (
     SUITE_VERDICTS,
     differing,
@@ -37,6 +37,7 @@ from harness.report.many.verdicts import (
 from harness.report.outcome import Standing, standing
 from harness.report.run.files import write_whole
 from harness.report.run.page import Fact
+from harness.report.text.junit import NOT_XML
 from harness.report.words import clip, duration
 
 MOST_REASON: Final = 300
@@ -117,13 +118,13 @@ def outcome_of_run(entry: Entry, rows: Sequence[Verdict]) -> str:
 
 
 _COLUMNS: Final = (
-    Column("run", free=True),
-    Column("client"),
-    Column("protocol"),
-    Column("Kafka", narrow=False),
-    Column("outcome", free=True),
-    Column("rules", number=True),
-    Column("took", number=True),
+    TableColumn("run", free=True),
+    TableColumn("client"),
+    TableColumn("protocol"),
+    TableColumn("Kafka", narrow=False),
+    TableColumn("outcome", free=True),
+    TableColumn("rules", number=True),
+    TableColumn("took", number=True),
 )
 
 
@@ -182,7 +183,7 @@ def shown_of(
     blocks: Sequence[Block],
     facts: Sequence[Fact],
     **more: Any,
-) -> Shown:
+) -> Overview:
     """A suite as it is shown; `more` are further fields."""
     count = Fact("runs", str(len(suite.played)), f"of {len(suite.entries)}")
     took = Fact("took", duration(suite.took_s * 1_000), "")
@@ -191,7 +192,7 @@ def shown_of(
         "name": f"{suite.kind} {suite.name}",
         "facts": (count, *facts, took),
     }
-    return Shown(
+    return Overview(
         title=title,
         headline=headline(suite),
         outcome=kind_of(suite),
@@ -202,7 +203,7 @@ def shown_of(
 
 
 def write_suite(
-    suite: Suite, verdicts: Verdicts, shown: Shown, page_name: str, summary_name: str
+    suite: Suite, verdicts: Verdicts, shown: Overview, page_name: str, summary_name: str
 ) -> None:
     """Write the page, the summary, `junit.xml` and `verdicts.parquet`.
 
@@ -213,3 +214,53 @@ def write_suite(
     write_whole(suite.path / page_name, page(shown))
     write_whole(suite.path / summary_name, markdown(shown))
     write_whole(suite.path / "junit.xml", junit_of(suite))
+
+
+def junit_of(suite: Suite) -> str:
+    """The text of `junit.xml`: one test suite per run, and an error where a run shows nothing."""
+    every = ET.Element("testsuites", {"name": f"{suite.kind} {suite.name}"})
+    for entry in suite.entries:
+        every.append(_test_suite(suite, entry))
+    for number, each in enumerate(every):
+        each.set("id", str(number))
+    ET.indent(every)
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(every, encoding="unicode") + "\n"
+    )
+
+
+def _test_suite(suite: Suite, entry: Entry) -> ET.Element:
+    run_dir = suite.run_dir(entry)
+    found = None
+    if entry.judged and run_dir is not None:
+        try:
+            found = ET.parse(run_dir / "junit.xml").getroot().find("testsuite")
+        except (OSError, ET.ParseError):
+            found = None
+    if found is None:
+        found = _unjudged(entry)
+    found.set("name", entry.label)
+    for case in found.iter("testcase"):
+        case.set("classname", entry.label)
+    return found
+
+
+def _unjudged(entry: Entry) -> ET.Element:
+    skipped = entry.state in (State.PLANNED, State.SPOILT)
+    attributes = {
+        "name": entry.label,
+        "package": "kafka-chaos",
+        "tests": "1",
+        "failures": "0",
+        "errors": str(int(not skipped)),
+        "skipped": str(int(skipped)),
+        "time": f"{entry.took_s:.3f}",
+    }
+    found = ET.Element("testsuite", attributes)
+    case = ET.SubElement(found, "testcase", {"name": "the run can be judged", "time": "0"})
+    said = NOT_XML.sub("\ufffd", entry.reason or str(entry.state))
+    if skipped:
+        ET.SubElement(case, "skipped", {"message": said})
+    else:
+        ET.SubElement(case, "error", {"type": entry.state.upper(), "message": said})
+    return found

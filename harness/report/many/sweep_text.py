@@ -14,11 +14,11 @@ from harness.report.many.blocks import (
     WRITTEN,
     Block,
     Cell,
-    Column,
     Line,
+    Overview,
     Row,
-    Shown,
     Table,
+    TableColumn,
     print_shown,
 )
 from harness.report.many.suite_rows import (
@@ -67,7 +67,7 @@ def print_sweep(suite: Suite, console: Console | None = None) -> None:
     print_shown(shown(suite, sweep_of(suite), read_verdicts(suite)), console)
 
 
-def shown(suite: Suite, sweep: Sweep, verdicts: Verdicts) -> Shown:
+def shown(suite: Suite, sweep: Sweep, verdicts: Verdicts) -> Overview:
     """All that is shown of a sweep."""
     words = sentences(sweep)
     none = "No setting has two values with runs yet that show something."
@@ -137,16 +137,16 @@ def _made(sweep: Sweep) -> str:
 def _points(sweep: Sweep) -> Table:
     """A row for each point; on a terminal what a point buys stands above what it costs."""
     columns = [
-        Column("experiment", free=True),
-        *([Column("point", narrow=False)] if len(sweep.axes) > 1 else []),
-        *(Column(axis.name, narrow=False) for axis in sweep.axes),
-        Column("runs", number=True),
-        *(Column(measure.title) for measure in (STANDSTILL, EVICTED, AGAIN, LOST)),
-        *(Column(measure.title, narrow=False) for measure in sweep.of_group),
-        *([Column("where the longest went", narrow=False)] if sweep.of_group else []),
+        TableColumn("experiment", free=True),
+        *([TableColumn("point", narrow=False)] if len(sweep.axes) > 1 else []),
+        *(TableColumn(axis.name, narrow=False) for axis in sweep.axes),
+        TableColumn("runs", number=True),
+        *(TableColumn(measure.title) for measure in (STANDSTILL, EVICTED, AGAIN, LOST)),
+        *(TableColumn(measure.title, narrow=False) for measure in sweep.of_group),
+        *([TableColumn("where the longest went", narrow=False)] if sweep.of_group else []),
     ]
     if any(interval(spot) for spot in sweep.spots):
-        columns.append(Column("median of the standstill lies in", narrow=False))
+        columns.append(TableColumn("median of the standstill lies in", narrow=False))
     rows = sorted(sweep.spots, key=lambda spot: spot.number)
     return Table(columns, [_point(sweep, spot, len(columns)) for spot in rows])
 

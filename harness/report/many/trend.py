@@ -16,12 +16,12 @@ from harness.report.many.blocks import (
     PAGE,
     TERMINAL,
     Block,
-    Column,
     Line,
+    Overview,
     Plot,
     Shape,
-    Shown,
     Table,
+    TableColumn,
     print_shown,
 )
 from harness.report.many.blocks import Row as BlockRow
@@ -56,7 +56,7 @@ def print_trends(rows: Sequence[Row], console: Console | None = None) -> None:
     print_shown(shown(rows), console)
 
 
-def shown(rows: Sequence[Row]) -> Shown:
+def shown(rows: Sequence[Row]) -> Overview:
     """All that is shown of the rows of `harness.trend.job.trends`."""
     from harness.trend.job import ALPHA
 
@@ -76,7 +76,7 @@ def shown(rows: Sequence[Row]) -> Shown:
             )
         )
     none = () if rows else (Line("No rule measured anything on two days or more."),)
-    return Shown(
+    return Overview(
         kind="trend",
         name="trend",
         title=_runs(rows),
@@ -101,7 +101,7 @@ def _moved(rows: Sequence[Row]) -> Block:
     heads = ("rule", "experiment", "client", "protocol", "Kafka", "backend")
     found = [row for row in rows if row["trend"] in ("worse", "moved")]
     table = Table(
-        [*map(Column, heads), Column("what", free=True)],
+        [*map(TableColumn, heads), TableColumn("what", free=True)],
         [
             BlockRow(
                 (

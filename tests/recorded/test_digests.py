@@ -8,7 +8,7 @@ import pytest
 
 from harness.base.paths import ROOT
 from harness.tables.engines.base import Engine
-from tests.recorded import diff, pins
+from tests.recorded import diff, digests
 from tests.recorded.keep import RUNS
 
 VERDICTS = "R01 VIOLATED of 2\nR02 HOLDS of 1"
@@ -16,7 +16,7 @@ ROWS = "R01 a: True, 1.0 of 0 to 2\nR01 b: False, 3.0 of 0 to 2\nR02 a: True, 4.
 
 
 def pinned(verdicts: str = VERDICTS, rows: str = ROWS) -> list[str]:
-    return pins.judgements(f"a crash\n\n{verdicts}\n\n{rows}").splitlines()
+    return digests.judgements(f"a crash\n\n{verdicts}\n\n{rows}").splitlines()
 
 
 def test_what_does_not_hold_is_written_out() -> None:
@@ -47,7 +47,7 @@ def test_rows_of_a_rule_without_a_verdict_are_refused() -> None:
 
 def test_no_part_of_a_paragraph_is_broken() -> None:
     parts = [f"table-{number} {number}" for number in range(100)]
-    lines = list(pins.paragraphs({"TABLES": parts}))
+    lines = list(digests.paragraphs({"TABLES": parts}))
     assert all(len(line) <= 98 for line in lines)
     assert f"TABLES: {', '.join(parts)}" == " ".join(lines)
 
