@@ -21,6 +21,9 @@ WORDS = (
     *("told", "tells", "whoever", "nobody", "somebody", "meanwhile", "knob"),
     *("that there is not", "came twice", "stood still"),
 )
+pytestmark = pytest.mark.skipif(
+    not (ROOT / ".git").exists(), reason="git says which files belong to the repository"
+)
 IMPORT = re.compile(r"^ *from ([\w.]+) import (\([^)]*\)|.+)|^ *import ([\w.]+)", re.M)
 
 # By room: lines, thousands of characters, and words of `WORDS`.
