@@ -124,8 +124,8 @@ def _step(step: str, kept: Kept, names: Names) -> None:
     else:
         chosen, _, statements = step.partition(": ")
         rows = _rows(chosen, kept, names)
-        for row in [rows] if isinstance(rows, dict) else rows if statements else ():
-            _do(statements, kept, names, row)
+        for row in [rows] if isinstance(rows, dict) else list(rows) if statements else ():
+            _do(statements, kept, names, row)  # which may add rows to the same file
 
 
 def _rows(text: str, kept: Kept, names: Names) -> Any:
