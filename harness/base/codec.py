@@ -30,10 +30,6 @@ _NULL: Final = b"\xff"  # instead of a struct; before one is b"\1"
 _UUID_BYTES: Final = 16
 
 
-def is_flexible(spec: str) -> bool:
-    return spec.startswith("~")
-
-
 def encoded(spec: str, values: Body) -> bytes:
     return _message(spec).write(values)
 
@@ -73,9 +69,11 @@ def _number(code: str) -> _Kind:
 
 def _write_varint(value: int) -> bytes:
     """Unsigned, seven bits per byte, the lowest first."""
-    return (
-        bytes([value]) if value < 0x80 else bytes([value & 0x7F | 0x80]) + _write_varint(value >> 7)
-    )
+    found = b""
+    while value >= 0x80:
+        found += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return found + bytes([value])
 
 
 def _read_varint(source: _Source) -> int:
@@ -94,19 +92,14 @@ _COMPACT: Final = _Kind(
 )
 
 
-def _octets(length: _Kind) -> _Kind:
-    return _Kind(
-        lambda value: length.write(-1) if value is None else length.write(len(value)) + value,
-        lambda source: source.take(length.read(source)),
-    )
+def _sized(length: _Kind, encode: Callable[[Any], bytes], decode: Callable[[bytes], Any]) -> _Kind:
+    def write(value: Any) -> bytes:
+        if value is None:
+            return length.write(-1)
+        data = encode(value)
+        return length.write(len(data)) + data
 
-
-def _text(length: _Kind) -> _Kind:
-    octets = _octets(length)
-    return _Kind(
-        lambda value: octets.write(None if value is None else value.encode()),
-        lambda source: octets.read(source).decode(),
-    )
+    return _Kind(write, lambda source: decode(source.take(length.read(source))))
 
 
 def _array(of: _Kind, length: _Kind) -> _Kind:
@@ -148,10 +141,10 @@ def _nullable(of: _Kind) -> _Kind:
 @cache
 def _message(spec: str) -> _Kind:
     """Put together once for each specification: answers of thousands of fields are read by it."""
-    flexible = is_flexible(spec)
+    flexible = spec.startswith("~")
     kinds = {code: _number(code) for code in "bhHiq"}
     short, long = (_COMPACT, _COMPACT) if flexible else (kinds["h"], kinds["i"])
-    kinds |= {"text": _text(short), "octets": _octets(long)}
+    kinds |= {"text": _sized(short, str.encode, bytes.decode), "octets": _sized(long, bytes, bytes)}
     kinds["uuid"] = _Kind(bytes, lambda source: source.take(_UUID_BYTES))
 
     def parsed(tokens: Iterator[tuple[str, ...]]) -> _Kind:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from harness.base.codec import Body, decoded, encoded, is_flexible
+from harness.base.codec import Body, decoded, encoded
 from harness.base.ports import LOOPBACK
 from harness.cluster import links
 
@@ -42,7 +42,7 @@ class Call:
         head = "api:h version:h number:i client:text"
         named = {"api": self.api, "version": self.version, "number": 1, "client": client_id}
         whole = encoded(head, named)
-        whole += b"\0" if is_flexible(self.asks) else b""
+        whole += b"\0" if self.asks.startswith("~") else b""
         whole += encoded(self.asks, asked)
         return len(whole).to_bytes(4, "big") + whole
 
