@@ -30,7 +30,7 @@ MADE: Final = {
     "name": "x", "partitions": 6, "replicationFactor": 3,
     "topicConfigs": [{"key": "k", "value": "v"}],
 }  # fmt: skip
-STREAMS_MEMBER: Final = {
+STREAMS_MEMBER: Final[dict[str, Any]] = {
     **MEMBER, "instanceId": None, "topologyEpoch": 1, "processId": "p",
     "userEndpoint": {"host": "h", "port": 60000}, "clientTags": [{"key": "zone", "value": "a"}],
     "taskOffsets": [{"subtopologyId": "0", "partition": 1, "offset": 17}], "taskEndOffsets": [],
