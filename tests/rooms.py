@@ -165,7 +165,8 @@ ROOMS: Final = {
         ("base",),
     ),
     "base": Room(
-        "errors, processes, ports, waiting, paths, files that are `whole`, stamps, distributions",
+        "errors, processes, ports, waiting, paths, files that are `whole`, stamps, distributions, "
+        "the bytes of Kafka's messages (`codec`)",
         "everything stands on base, and base on nothing",
         (),
         ("psutil", "pyarrow"),

@@ -7,11 +7,11 @@ import hashlib
 import hmac
 import secrets
 import socket
-import struct
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from typing import Final
 
+from harness.base.codec import decoded, encoded
 from harness.base.credentials import MECHANISM, Credentials
 
 _SASL_HANDSHAKE: Final = 17
@@ -45,30 +45,28 @@ class Admission:
 
 
 def _log_in(link: socket.socket, credentials: Credentials) -> None:
-    name = struct.pack(">h", len(MECHANISM)) + MECHANISM.encode()
-    answer = _answer(link, _SASL_HANDSHAKE, 1, name)
-    (error_code,) = struct.unpack_from(">h", answer)
-    if error_code:
-        raise NotAdmitted(f"the broker refuses {MECHANISM} (error {error_code})")
+    name = encoded("mechanism:text", {"mechanism": MECHANISM})
+    answer = decoded("error:h", _answer(link, _SASL_HANDSHAKE, 1, name))
+    if answer["error"]:
+        raise NotAdmitted(f"the broker refuses {MECHANISM} (error {answer['error']})")
 
     def ask(message: bytes) -> bytes:
-        body = struct.pack(">i", len(message)) + message
-        answer = _answer(link, _SASL_AUTHENTICATE, 0, body)
-        error_code, length = struct.unpack_from(">hh", answer)
-        if error_code:
-            told = answer[4 : 4 + max(0, length)].decode()
-            raise NotAdmitted(f"the broker refuses the login (error {error_code}): {told}")
-        return answer[4 + max(0, length) + 4 :]
+        body = encoded("message:octets", {"message": message})
+        data = _answer(link, _SASL_AUTHENTICATE, 0, body)
+        answer = decoded("error:h why:text message:octets", data)
+        if code := answer["error"]:
+            raise NotAdmitted(f"the broker refuses the login (error {code}): {answer['why']}")
+        return bytes(answer["message"])
 
     scram(credentials.user, credentials.password, secrets.token_hex(_NONCE_BYTES), ask)
 
 
 def _answer(link: socket.socket, api: int, version: int, body: bytes) -> bytes:
     """The body of an answer to a request of an old version, whose header ends with a client id."""
-    whole = struct.pack(">hhih", api, version, 1, -1) + body
-    link.sendall(struct.pack(">i", len(whole)) + whole)
-    (length,) = struct.unpack(">i", _taken(link, 4))
-    return _taken(link, length)[4:]  # less the correlation id
+    head = {"api": api, "version": version, "number": 1, "client": None}
+    whole = encoded("api:h version:h number:i client:text", head) + body
+    link.sendall(len(whole).to_bytes(4, "big") + whole)
+    return _taken(link, int.from_bytes(_taken(link, 4), "big"))[4:]  # less the correlation id
 
 
 def _taken(link: socket.socket, length: int) -> bytes:

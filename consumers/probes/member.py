@@ -1,7 +1,6 @@
 """A member of a classic group that does what a script says, and nothing by itself."""
 
 import base64
-import struct
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -11,6 +10,7 @@ from typing import Final
 from consumers.probes.positions import commit_of, commit_topics
 from consumers.probes.script import Question, Script
 from consumers.probes.wire import Body
+from harness.base.codec import ASSIGNMENT, encoded
 from harness.base.errors import ClusterError
 
 MEMBER_ID_REQUIRED: Final = 79
@@ -222,7 +222,8 @@ def leader_of(members: Iterable[ProbeMember]) -> ProbeMember:
 
 def subscription(topics: Iterable[str], note: str = "") -> str:
     """A consumer's subscription (version 0, `note` as its user data), in base64."""
-    return _base64(struct.pack(">h", 0) + _array(map(_text, topics)) + _octets(note.encode()))
+    spec = "version:h topics:text* note:octets"
+    return _base64(encoded(spec, {"version": 0, "topics": list(topics), "note": note.encode()}))
 
 
 def assignment(partitions: Partitions) -> str:
@@ -230,24 +231,9 @@ def assignment(partitions: Partitions) -> str:
     topics: dict[str, list[int]] = {}
     for topic, number in partitions:
         topics.setdefault(topic, []).append(number)
-    packed = (
-        _text(topic) + _array(struct.pack(">i", number) for number in numbers)
-        for topic, numbers in topics.items()
-    )
-    return _base64(struct.pack(">h", 0) + _array(packed) + _octets(b""))
-
-
-def _array(parts: Iterable[bytes]) -> bytes:
-    items = list(parts)
-    return struct.pack(">i", len(items)) + b"".join(items)
-
-
-def _text(value: str) -> bytes:
-    return struct.pack(">h", len(value.encode())) + value.encode()
-
-
-def _octets(value: bytes) -> bytes:
-    return struct.pack(">i", len(value)) + value
+    given = [{"topicName": topic, "partitions": numbers} for topic, numbers in topics.items()]
+    values = {"version": 0, "topicPartitions": given, "note": b""}
+    return _base64(encoded(f"{ASSIGNMENT} note:octets", values))
 
 
 def _base64(data: bytes) -> str:

@@ -27,10 +27,10 @@ def ask(port: int, *, timeout_s: float, padding_bytes: int = 0, address: str = L
     `padding_bytes` makes the request longer (as a client id, so at most 32,000), to time a narrow
     link. Never raises for what the other side does.
     """
-    call = wire.api_versions("probe" + "-" * padding_bytes)
+    client_id = "probe" + "-" * padding_bytes
     started = time.monotonic()
     try:
-        wire.ask(port, call, timeout_s, address)
+        wire.ask(port, wire.API_VERSIONS, {}, timeout_s, address, client_id)
         outcome = "answered"
     except ConnectionRefusedError:
         outcome = "refused"
@@ -50,7 +50,7 @@ class Witness:
     def __init__(self, port: int, *, timeout_s: float) -> None:
         self._link = links.connect(port, timeout_s)
         try:
-            wire.ask_over(self._link, wire.api_versions("probe"), timeout_s)
+            wire.ask_over(self._link, wire.API_VERSIONS, {}, timeout_s, "probe")
         except OSError:
             self.close()
             raise

@@ -29,7 +29,7 @@ _RESOURCES: Final = {
     "topic": (ResourceType.TOPIC, TOPIC),
 }
 RIGHTS: Final = tuple(_RESOURCES)
-_DESCRIBE_ACLS: Final = 29
+_ANY: Final = 1  # kind of resource, pattern, operation or permission
 _PATIENCE_S: Final = 30.0
 _ASK_S: Final = 5.0
 
@@ -51,23 +51,14 @@ def grant_all(plan: Plan) -> None:
 
 
 def known_by(port: int) -> int:
-    """How many ACLs a broker knows (DescribeAcls v1). Raises OSError."""
-    any_kind, any_text = b"\1", b"\xff\xff"  # of resources, patterns, operations and permissions
-    resource = any_kind + any_text + any_kind
-    call = wire.request(_DESCRIBE_ACLS, 1, resource + any_text + any_text + any_kind + any_kind)
-    answer = wire.ask(port, call, _ASK_S)
-    answer.number("i")  # throttle time
-    if error_code := answer.number("h"):
-        raise ConnectionError(f"the ACLs are not told: error {error_code}")
-    answer.text()  # its message
-    known = 0
-    for _ in range(answer.number("i")):
-        answer.number("b"), answer.text(), answer.number("b")  # kind, name and pattern
-        for _ in range(answer.number("i")):
-            answer.text(), answer.text()  # principal and host
-            answer.number("b"), answer.number("b")  # operation and permission
-            known += 1
-    return known
+    """How many ACLs a broker knows. Raises OSError."""
+    kinds = ("resourceTypeFilter", "patternTypeFilter", "operation", "permissionType")
+    texts = ("resourceNameFilter", "principalFilter", "hostFilter")
+    every = {**dict.fromkeys(kinds, _ANY), **dict.fromkeys(texts)}
+    answer = wire.ask(port, wire.DESCRIBE_ACLS, every, _ASK_S)
+    if code := answer["errorCode"]:
+        raise ConnectionError(f"the ACLs are not told: error {code}")
+    return sum(len(resource["acls"]) for resource in answer["resources"])
 
 
 def give(plan: Plan, user: str, to: str) -> None:

@@ -19,8 +19,6 @@ from harness.cluster import wire
 from harness.cluster.admin import answers
 from harness.cluster.plan import Plan
 
-_DESCRIBE_USER_SCRAM_CREDENTIALS: Final = 50
-_NO_TAGS: Final = b"\0"
 _MECHANISM: Final = ScramMechanism.SCRAM_SHA_512
 _ITERATIONS: Final = 4_096  # the least that Kafka takes: each login of a client costs as many
 _PATIENCE_S: Final = 30.0
@@ -68,23 +66,11 @@ def _alter(plan: Plan, wanted: Iterable[UserScramCredentialAlteration]) -> None:
 
 
 def known_by(port: int) -> set[str]:
-    """The users that a broker knows (DescribeUserScramCredentials v0). Raises OSError."""
-    every = b"\0"  # a null instead of an array of names
-    call = wire.request(_DESCRIBE_USER_SCRAM_CREDENTIALS, 0, _NO_TAGS + every + _NO_TAGS)
-    answer = wire.ask(port, call, _ASK_S)
-    answer.tagged_fields()
-    answer.number("i")  # throttle time
-    if error_code := answer.number("h"):
-        raise ConnectionError(f"the broker does not list its users: error {error_code}")
-    answer.compact_text()  # its message
-    found = set()
-    for _ in range(answer.varint() - 1):
-        found.add(answer.compact_text())
-        if error_code := answer.number("h"):
-            raise ConnectionError(f"the broker does not show a user: error {error_code}")
-        answer.compact_text()
-        for _ in range(answer.varint() - 1):  # mechanism and iterations
-            answer.number("b"), answer.number("i")
-            answer.tagged_fields()
-        answer.tagged_fields()
-    return found
+    """The users that a broker knows. Raises OSError."""
+    answer = wire.ask(port, wire.DESCRIBE_USERS, {"users": None}, _ASK_S)
+    if code := answer["errorCode"]:
+        raise ConnectionError(f"the broker does not list its users: error {code}")
+    for each in answer["results"]:
+        if code := each["errorCode"]:
+            raise ConnectionError(f"the broker does not show a user: error {code}")
+    return {each["user"] for each in answer["results"]}

@@ -3,7 +3,6 @@
 import binascii
 import glob
 import re
-import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +20,6 @@ UNREADABLE: Final = (
     TypeError,
     AttributeError,
     OverflowError,
-    struct.error,
     binascii.Error,
 )
 # In each line that a coordinator writes.

@@ -6,13 +6,13 @@ Times are UTC, integers of microseconds since the epoch.
 import base64
 import json
 import re
-import struct
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from harness.base.codec import ASSIGNMENT, decoded
 from harness.base.stamps import parse_stamp
 from harness.history.broker_log import (
     CALL,
@@ -434,14 +434,8 @@ def decode_assignment(encoded: str) -> list[Row]:
     data = base64.b64decode(encoded)
     if len(data) < 6:
         return []
-    _version, topics = struct.unpack_from(">hi", data, 0)
-    at, partitions = 6, []
-    for _ in range(topics):
-        (length,) = struct.unpack_from(">h", data, at)
-        topic = data[at + 2 : at + 2 + length].decode()
-        at += 2 + length
-        (count,) = struct.unpack_from(">i", data, at)
-        numbers = struct.unpack_from(f">{count}i", data, at + 4)
-        at += 4 + 4 * count
-        partitions += [{"topic": topic, "partition": number} for number in numbers]
-    return partitions
+    return [
+        {"topic": topic["topicName"], "partition": number}
+        for topic in decoded(ASSIGNMENT, data)["topicPartitions"]
+        for number in topic["partitions"]
+    ]

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from consumers.journal import Journal
 from harness.base.credentials import Credentials
-from harness.cluster import links, ping, wire
+from harness.cluster import groups, links, ping, wire
 from harness.experiment import SLACK_MS
 from harness.run.waiting import Waits
 
@@ -139,15 +139,16 @@ class Observation:
         if coordinator not in self.broker_ports:
             self.note("group", (), group=self.group, state="", coordinator=None, members=0)
             return
-        found = wire.describe_group(self.broker_ports[coordinator], self.group, _ASK_S)
-        if found.error_code == 0:
+        port, kinds = self.broker_ports[coordinator], (groups.CONSUMER,)
+        if (answer := groups.describe(port, self.group, _ASK_S, kinds)) is not None:
+            _, found = answer
             self.note(
                 "group",
                 (),
                 group=self.group,
-                state=found.state,
+                state=found["groupState"],
                 coordinator=coordinator,
-                members=found.members,
+                members=len(found["members"]),
             )
 
     def _look_at_committed(self, broker: int) -> None:
@@ -159,7 +160,7 @@ class Observation:
         if wire.find_coordinator(port, self.group, _ASK_S) == broker:
             topic = self.topics[0]
             numbers = [key[2] for key in self.seen if key[0] == "partition" and key[1] == topic]
-            wire.committed(port, self.group, topic, numbers, _ASK_S)
+            wire.committed(port, self.group, {topic: numbers}, _ASK_S)
 
     def _look_at_ends(self) -> None:
         """One request to each leader: of hundreds of partitions, one each took seconds."""
@@ -168,8 +169,8 @@ class Observation:
             if what == "partition" and not row["topic"].startswith("__") and row["leader"] >= 0:
                 led.setdefault((row["topic"], row["leader"]), []).append(row["partition"])
         for (topic, leader), numbers in led.items():
-            ends = wire.end_offsets(self.broker_ports[leader], topic, numbers, _ASK_S)
-            for number, end in ends.items():
+            ends = wire.ends(self.broker_ports[leader], {topic: numbers}, _ASK_S)
+            for (_, number), end in ends.items():
                 self.note(
                     "end_offset", (topic, number), topic=topic, partition=number, end_offset=end
                 )

@@ -106,12 +106,12 @@ def _settled(plan: Plan, topic: str, number: int) -> bool:
         if not ports:  # the partition has no leader just now
             return False
         ends = [
-            wire.end_offset(ports[0], topic, number, _ASK_S, stable=stable)
+            wire.ends(ports[0], {topic: [number]}, _ASK_S, stable=stable)
             for stable in (True, False)
         ]
     except OSError:
         return False
-    return ends[0] is not None and ends[0] == ends[1]
+    return bool(ends[0]) and ends[0] == ends[1]
 
 
 def _records(plan: Plan, topic: str, partitions: int, isolation: str) -> Iterator[Message]:

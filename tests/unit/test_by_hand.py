@@ -31,7 +31,7 @@ from harness.base.errors import (
 )
 from harness.base.ports import Ports
 from harness.base.wait import wait_until
-from harness.cluster import groups
+from harness.cluster import groups, wire
 from harness.cluster.groups import MemberSeen
 from harness.experiment import Cluster, Experiment, Fault
 from harness.history.effects import Breaks, Effects
@@ -966,19 +966,19 @@ def test_share_and_streams_groups_are_described_by_calls_of_their_own() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"\0\1\0\0\0\5", assignment(1)[:-2], b"\xff" * 40])
 def test_an_assignment_that_cannot_be_read_has_no_partitions(data: bytes) -> None:
-    assert () == groups.assigned(data)
+    assert not groups.assigned(data).get("topicPartitions")
 
 
 def test_a_coordinator_that_refuses_names_neither_groups_nor_positions() -> None:
     loading = struct.pack(">hi", 14, 0)
     with answering(b"", api_16=loading, api_9=offset_fetch_answer([], 16)) as port:
         assert [] == groups.listed(port, PATIENCE_S)
-        assert {} == groups.positions(port, "orders", PATIENCE_S)
+        assert {} == wire.committed(port, "orders", None, PATIENCE_S)
 
 
 def test_ends_are_those_of_partitions_that_the_broker_leads() -> None:
     with answering(ends((0, 6, 0), (1, 0, 4))) as port:
-        assert {("t", 1): 4} == groups.ends(port, {"t": [0, 1]}, PATIENCE_S)
+        assert {("t", 1): 4} == wire.ends(port, {"t": [0, 1]}, PATIENCE_S)
 
 
 def test_a_watch_that_breaks_down_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

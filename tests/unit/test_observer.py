@@ -67,13 +67,13 @@ def offset_fetch_answer(topics: list[list[tuple[int, int, int]]], error_code: in
     return body + struct.pack(">h", error_code)
 
 
-def committed(body: bytes) -> dict[int, int]:
+def committed(body: bytes) -> wire.Places:
     with answering(body) as port:
-        return wire.committed(port, "orders", "t", [0, 1], timeout_s=_PATIENCE_S)
+        return wire.committed(port, "orders", {"t": [0, 1]}, timeout_s=_PATIENCE_S)
 
 
 def test_positions_are_those_of_partitions_without_an_error() -> None:
-    assert {0: 7} == committed(offset_fetch_answer([[(0, 7, 0), (1, 9, 3)]], 0))
+    assert {("t", 0): 7} == committed(offset_fetch_answer([[(0, 7, 0), (1, 9, 3)]], 0))
 
 
 def test_a_coordinator_that_refuses_the_group_names_no_topic() -> None:
@@ -131,16 +131,16 @@ def test_an_observer_that_is_never_told_to_look_ends_with_its_input(tmp_path: Pa
 def test_a_broker_that_is_cut_off_is_asked_for_positions_and_not_believed(tmp_path: Path) -> None:
     """Both take themselves for the coordinator; the second knows of a later leader."""
     asked: dict[int, list[int]] = {1: [], 2: []}
-    group = struct.pack(">ihh6sh6shhi", 1, 0, 6, b"orders", 6, b"Stable", 0, 0, 3)
+    group = struct.pack(">ihh6sh6shhi", 1, 0, 6, b"orders", 6, b"Stable", 0, 0, 3) + bytes(3 * 14)
     positions = offset_fetch_answer([[(0, 7, 0)]], 0)
     with (
         answering(
             b"\0\0", asked[1], api_3=metadata_answer(1, 4), api_9=positions, api_15=group,
-            api_10=struct.pack(">hih", 0, 1, 0),
+            api_10=struct.pack(">hihi", 0, 1, 0, 9),
         ) as stale,
         answering(
             b"\0\0", asked[2], api_3=metadata_answer(2, 5), api_9=positions, api_15=group,
-            api_10=struct.pack(">hih", 0, 2, 0),
+            api_10=struct.pack(">hihi", 0, 2, 0, 9),
         ) as fresh,
     ):  # fmt: skip
         journal = Journal(tmp_path / "observer.journal", member="observer")
@@ -194,7 +194,7 @@ def test_a_question_that_stays_without_an_answer_is_one_row(
     """Whatever the same broker answers in between."""
     answers = {
         "api_3": metadata_answer(1, 4),
-        "api_10": struct.pack(">hih", 15, -1, 0),
+        "api_10": struct.pack(">hihi", 15, -1, 0, 9),
         silent: b"",
     }
     rows = []
@@ -222,7 +222,7 @@ def test_a_question_is_a_row_each_time_it_was_waited_for_in_vain(
         raise error
 
     rows = []
-    with answering(b"\0\0", None, api_10=struct.pack(">hih", 15, -1, 0)) as port:
+    with answering(b"\0\0", None, api_10=struct.pack(">hihi", 15, -1, 0, 9)) as port:
         journal = Journal(tmp_path / "observer.journal", member="observer")
         watch = Observation(journal, "orders", ["t"], {1: port})
         monkeypatch.setattr(watch, "write", lambda kind, **row: rows.append((kind, row)))

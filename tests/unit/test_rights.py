@@ -26,7 +26,7 @@ from harness.catalogue import refusals, registry
 from harness.catalogue.apps import with_app
 from harness.cluster import admin as admins
 from harness.cluster import rights as acls
-from harness.cluster import users, wire
+from harness.cluster import users
 from harness.cluster.plan import Node, Plan, draw_plan, with_secrets
 from harness.experiment import Cluster, Experiment, Fault, Need
 from harness.experiment.app import App
@@ -55,11 +55,17 @@ class Broker:
     codes: dict[str, int] = field(default_factory=dict)
 
     def answer(self, api: int) -> bytes:
-        """DescribeGroups v0 or Fetch v4, up to the error code."""
+        """DescribeGroups v0 or Fetch v4."""
         if api == 15:
-            return struct.pack(">ih", 1, self.codes.get("group", 0))
-        topic = struct.pack(">iih", 0, 1, 1) + b"t"
-        return topic + struct.pack(">iih", 1, 0, self.codes.get("topic", 0))
+            code = self.codes.get("group", 0)
+            return struct.pack(">ih", 1, code) + text("orders") + text("") * 3 + bytes(4)
+        topic = struct.pack(">ii", 0, 1) + text("t")
+        code = self.codes.get("topic", 0)
+        return topic + struct.pack(">iihqqii", 1, 0, code, -1, -1, 0, -1)
+
+
+def text(value: str) -> bytes:
+    return struct.pack(">h", len(value)) + value.encode()
 
 
 @contextmanager
@@ -347,8 +353,8 @@ def test_acls_are_counted_as_a_broker_tells_them() -> None:
     """As Kafka 4.4's brokers answer DescribeAcls v1."""
 
     def resource(kind: int, name: str, *users: str) -> bytes:
-        acls = [wire.text_of(f"User:{user}") + wire.text_of("*") + b"\3\3" for user in users]
-        head = bytes([kind]) + wire.text_of(name) + b"\3"
+        acls = [text(f"User:{user}") + text("*") + b"\3\3" for user in users]
+        head = bytes([kind]) + text(name) + b"\3"
         return head + struct.pack(">i", len(acls)) + b"".join(acls)
 
     no_message = b"\xff\xff"

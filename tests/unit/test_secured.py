@@ -86,7 +86,7 @@ def broker(secured: Secured, name: str = "broker-1", *, asks: bool = False) -> I
 
 
 def asked(port: int) -> None:
-    wire.ask(port, wire.api_versions("test"), _SOON_S)
+    wire.ask(port, wire.API_VERSIONS, {}, _SOON_S)
 
 
 def test_a_plaintext_cluster_has_neither_files_nor_settings_of_it(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_link_goes_on_with_the_session_of_the_one_before(tmp_path: Path) -> No
         for _ in range(2):
             with links.connect(port, _SOON_S) as link:
                 assert isinstance(link, ssl.SSLSocket)
-                wire.ask_over(link, wire.api_versions("test"), _SOON_S)
+                wire.ask_over(link, wire.API_VERSIONS, {}, _SOON_S)
                 links.answered(link, port)
                 resumed.append(link.session_reused)
 
@@ -334,7 +334,7 @@ def test_users_are_read_as_a_broker_tells_them() -> None:
     tags, whole = b"\0", b"\0\0\0\0" + b"\0\0" + b"\0"
     way = b"\x02" + b"\x02" + (4096).to_bytes(4, "big") + tags
     one = b"\0\0" + b"\0" + way + tags
-    users = b"\x03" + wire.compact_text_of("members") + one + wire.compact_text_of("member-2") + one
+    users = b"\x03" + b"\x08members" + one + b"\x09member-2" + one
 
     with answering(tags + whole + users + tags) as port:
         assert {"members", "member-2"} == known_by(port)

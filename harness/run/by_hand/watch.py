@@ -4,7 +4,6 @@ A thread looks about once a second, over the listeners that no fault touches, so
 seen while a fault is injected or healed. What it saw is one value, replaced as a whole.
 """
 
-import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ EVERY_S: Final = 1.0
 _ASK_S: Final = 0.5
 _INTERNAL: Final = "__"  # begins the names of Kafka's own topics
 # What a broker that is just starting or ending may do to a question.
-_UNANSWERED: Final = (OSError, struct.error)
+_UNANSWERED: Final = (OSError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def _metadata(port: int) -> wire.Metadata | None:
 
 
 def _groups(ports: dict[int, int], partitions: dict[tuple[str, int], Any]) -> Iterator[GroupSeen]:
-    ends: asking.Places | None = None
+    ends: wire.Places | None = None
     for broker, port in ports.items():
         names: list[str] = []
         with suppress(*_UNANSWERED):
@@ -100,27 +99,32 @@ def _groups(ports: dict[int, int], partitions: dict[tuple[str, int], Any]) -> It
                 found = asking.described(port, name, _ASK_S)
                 if found is None:  # it has just gone to another broker
                     continue
-                committed = asking.positions(port, name, _ASK_S)
+                committed = _committed(port, name)
                 if committed and ends is None:
                     ends = _ends(ports, partitions)
                 lag = _lag(committed, ends or {})
                 yield GroupSeen(name, broker, found.state, found.members, lag, found.kind)
 
 
-def _ends(ports: dict[int, int], partitions: dict[tuple[str, int], Any]) -> asking.Places:
+def _committed(port: int, group: str) -> wire.Places:
+    found = wire.committed(port, group, None, _ASK_S)
+    return {place: offset for place, offset in found.items() if offset >= 0}
+
+
+def _ends(ports: dict[int, int], partitions: dict[tuple[str, int], Any]) -> wire.Places:
     """Where every partition of people's topics ends, by those leaders that answer."""
     led: dict[int, dict[str, list[int]]] = {}
     for (topic, number), row in partitions.items():
         if row["leader"] in ports and not topic.startswith(_INTERNAL):
             led.setdefault(row["leader"], {}).setdefault(topic, []).append(number)
-    found: asking.Places = {}
+    found: wire.Places = {}
     for broker, wanted in led.items():
         with suppress(*_UNANSWERED):
-            found |= asking.ends(ports[broker], wanted, _ASK_S)
+            found |= wire.ends(ports[broker], wanted, _ASK_S)
     return found
 
 
-def _lag(committed: asking.Places, ends: asking.Places) -> int | None:
+def _lag(committed: wire.Places, ends: wire.Places) -> int | None:
     behind = [max(0, ends[place] - at) for place, at in committed.items() if place in ends]
     return sum(behind) if behind else None
 

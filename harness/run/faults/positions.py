@@ -47,8 +47,9 @@ def _delete_offsets(scene: Scene, _fault: Fault, target: Target) -> None:
 def _prove_offsets_deleted(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     """Asked for them, the coordinator names none."""
     group = scene.view.group["group"]
-    found = wire.committed(_port(scene, target.id), group, scene.topic, _partitions(scene), _ASK_S)
-    left = {number: at for number, at in found.items() if at != _NONE}
+    topics = {scene.topic: _partitions(scene)}
+    found = wire.committed(_port(scene, target.id), group, topics, _ASK_S)
+    left = {number: at for (_, number), at in found.items() if at != _NONE}
     gone = not left and len(found) == len(_partitions(scene))
     return Evidence(gone, f"{target.name} names {left or 'no'} committed positions of {group}")
 
@@ -76,12 +77,11 @@ def _delete_records(scene: Scene, fault: Fault, target: Target) -> None:
 def _prove_records_deleted(scene: Scene, fault: Fault, target: Target) -> Evidence:
     """The log starts past what the group has committed, says the leader."""
     number = _number(fault)
-    first = wire.end_offset(
-        _port(scene, target.id), scene.topic, number, _ASK_S, which=wire.EARLIEST
-    )
+    place = scene.topic, number
     coordinator, group = scene.view.group["coordinator"], scene.view.group["group"]
-    found = wire.committed(_port(scene, coordinator), group, scene.topic, [number], _ASK_S)
-    committed = found.get(number)
+    topics = {scene.topic: [number]}
+    first = wire.ends(_port(scene, target.id), topics, _ASK_S, wire.EARLIEST).get(place)
+    committed = wire.committed(_port(scene, coordinator), group, topics, _ASK_S).get(place)
     return Evidence(
         first is not None and committed is not None and first > committed,
         f"{scene.topic}-{number} starts at {first}, and {committed} was committed",

@@ -6,7 +6,6 @@ its user has again what was taken, as a supervisor would that has tried in vain 
 """
 
 import socket
-import struct
 from collections.abc import Iterator
 from functools import partial
 from typing import Final
@@ -29,8 +28,6 @@ from harness.run.scene import Scene
 REAUTHENTICATION: Final = "connections.max.reauth.ms"
 _KNOWN_S: Final = 10.0  # for every broker to have read it from the controller's log
 _ASK_S: Final = 5.0
-_DESCRIBE_GROUPS: Final = 15
-_FETCH: Final = 1
 _CLIENT_ID: Final = "harness"
 _LOGIN: Final = "login"  # what is refused to whoever has no credentials
 # Kafka's code for a refusal of each: GROUP_ and TOPIC_AUTHORIZATION_FAILED.
@@ -115,30 +112,27 @@ def _refusal(scene: Scene, lane: str, port: int, what: str) -> str:
 
 
 def _group_code(link: socket.socket) -> int:
-    """What a broker answers to whoever asks for the group (DescribeGroups v0): an error code."""
-    body = struct.pack(">i", 1) + wire.text_of(GROUP)
-    call = wire.request(_DESCRIBE_GROUPS, 0, body, _CLIENT_ID)
-    answer = wire.ask_over(link, call, _ASK_S)
-    answer.number("i")  # one group
-    return answer.number("h")
+    """The error code of a broker's answer to a question about the group."""
+    answer = wire.ask_over(link, wire.DESCRIBE_GROUPS, {"groups": [GROUP]}, _ASK_S, _CLIENT_ID)
+    return int(answer["groups"][0]["errorCode"])
 
 
 def _topic_code(link: socket.socket) -> int:
-    """What a broker answers to whoever reads the topic's partition 0 (Fetch v4): an error code.
+    """The error code of a broker's answer to a fetch from the topic's partition 0.
 
     It need not lead the partition: whether one may read it is looked at first.
     """
-    replica, at_once, bytes_wanted, all_records = -1, 0, 1, 0
-    body = struct.pack(">iiiib", replica, at_once, 0, bytes_wanted, all_records)
-    body += struct.pack(">i", 1) + wire.text_of(TOPIC)
-    body += struct.pack(">iiqi", 1, 0, 0, bytes_wanted)  # one partition: 0, from offset 0 on
-    answer = wire.ask_over(link, wire.request(_FETCH, 4, body, _CLIENT_ID), _ASK_S)
-    answer.number("i")  # throttle time
-    answer.number("i")  # one topic
-    answer.text()
-    answer.number("i")  # one partition
-    answer.number("i")
-    return answer.number("h")
+    first = {"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1}
+    asked = {
+        "replicaId": -1,
+        "maxWaitMs": 0,
+        "minBytes": 0,
+        "maxBytes": 1,
+        "isolationLevel": 0,
+        "topics": [{"topic": TOPIC, "partitions": [first]}],
+    }
+    answer = wire.ask_over(link, wire.FETCH, asked, _ASK_S, _CLIENT_ID)
+    return int(answer["responses"][0]["partitions"][0]["errorCode"])
 
 
 def _await_back(scene: Scene, fault: Fault, target: Target) -> str:
