@@ -35,9 +35,11 @@ def pytest_addoption(parser):
     parser.addoption("--in-turn", action="store_true")
 """
 COMMAND = """
+import signal
 import sys
 from tests import everything
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, if it was where this began
 everything.PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", sys.argv[1])
 everything.TWO = everything.WITH_BROKERS = ()
 sys.exit(everything.main([]))
