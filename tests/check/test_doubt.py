@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pytest
@@ -11,8 +11,9 @@ from harness.check import doubt
 from harness.history.collect import _within_its_look
 from harness.rules import RULES
 from harness.rules.rule import COLUMNS, Party
+from harness.tables.engines.base import Engine
 from harness.tables.source import run_of
-from tests.histories import History, at
+from tests.histories import History, at, judged
 
 Row = dict[str, Any]
 # From, to, and how long somebody waited meanwhile, in ms.
@@ -220,11 +221,9 @@ def test_how_busy_the_machine_was_is_said(waits: bool, shares: dict[str, float],
     assert said == doubt.pressure(rows if waits else [], 60_000, shares)
 
 
-def test_a_clock_that_ticks_on_time_says_who_waited(
-    judge: Callable[[History, str], dict[str, Any]],
-) -> None:
+def test_a_clock_that_ticks_on_time_says_who_waited(engine: Engine) -> None:
     history = History().tick(100).waited("broker-2", 4_000, 6_000, 1_980)
-    found = judge(history, "E04")
+    found = judged(history, engine, "E04")
     assert "HOLDS" == found["verdict"]
     assert "0 of 1 ticks came more than 50 ms late" in found["reason"]
     assert "; broker-2 waited for a processor for 1,980 of 2,000 ms, and " in found["reason"]
