@@ -278,9 +278,6 @@ def as_expected(verdicts: Iterable[dict[str, Any]]) -> bool:
     return bool(rows) and all(row["verdict"] == row["expected"] for row in rows)
 
 
-__all__ = ["as_expected", "check"]
-
-
 def _with_limits(asked: Sequence[judge.Asked], run: Run) -> list[judge.Asked]:
     """What is asked of a run, and first of all each limit that was promised.
 
@@ -290,3 +287,6 @@ def _with_limits(asked: Sequence[judge.Asked], run: Run) -> list[judge.Asked]:
     before = {each.rule: each for each in asked}
     limits = [replace(before.get(rule, judge.Asked(rule)), if_seen=False) for rule in held]
     return [*limits, *(each for each in asked if each.rule not in held)]
+
+
+__all__ = ["as_expected", "check"]
