@@ -9,7 +9,7 @@ from harness.experiment import Experiment, Fault, holds
 experiment = Experiment(
     claim="A crashed consumer is evicted one session timeout after its last sign of life.",
     faults=(Fault(kind="kill-consumer", target="any member"),),
-    duration_s=14,
+    duration_s=17,  # the survivors send three heartbeats in each of their generations
     rules=(
         *holds("X19", "X20", protocols=("consumer",)),
         *holds(

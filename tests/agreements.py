@@ -29,9 +29,7 @@ from typing import Final
 from harness.base.paths import ROOT
 from harness.rules import RULES
 from harness.tables.engines.base import tables_in
-from harness.tables.machine import late_ticks
-from harness.tables.recipes import recipes_of
-from harness.tables.views import VIEWS
+from harness.tables.recipes import RECIPES, VIEWS, recipes_of
 from harness.tables.vocabulary import ERRORS, Query, expand, text_of
 
 AGREED: Final = Path(__file__).parent / "agreed.txt"
@@ -46,8 +44,9 @@ _CODE: Final = (
     "harness/tables/engines",
 )
 _ENGINES: Final = ("pyspark", "duckdb", "sqlglot", "pyarrow")
-# A text in a query; or what stands between two of its words.
-_TEXT_OR_SPACE: Final = re.compile(r"('(?:[^'\\]|\\.|'')*')|(?:\s|--[^\n]*)+")
+# A text in a query; or what stands between two of its words, around a bracket or comma or not.
+_SPACE: Final = r"(?:\s|--[^\n]*)"
+_TEXT_OR_SPACE: Final = re.compile(rf"('(?:[^'\\]|\\.|'')*')|{_SPACE}*([(),]){_SPACE}*|{_SPACE}+")
 
 
 Queries = frozenset[str]  # digests of queries and of what runs them
@@ -107,7 +106,7 @@ def queries_of_rules(
     rules: Iterable[str], client: str, comparing: Callable[..., object]
 ) -> Queries:
     """What judges these rules, compared by this function."""
-    queries = [late_ticks, *(RULES[rule].examine for rule in sorted(rules))]
+    queries = [RECIPES["late_ticks"], *(RULES[rule].examine for rule in sorted(rules))]
     return _queries(queries, client, comparing)
 
 
@@ -159,8 +158,8 @@ def texts(query: Query, client: str) -> tuple[str, ...]:
 
 
 def as_engines_see(query: str) -> str:
-    """The query with a space for each stretch of white space and comments outside its texts."""
-    return _TEXT_OR_SPACE.sub(lambda found: found[1] or " ", query).strip()
+    """The query with a space, or none beside brackets, for all space and comments outside texts."""
+    return _TEXT_OR_SPACE.sub(lambda found: found[1] or found[2] or " ", query).strip()
 
 
 def _closure(query: Query, recipes: dict[str, Query], seen: set[str]) -> Iterator[str]:

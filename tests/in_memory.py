@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from harness.tables.base import Tables
 from harness.tables.engines.base import Engine, Frame
-from harness.tables.recipes import recipes_of
+from harness.tables.recipes import VIEWS, recipes_of
 from harness.tables.source import Run, Sources
-from harness.tables.views import VIEWS
 from harness.tables.vocabulary import Query
 
 

@@ -18,12 +18,13 @@ from typing import Any, Final
 import pytest
 
 from harness.provision.cache import REPOSITORY
+from harness.rules.rule_names import NAMES, id_of
 from tests import remembering
 from tests.cases import SUFFIX
 from tests.mutation.selection import Selection
 
 _FOLDERS: Final = ("harness/check", "harness/rules", "harness/tables", "tests")
-_KINDS: Final = (".py", ".ambr", SUFFIX)
+_KINDS: Final = (".py", ".sql", ".ambr", SUFFIX)
 _LOOK_S: Final = 0.2
 _FRESH: Final = ("harness.", "tests.", "experiments.", "test_", "conftest")
 _KEPT: Final = ("harness.tables.engines", "tests.mutation", "tests.remembering", "tests.watch")
@@ -38,10 +39,10 @@ def main(arguments: Sequence[str]) -> int:
     """Run until Ctrl-C; 0."""
     parser = argparse.ArgumentParser(prog="python -m tests.watch", description=__doc__)
     chosen = parser.add_mutually_exclusive_group(required=True)
-    chosen.add_argument("--rule", metavar="ID", help="the tests that judge by this rule")
+    chosen.add_argument("--rule", metavar="NAME", help="the tests of this rule: a name or an id")
     chosen.add_argument("--file", type=Path, help="the tests of this file")
     given = parser.parse_args(arguments)
-    if given.rule and given.rule not in Selection(REPOSITORY).rules:
+    if given.rule and id_of(given.rule) not in NAMES:
         parser.error(f"there is no rule {given.rule}; see `make list`")
     if given.file and not given.file.is_file():
         parser.error(f"there is no file {given.file}")
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
     engine.close = lambda: None  # type: ignore[method-assign]  # one for all runs of the tests
     try:
         for _ in _changes():
-            _run(given.rule, given.file)
+            _run(given.rule and id_of(given.rule), given.file)
     except KeyboardInterrupt:
         return 0
     return 0

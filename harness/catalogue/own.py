@@ -71,7 +71,7 @@ def _source(kind: str, file: Path) -> Source:
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.py"))
+    return sorted((*folder.glob("*.py"), *folder.glob("*.sql")))
 
 
 @contextmanager
@@ -121,25 +121,13 @@ def _rules(folder: Path) -> Iterator[None]:
 
 def _found(folder: Path) -> "list[Own]":
     """Their rules, each with the digests of its file and of the helpers beside it."""
-    from harness.rules import RULES, Rule, own
+    from harness.rules import own
 
     files = [file for file in _files(folder) if not file.name.startswith("_")]
     helpers = [file for file in _files(folder) if file.name.startswith("_")]
     found: dict[str, own.Own] = {}
     for file in files:
-        module = modules.module_at(f"{_PACKAGE}.{file.stem}", file)
-        rules = [
-            value
-            for value in vars(module).values()
-            if isinstance(value, Rule) and value is not RULES.get(value.id)
-        ]
-        mine = [rule for rule in rules if not _is_from_elsewhere(rule, module)]
-        if not mine:
-            raise BadInput(
-                f"{here(file)} has no rule: decorate a function with Rule(…), or let the name of a "
-                "module without one begin with an underscore"
-            )
-        for rule in mine:
+        for rule in _rules_in(file):
             if problem := own.problem_of(rule):
                 raise BadInput(f"{here(file)}: {problem}")
             if rule.id in found:
@@ -147,6 +135,33 @@ def _found(folder: Path) -> "list[Own]":
             sources = [_source("rules", each) for each in (file, *helpers)]
             found[rule.id] = own.Own(rule, {each.path: each.digest for each in sources})
     return list(found.values())
+
+
+def _rules_in(file: Path) -> "list[Rule]":
+    """The rule of a `.sql` file, or those of a module."""
+    from harness.rules import RULES, Rule
+    from harness.rules.rule_file import rule_of
+    from harness.tables import sql_file
+
+    if file.suffix == sql_file.SUFFIX:
+        try:
+            return [rule_of(file.stem, sql_file.read(file))]
+        except (ValueError, OSError) as error:
+            raise BadInput(f"{here(file)}: {error}") from error
+    module = modules.module_at(f"{_PACKAGE}.{file.stem}", file)
+    found = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, Rule)
+        and value is not RULES.get(value.id)
+        and not _is_from_elsewhere(value, module)
+    ]
+    if not found:
+        raise BadInput(
+            f"{here(file)} has no rule: decorate a function with Rule(…), or let the name of a "
+            "module without one begin with an underscore"
+        )
+    return found
 
 
 def _is_from_elsewhere(rule: "Rule", module: ModuleType) -> bool:

@@ -12,7 +12,7 @@ from harness.experiment import APP, CLIENTS, PROTOCOLS, Expect, Experiment, Verd
 from harness.rules.catalogue import RULES
 from harness.rules.documents import DOCUMENTS, STATEMENTS
 from harness.rules.rule import OF_A_PROGRAM, OF_THE_KIND, Rule
-from harness.rules.rule_names import GROUPS, id_of, name_of
+from harness.rules.rule_names import GROUPS, NAMES, id_of, name_of
 from harness.run.faults import needs_app
 
 _HEAD: Final = """# Rules
@@ -21,8 +21,9 @@ Runs are judged by these rules. A rule has a name, of its group and of what it s
 `session/silent-member-is-evicted`. Its id, R01, stands in stored results, and every command and
 experiment takes either. `python3 -m harness describe session/silent-member-is-evicted` prints its
 page: its statement, why it matters to people who run consumers, its source, the clients and
-protocols that it is about, and the experiments that judge it. `make docs` writes this list from the
-code.
+protocols that it is about, and the experiments that judge it. A rule is the file of its name in
+[harness/rules](../harness/rules), its query below a header; `describe --sql` prints it. `make docs`
+writes this list.
 
 An experiment declares the verdicts that it expects. Every other rule about the run's client and
 protocol is judged as well, and an unexpected violation fails the run.
@@ -42,9 +43,13 @@ _IN_PASSING: Final = "judged in every run of our own members in which it can be 
 def index() -> str:
     """docs/rules.md: the name and the id of every rule, by what it is about."""
     parts = [
-        f"## {group.capitalize()}: {about}\n\n"
-        + ", ".join(f"`{name.partition('/')[2]}` ({rule})" for rule, name in names.items())
-        for group, (about, names) in GROUPS.items()
+        f"## [{group.capitalize()}](../harness/rules/{group}): {about}\n\n"
+        + ", ".join(
+            f"`{name.removeprefix(group)[1:]}` ({rule})"
+            for rule, name in NAMES.items()
+            if name.startswith(f"{group}/")
+        )
+        for group, about in GROUPS.items()
     ]
     return "\n\n".join([_HEAD + _documents().rstrip(), *parts]) + "\n"
 

@@ -31,9 +31,8 @@ from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
 from harness.rules import RULES
 from harness.tables.base import Tables
 from harness.tables.engines.base import Engine, Frame
-from harness.tables.recipes import recipes_of, written_of
+from harness.tables.recipes import VIEWS, recipes_of, written_of
 from harness.tables.source import Run, Sources, Unreadable, load, read_run
-from harness.tables.views import VIEWS
 
 # Up to so many rows in the largest file, a history is held in memory and worked on by one task,
 # with nothing compiled: that takes half the time for a run of some minutes, and as long as files,

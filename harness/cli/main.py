@@ -315,8 +315,12 @@ def _parser() -> argparse.ArgumentParser:
         "--rules", action="store_true", help="print every rule, and which experiments judge it"
     )
     listing.add_argument("--json", action="store_true", help="print experiments and rules as JSON")
-    command("describe", describe_command).add_argument(
+    describing = command("describe", describe_command)
+    describing.add_argument(
         "name", metavar="NAME", help="an experiment or a rule: see `list` and `list --rules`"
+    )
+    describing.add_argument(
+        "--sql", action="store_true", help="print a rule as the .sql file that makes it"
     )
     cleaning = command("clean", clean_command)
     cleaning.add_argument(

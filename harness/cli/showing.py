@@ -8,7 +8,7 @@ import textwrap
 from dataclasses import fields
 from typing import Final
 
-from harness.base.errors import Exit
+from harness.base.errors import BadInput, Exit
 from harness.experiment import Fault
 
 _WIDEST: Final = 100  # characters of a line that is easy to read
@@ -42,12 +42,20 @@ def describe_command(arguments: argparse.Namespace) -> int:
 
     if registry.is_rule(arguments.name):
         from harness.catalogue.rules_page import page
+        from harness.rules import RULES
+        from harness.rules.rule_file import written
+        from harness.rules.rule_names import id_of
 
+        if arguments.sql:
+            sys.stdout.write(written(RULES[id_of(arguments.name)]))
+            return Exit.AS_EXPECTED
         width = min(shutil.get_terminal_size().columns, _WIDEST)
         for line in page(arguments.name).splitlines():
             indent = "  " if line.startswith("- ") else ""
             print(textwrap.fill(line, width, subsequent_indent=indent))
         return Exit.AS_EXPECTED
+    if arguments.sql:
+        raise BadInput(f"--sql prints the file of a rule, and {arguments.name} is none")
     experiment = registry.load(arguments.name)
     print(f"{arguments.name}: {experiment.claim}\n\n{registry.describe(arguments.name)}\n")
     if not needs_app(experiment):

@@ -1,42 +1,51 @@
-"""Every rule there is, by its id, found in the modules beside this one."""
+"""Every rule there is, by its id, found in the folders beside this module: a file for each."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from importlib import import_module
-from pkgutil import iter_modules
+from pathlib import Path
 from typing import Final
 
-from harness import rules as package
 from harness.rules.rule import Rule
+from harness.rules.rule_file import rule_of
+from harness.rules.rule_names import FOLDER, GROUPS, NAMES
+from harness.tables.sql_file import PIECES, SUFFIX, read
 
 # Documented rules, rules of KIPs and our own, those about a program under test, about what is
 # promised of our own members, and about the evidence.
 _KINDS: Final = "RXPLE"
 
 
-def _found() -> Iterator[Rule]:
-    for module in iter_modules(package.__path__):
-        if module.name not in ("catalogue", "lineage", "own"):  # they are made from the others
-            for value in vars(import_module(f"{package.__name__}.{module.name}")).values():
-                if isinstance(value, Rule):
-                    yield value
+def path_of(rule: str) -> Path:
+    """The file of a rule of ours, by its id."""
+    return FOLDER / f"{NAMES[rule]}{SUFFIX}"
 
 
-def _in_order(rule: Rule) -> tuple[int, int, str]:
-    number = re.match(r"[A-Z](\d+)", rule.id)
-    if number is None or rule.id[0] not in _KINDS:
-        raise ValueError(f"rule {rule.id!r}: an id is one of {_KINDS}, a number, and a suffix")
-    return _KINDS.index(rule.id[0]), int(number[1]), rule.id[number.end() :]
+def read_all() -> dict[str, Rule]:
+    """All rules as their files are now, by their ids, in the order of these.
 
-
-def _collected() -> dict[str, Rule]:
-    rules: dict[str, Rule] = {}
-    for rule in sorted(_found(), key=_in_order):
-        if rules.setdefault(rule.id, rule) is not rule:
+    Raises ValueError for a file that is no rule, and for an id that two have.
+    """
+    rules = []
+    for group in GROUPS:
+        for path in sorted((FOLDER / group).glob(f"*{SUFFIX}")):
+            try:
+                rules.append(rule_of(path.stem, read(path, FOLDER / PIECES)))
+                _order_of(rules[-1].id)
+            except ValueError as error:
+                raise ValueError(f"{path.relative_to(FOLDER)}: {error}") from error
+    found: dict[str, Rule] = {}
+    for rule in sorted(rules, key=lambda each: _order_of(each.id)):
+        if found.setdefault(rule.id, rule) is not rule:
             raise ValueError(f"there are two rules {rule.id}: give one of them another id")
-    return rules
+    return found
 
 
-RULES: Final = _collected()
+def _order_of(rule: str) -> tuple[int, int, str]:
+    number = re.match(r"[A-Z](\d+)", rule)
+    if number is None or rule[0] not in _KINDS:
+        raise ValueError(f"rule {rule!r}: an id is one of {_KINDS}, a number, and a suffix")
+    return _KINDS.index(rule[0]), int(number[1]), rule[number.end() :]
+
+
+RULES: Final = read_all()

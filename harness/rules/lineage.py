@@ -13,9 +13,8 @@ from harness.rules.catalogue import RULES
 from harness.rules.documents import STATEMENTS
 from harness.rules.rule import Rule
 from harness.tables.engines.base import settings_in, tables_in
-from harness.tables.recipes import recipes_of
+from harness.tables.recipes import VIEWS, recipes_of
 from harness.tables.settings import DECLARED_OF_CLIENTS
-from harness.tables.views import VIEWS
 from harness.tables.vocabulary import Query, expand, text_of
 
 # What was read, which of a program without a journal is taken from what it showed or fetched: a

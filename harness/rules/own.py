@@ -14,10 +14,10 @@ from harness.experiment import APP
 from harness.rules import lineage
 from harness.rules.catalogue import RULES
 from harness.rules.rule import Rule
+from harness.rules.rule_names import GROUPS
 from harness.tables.engines.base import tables_in
-from harness.tables.recipes import recipes_of
+from harness.tables.recipes import VIEWS, recipes_of
 from harness.tables.source import FILES
-from harness.tables.views import VIEWS
 from harness.tables.vocabulary import expand, text_of
 
 # No id of ours begins so, so that none of theirs will ever be one of ours.
@@ -47,6 +47,8 @@ def problem_of(rule: Rule) -> str:
             f"the id {rule.id!r} is not one of a rule of your own, which begins with a small "
             "letter and has letters, digits and dashes: call it something like orders-in-time"
         )
+    if rule.id in GROUPS:
+        return f"the id {rule.id!r} is the name of a group of our rules: call it something else"
     try:
         names = tables_in(expand(text_of(rule.examine)))
     except Exception as error:  # noqa: BLE001 (whatever the function does: it is not ours)

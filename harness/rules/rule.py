@@ -95,14 +95,15 @@ def _without_query() -> str:
 class Rule:
     """A documented statement, and the query that holds a run against it.
 
-    It decorates its query, and the catalogue finds it:
+    Ours are files (rule_file.py), whose headers have these fields. One of a project's own may
+    decorate the function that returns its query instead:
 
-        @Rule("R01", title="…", statement="…", …)
-        def evicted_on_time() -> str:
+        @Rule("orders-in-time", title="…", statement="…", …)
+        def in_time() -> str:
             return "SELECT …"
 
-    The function returns the text of a query, in Spark SQL and the words of tables/vocabulary.py.
-    The query gives one row per thing examined, with any of COLUMNS:
+    A query is in Spark SQL and the words of tables/vocabulary.py. It gives one row per thing
+    examined, with any of COLUMNS:
 
     - `subject` names the thing, `at` is the moment it is about, `evidence` names log lines
     - `measured` is a number in `unit`, `bound_low` and `bound_high` are the least and the most that

@@ -5,8 +5,8 @@
 | `{requests}` | a table of the history, or a derived one |
 | `:session_ms` | a setting of the run |
 | `:UNKNOWN_MEMBER_ID` | Kafka's error code of that name |
-| `:START_MS` | a number that the query's module has under that name |
-| `{REPLACEMENTS}` | a piece of SQL that the query's module has under that name |
+| `:START_MS` | a number of that name (sql_file.py; of a function: a constant of its module) |
+| `{REPLACEMENTS}` | a piece of SQL of that name, likewise |
 | `{BEFORE}`, `{SO_FAR}` | the frame of a window: all rows before this one, without it or with it |
 | `same(a, b, x, y)` | a and b have the same x and the same y |
 | `in_time_of(a, m)` | moment m is not before a's `since_at`, and before its `until_at` |
@@ -23,6 +23,8 @@ import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
+
+from harness.tables.sql_file import SqlFile
 
 # Gives the text of a query, in the words above.
 Query = Callable[[], str]
@@ -116,11 +118,12 @@ _CONSTANT: Final = re.compile(r"\{(?P<piece>[A-Z][A-Z_]*)\}|(?<![:\w]):(?P<numbe
 
 
 def text_of(query: Query) -> str:
-    """The text of a query, with the constants of its module in their places.
+    """The text of a query, with the numbers and pieces that it names in their places.
 
-    Raises ValueError for a piece of SQL that the module does not have.
+    Raises ValueError for a piece of SQL that it does not have.
     """
-    constants: Mapping[str, object] = {**_PIECES, **getattr(query, "__globals__", {})}
+    names = query.names if isinstance(query, SqlFile) else getattr(query, "__globals__", {})
+    constants: Mapping[str, object] = {**_PIECES, **names}
     text = query()
 
     def value(found: re.Match[str]) -> str:
@@ -129,7 +132,7 @@ def text_of(query: Query) -> str:
             return str(constants[name])
         if found["number"]:
             return found[0]  # an error code
-        raise ValueError(f"a query names {{{name}}}, which its module does not have")
+        raise ValueError(f"a query names {{{name}}}, a piece of SQL that it does not have")
 
     while (filled := _CONSTANT.sub(value, text)) != text:
         text = filled

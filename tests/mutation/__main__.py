@@ -21,14 +21,13 @@ from harness.provision.cache import REPOSITORY
 from tests.mutation import derived, survivors
 from tests.mutation.mutants import Mutant, mutants, sources_in
 from tests.mutation.records import Records
-from tests.mutation.selection import TABLES, Selection
+from tests.mutation.selection import TABLES, Selection, rules_of
 from tests.mutation.trials import Trial, Trials
 from tests.remembering import Remembering
 
-PACKAGES: Final = ("rules", derived.PACKAGE)
 # Violations that are put into kept runs.
 _TAMPERED: Final = "tests/tampered/test_tampered.py::test_a_violation_is_noticed"
-_SAME: Final = ("module", "within", "kind", "diff")  # by what a change is known again
+_SAME: Final = ("file", "within", "kind", "diff")  # by what a change is known again
 _OPTIONS: Final = ("-q", "-s", "--no-header", "-p", "no:cacheprovider", "--snapshot-warn-unused")
 
 
@@ -38,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--sample", type=int, help="so many changes (default: all)")
     parser.add_argument("--seed", type=int, default=1, help="which ones (default 1)")
     parser.add_argument(
-        "--only", nargs="+", help="modules or packages, such as rules, or rules.joining"
+        "--only", nargs="+", help="folders or files, such as rules, session or has-a-known-cause"
     )
     parser.add_argument(
         "--by-hand",
@@ -53,17 +52,17 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--results", type=Path, default=Path("results/mutation"))
     given = parser.parse_args(arguments)
     selection = Selection(REPOSITORY)
-    sources = sources_in(REPOSITORY / "harness", PACKAGES)
+    sources = sources_in(REPOSITORY / "harness")
     chosen = _chosen(sources, given)
     if not chosen:
         parser.error(f"there is no SQL in {' or '.join(given.only)}")
     known = _noticed_before(given.known, chosen, sources)
     to_try = [each for each in chosen if each not in known]
-    reached = {each: _rules_reached(each, sources, selection) for each in to_try}
+    reached = {each: _rules_reached(each) for each in to_try}
     records = None if given.by_hand else Records()
     trials = Trials(to_try, sources, reached.__getitem__, records, workers=2)
     tests = list(map(str, selection.tests(set().union(*reached.values()))))
-    if any(each.module.startswith(f"{derived.PACKAGE}.") for each in to_try):
+    if any(each.file.startswith("tables/") for each in to_try):
         tests += TABLES
     if not given.by_hand:
         tests.append(_TAMPERED)
@@ -71,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="kafka-chaos-mutation-") as folder:
         pytest.main([*_OPTIONS, f"--basetemp={folder}/pytest", *tests], plugins=[trials])
     rows = [each.row(sources) for each in (*known.values(), *trials.found)]
-    rows.sort(key=lambda each: (each["module"], each["line"], each["kind"]))
+    rows.sort(key=lambda each: (each["file"], each["line"], each["kind"]))
     given.results.mkdir(parents=True, exist_ok=True)
     (given.results / "changes.json").write_text(json.dumps(rows, indent=1))
     (given.results / "survivors.md").write_text(survivors.page(rows))
@@ -82,19 +81,16 @@ def main(arguments: Sequence[str]) -> int:
     return int(bool(trials.failed) or len(trials.found) < len(to_try))
 
 
-def _rules_reached(mutant: Mutant, sources: Mapping[str, str], selection: Selection) -> set[str]:
-    package, _, module = mutant.module.partition(".")
-    if package == derived.PACKAGE:
-        return derived.rules_reached(mutant, sources[mutant.module])
-    return selection.users((module, mutant.within))
+def _rules_reached(mutant: Mutant) -> set[str]:
+    return (derived.rules_reached if mutant.file.startswith("tables/") else rules_of)(mutant)
 
 
 def _chosen(sources: dict[str, str], given: argparse.Namespace) -> list[Mutant]:
     found = [
         mutant
-        for module, source in sources.items()
-        if given.only is None or {module, *module.split(".")} & set(given.only)
-        for mutant in mutants(module, source)
+        for file, source in sources.items()
+        if given.only is None or set(file.split("/")) & set(given.only)
+        for mutant in mutants(file, source)
     ]
     if given.sample is None or given.sample >= len(found):
         return found
@@ -125,9 +121,9 @@ def _known_by(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _summary(found: Sequence[dict[str, Any]]) -> str:
-    """How many changes were noticed, by their kind and module."""
+    """How many changes were noticed, by their kind and file."""
     lines = []
-    for what in ("kind", "module"):
+    for what in ("kind", "file"):
         made = Counter(each[what] for each in found)
         lost = Counter(each[what] for each in found if each["outcome"] != "killed")
         lines += [

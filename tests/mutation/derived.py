@@ -1,15 +1,11 @@
-"""Changes of derived tables: what they are installed into, and which rules and tests they reach."""
+"""Changes of derived tables: which rules and tests they reach."""
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
-from types import FunctionType, ModuleType
 from typing import Final, cast
 
 import pyarrow as pa
@@ -17,17 +13,15 @@ import pyarrow as pa
 from harness.rules import RULES
 from harness.tables.base import Tables
 from harness.tables.engines.base import Engine, Frame, Setting, tables_in
-from harness.tables.of_an_app import OF_AN_APP
-from harness.tables.recipes import RECIPES
-from harness.tables.views import VIEWS
+from harness.tables.recipes import OF_AN_APP, RECIPES, VIEWS
+from harness.tables.sql_file import PIECES, SqlFile
 from harness.tables.vocabulary import ERRORS, Query, expand, text_of
 from tests.mutation.mutants import Mutant
+from tests.mutation.selection import names_in
 from tests.remembering import Remembering
 
-PACKAGE: Final = "tables"
 # What the judge itself reads, whatever the rule.
 _OF_THE_JUDGE: Final = frozenset({"late_ticks"})
-_PIECE: Final = re.compile(r"\{([A-Z][A-Z_]*)\}")
 
 
 @dataclass(frozen=True)
@@ -94,49 +88,21 @@ def others(derived: Iterable[Derivation]) -> Callable[[Sequence[Derivation]], bo
     return made_another
 
 
-def install(module: str, source: str) -> None:
-    """Have the tables of a module made from another source, wherever they are named."""
-    name = f"harness.{module}"
-    old, new = vars(import_module(name)), vars(_made_of(module, source))
-    for attribute, value in new.items():
-        before = old.get(attribute)
-        if isinstance(value, FunctionType) and isinstance(before, FunctionType):
-            if value.__module__ == name:
-                before.__code__ = value.__code__  # whoever has imported it has it changed
-        elif isinstance(value, str) and attribute.isupper() and value != before:
-            for names in _everywhere():
-                if names.get(attribute) == before:
-                    names[attribute] = value
-
-
-def rules_reached(mutant: Mutant, source: str) -> set[str]:
+def rules_reached(mutant: Mutant) -> set[str]:
     """Ids of the rules that read a table whose query this change makes another one."""
-    made = _made_of(mutant.module, mutant.apply(source))
-    changed = {table for table, query in _queries() if _is_other(query, made, mutant)}
+    changed = {table for table, query in _queries() if _is_in(mutant, query)}
     if changed & _reading(frozenset(_OF_THE_JUDGE)):
         return set(RULES)
     return {rule for rule, used in _used_by_rules().items() if used & changed}
 
 
-def _is_other(query: Query, made: ModuleType, mutant: Mutant) -> bool:
-    if query.__module__ == made.__name__:
-        return text_of(query) != text_of(vars(made)[query.__name__])
-    return mutant.within in _PIECE.findall(query())
-
-
-def _made_of(module: str, source: str) -> ModuleType:
-    """The module as this source makes it; nobody has imported it."""
-    made = ModuleType(f"harness.{module}")
-    made.__package__ = f"harness.{PACKAGE}"
-    exec(compile(source, module, "exec", dont_inherit=True), vars(made))
-    return made
-
-
-def _everywhere() -> Iterator[dict[str, object]]:
-    """The names of every module that has queries."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith(("harness.tables.", "harness.rules.")):
-            yield vars(module)
+def _is_in(mutant: Mutant, query: Query) -> bool:
+    """Whether a change is in the file of a query, or in a piece that it uses."""
+    assert isinstance(query, SqlFile)
+    *_, folder, stem = mutant.file.split("/")
+    if folder == PIECES:
+        return mutant.within in names_in(query)
+    return (query.path.parent.name, query.path.stem) == (folder, stem)
 
 
 def _queries() -> Iterator[tuple[str, Query]]:

@@ -14,7 +14,6 @@ _TOKEN: Final = re.compile(
         |\d+(?:\.\d+)?(?:[eE]\d+)?|\w+|[^\s\w]""",
     re.VERBOSE,
 )
-_SQL: Final = re.compile(r"\b(SELECT|FROM|WHERE|JOIN|CASE WHEN|GROUP BY)\b")
 # The other side of the bound, and the other direction.
 _COMPARED: Final = {
     "<": ("<=", ">="),
@@ -58,11 +57,6 @@ class _Token:
     def word(self) -> str:
         """As a keyword; names with small letters are compared as they are."""
         return self.text.upper()
-
-
-def is_sql(text: str) -> bool:
-    """Whether a text is SQL, or a part of it."""
-    return _SQL.search(text) is not None
 
 
 def changes(text: str) -> list[Change]:

@@ -57,7 +57,7 @@ def page(found: Sequence[Row]) -> str:
     lines = [
         "# What the tests of the rules do not notice",
         "",
-        "`make mutants` changes the SQL of rules and of derived tables (`tables.…` below) in small",
+        "`make mutants` changes the SQL of rules and of derived tables (`tables/…` below) in small",
         "ways, one at a time. It runs the tests of the rules that the change can reach, on",
         "hand-written histories and on kept runs, and for a table 150 of those for which it is",
         "another one.",
@@ -74,13 +74,13 @@ def page(found: Sequence[Row]) -> str:
     cut = [each for each in found if each["outcome"] not in ("killed", "survived")]
     if cut:
         lines += ["", f"## Not tried to the end ({len(cut)})", ""]
-        lines += [f"- `{each['module']}.{each['within']}`: {each['outcome']}" for each in cut]
+        lines += [f"- `{each['file']} {each['within']}`: {each['outcome']}" for each in cut]
     for sort, reason in _SORTS.items():
         rows = [each for each in found if each["outcome"] == "survived" and sort_of(each) == sort]
         if rows:
             lines += ["", f"## {sort} ({len(rows)})", "", reason, ""]
             lines += [
-                f"- `{each['module'].removeprefix('rules.')}.{each['within']}`: `{change(each)}`"
+                f"- `{each['file'].removeprefix('rules/')} {each['within']}`: `{change(each)}`"
                 for each in rows
             ]
     return "\n".join(lines) + "\n"

@@ -1,7 +1,7 @@
 """Tries every change: a process of its own for each, which starts where all tests have passed.
 
 The tests run once, so that everything is imported and each query's result is remembered
-(`Remembering`). Then the process forks for each change, and the child installs the changed module
+(`Remembering`). Then the process forks for each change, and the child installs the changed query
 and runs the tests that judge by a rule which the change can reach.
 """
 
@@ -12,20 +12,21 @@ import os
 import signal
 import sys
 import time
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from importlib import import_module
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.util import spec_from_file_location
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from _pytest.runner import runtestprotocol
 
+from harness.provision.cache import REPOSITORY
+from harness.rules import RULES
+from harness.tables.recipes import OF_AN_APP, RECIPES, VIEWS
+from harness.tables.sql_file import PIECES, SUFFIX, SqlFile, parted, shared_pieces
+from harness.tables.vocabulary import Query
 from tests.mutation import derived, survivors
 from tests.mutation.mutants import Mutant
 from tests.mutation.records import Records
@@ -36,8 +37,8 @@ from tests.mutation.selection import TABLES
 LIMIT_S: Final = 120
 # How many tests are run for a change of a table, of those for whose histories it has other rows.
 MOST: Final = 150
-_RULES: Final = "harness.rules"
-_KEPT: Final = {_RULES, f"{_RULES}.rule"}
+HARNESS: Final = REPOSITORY / "harness"
+_TABLES: Final[tuple[dict[str, Query], ...]] = (RECIPES, VIEWS, OF_AN_APP)
 _NOTICED, _SURVIVED, _OUT_OF_TIME = 0, 1, 2
 _WITHOUT_A_WORD: Final = {_SURVIVED: "survived", _OUT_OF_TIME: "out of time"}
 
@@ -53,11 +54,11 @@ class Trial:
     def row(self, sources: Mapping[str, str]) -> dict[str, Any]:
         """As a record, with the line before and after."""
         found = asdict(self.mutant)
-        before = sources[self.mutant.module]
+        before = sources[self.mutant.file]
         after = self.mutant.apply(before)
         number = self.mutant.line - 1
         lines = (before.splitlines()[number], after.splitlines()[number])
-        kept = {name: found[name] for name in ("module", "within", "line", "kind")}
+        kept = {name: found[name] for name in ("file", "within", "line", "kind")}
         diff = f"- {lines[0].strip()}\n+ {lines[1].strip()}"
         return {**kept, "outcome": self.outcome, "said": self.said, "diff": diff}
 
@@ -137,7 +138,7 @@ class Trials:
         self.found.append(trial)
         if outcome != "killed":  # at once: whoever writes the missing test need not wait for all
             row = trial.row(self._sources)
-            _print(f"{outcome}: {mutant.module}:{mutant.line}: {survivors.change(row)}")
+            _print(f"{outcome}: {mutant.file}:{mutant.line}: {survivors.change(row)}")
         if len(self.found) % 200 == 0:
             _print(f"{len(self.found)} of {len(self._mutants)}")
 
@@ -150,7 +151,7 @@ class Trials:
             nothing = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nothing, 1)
             os.dup2(nothing, 2)
-            install(mutant.module, mutant.apply(self._sources[mutant.module]))
+            install(mutant.file, mutant.apply(self._sources[mutant.file]))
             noticed = self._first_to_notice(mutant, items)
             if noticed is None:
                 code = _SURVIVED
@@ -162,7 +163,7 @@ class Trials:
     def _first_to_notice(self, mutant: Mutant, items: Sequence[pytest.Item]) -> str | None:
         """Hand-written histories and pinned tables first, then kept runs, whole and damaged."""
         reached = self._judged_by(mutant)
-        of_a_table = mutant.module.startswith(f"{derived.PACKAGE}.")
+        of_a_table = mutant.file.startswith("tables/")
         concerned = [
             item
             for item in items
@@ -201,56 +202,17 @@ def _first_to_fail(items: Iterable[pytest.Item]) -> str | None:
     return None
 
 
-def install(module: str, source: str) -> None:
-    """Have this module's source be another one, for whoever has imported it before."""
-    package, _, name = module.partition(".")
-    if package == derived.PACKAGE:
-        derived.install(module, source)
-    else:
-        _install_rules(name, source)
-
-
-def _install_rules(module: str, source: str) -> None:
-    """Have the rules imported anew, this module with another source; the old catalogue has them."""
-    rules = import_module(f"{_RULES}.catalogue").RULES
-    for name in list(sys.modules):
-        if name.startswith(f"{_RULES}.") and name not in _KEPT:
-            del sys.modules[name]
-    sys.meta_path.insert(0, _Changed(f"{_RULES}.{module}", source))
-    try:
-        fresh = import_module(f"{_RULES}.catalogue").RULES
-    finally:
-        del sys.meta_path[0]
-    rules.clear()
-    rules.update(fresh)
-
-
-class _Changed:
-    """Finds one module's source elsewhere than in its file."""
-
-    def __init__(self, name: str, source: str) -> None:
-        self._name = name
-        self._source = source
-
-    def find_spec(self, name: str, path: Sequence[str] | None, target: Any = None) -> Any:
-        """The module's, and nobody else's."""
-        if name != self._name or path is None:
-            return None
-        file = Path(path[0]) / f"{name.rpartition('.')[2]}.py"
-        spec: ModuleSpec | None = spec_from_file_location(
-            name, file, loader=_Source(name, str(file), self._source)
-        )
-        return spec
-
-
-class _Source(SourceFileLoader):
-    def __init__(self, name: str, path: str, source: str) -> None:
-        super().__init__(name, path)
-        self._source = source
-
-    def get_code(self, fullname: str) -> Any:
-        """Compiled from the text, whatever is in the file or in a cache."""
-        return compile(self._source, self.path, "exec", dont_inherit=True)
+def install(file: str, source: str) -> None:
+    """Have the queries that a file makes be those of another text of it, wherever they are used."""
+    path = HARNESS / f"{file}{SUFFIX}"
+    _, query, names = parted(source)
+    if path.parent.name == PIECES:
+        shared_pieces(path.parent).update(names)
+        return
+    for each in chain((rule.examine for rule in RULES.values()), *map(dict.values, _TABLES)):
+        if isinstance(each, SqlFile) and each.path == path:
+            object.__setattr__(each, "text", query)
+            object.__setattr__(each, "names", ChainMap(names, *each.names.maps[1:]))
 
 
 @contextmanager

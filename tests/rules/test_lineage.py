@@ -9,9 +9,8 @@ from harness.history.schema import HISTORY
 from harness.rules import RULES
 from harness.rules.lineage import JOURNALED, READS, behind, judged_of_an_app, left_out_of_an_app
 from harness.tables.engines.base import tables_in
-from harness.tables.recipes import recipes_of
+from harness.tables.recipes import VIEWS, recipes_of
 from harness.tables.settings import DECLARED_OF_CLIENTS
-from harness.tables.views import VIEWS
 from harness.tables.vocabulary import Query, expand, text_of
 
 # What is judged of a program, in the order of the catalogue: a change of it is meant, or a mistake.

@@ -6,9 +6,7 @@ import re
 from typing import Final
 
 from harness.rules import RULES
-from harness.tables.of_an_app import OF_AN_APP
-from harness.tables.recipes import RECIPES
-from harness.tables.views import VIEWS
+from harness.tables.recipes import OF_AN_APP, RECIPES, VIEWS
 from harness.tables.vocabulary import expand, text_of
 
 # `struct(a = b)` is a comparison in Spark, and a field named a in DuckDB.

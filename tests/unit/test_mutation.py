@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -11,12 +9,15 @@ import pyarrow as pa
 import pytest
 
 from harness.rules import RULES
-from harness.tables.views import own_requests
+from harness.tables.recipes import RECIPES, VIEWS
+from harness.tables.sql_file import SqlFile
+from harness.tables.vocabulary import text_of
 from tests.histories import java, judged
 from tests.mutation import derived
 from tests.mutation.mutants import mutants, sources_in
-from tests.mutation.selection import Selection
-from tests.mutation.sql import changes, is_sql
+from tests.mutation.selection import Selection, rules_of
+from tests.mutation.sql import changes
+from tests.mutation.trials import install
 from tests.remembering import Remembering
 
 REPOSITORY = Path(__file__).parents[2]
@@ -59,33 +60,28 @@ def test_every_small_change_is_made(before: str, after: set[str]) -> None:
     assert after == changed(before)
 
 
-@pytest.mark.parametrize(
-    ("text", "sql"),
-    [("SELECT 1", True), ("told AS (\n SELECT 2)", True), ("chosen from 3 of them", False)],
-)
-def test_only_sql_is_changed(text: str, sql: bool) -> None:
-    assert sql is is_sql(text)
+SOURCE = """-- A title: a < b is no query here
+-- Nor is a < b in a statement.
+-- let SHORT = x > y
+-- let LIMIT_MS = 1000
+-- let BUSY
+--   Neither is this: a < b.
+SELECT 1 FROM {commits} WHERE a AND b
 
-
-SOURCE = """'''SELECT a < b is no query here.'''
-SHARED = "busy AS (SELECT 1 FROM {commits} WHERE a AND b)"
-
-@Rule("R1", statement="a < b")
-def one():
-    '''SELECT a < b is none either.'''
-    return '''
-        WITH {SHARED}
-        SELECT x = 'y < z' FROM busy
-    '''
+-- query
+SELECT x = 'y < z' FROM busy -- a < b
 """
 
 
-def test_each_change_of_a_module_is_made_in_its_place() -> None:
-    found = list(mutants("module", SOURCE))
+def test_each_change_of_a_file_is_made_in_its_place() -> None:
+    found = list(mutants("rules/group/name", SOURCE))
 
-    assert [("SHARED", 2, "logic"), ("SHARED", 2, "number"), ("one", 9, "compare")] == sorted(
-        (each.within, each.line, each.kind) for each in found
-    )
+    assert [
+        ("", 10, "compare"),
+        ("BUSY", 7, "logic"),
+        ("BUSY", 7, "number"),
+        *[("SHORT", 3, "compare")] * 2,
+    ] == sorted((each.within, each.line, each.kind) for each in found)
     for each in found:
         changed = each.apply(SOURCE).splitlines()
         different = [n for n, line in enumerate(SOURCE.splitlines(), 1) if changed[n - 1] != line]
@@ -93,77 +89,62 @@ def test_each_change_of_a_module_is_made_in_its_place() -> None:
     assert any("SELECT x <> 'y < z' FROM busy" in each.apply(SOURCE) for each in found)
 
 
-def test_a_rule_is_reached_by_what_it_uses_and_by_nothing_else() -> None:
-    selection = Selection(REPOSITORY)
-    module, own = selection.rules["R01"]
-
-    assert "R01" in selection.users((module, own))
-    assert "R21" not in selection.users((module, own))
-    # What several rules share reaches them all.
-    shared, _ = selection.rules["R21"]
-    assert {"R21", "R21-delivery"} <= selection.users((shared, "OVERLAPS"))
+SOURCES = sources_in(REPOSITORY / "harness")
 
 
-def test_a_change_is_in_the_catalogue_as_it_was_imported_before() -> None:
-    code = """
-from pathlib import Path
-from harness.rules import RULES
-from tests.mutation.trials import install
-before = dict(RULES)
-path = Path("harness/rules/ownership.py")
-install("rules.ownership", path.read_text().replace('"R21"', '"R21-changed"'))
-assert {"R21-changed"} == set(RULES) - set(before), set(RULES) ^ set(before)
-assert {"R21"} == set(before) - set(RULES)
-assert "R21-changed" not in path.read_text()
-"""
-    subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=True)
-
-
-def test_a_changed_table_is_made_so_for_whoever_reads_it() -> None:
-    code = """
-from pathlib import Path
-from harness.tables.recipes import RECIPES, WRITTEN
-from harness.tables.vocabulary import text_of
-from tests.mutation.trials import install
-source = Path("harness/tables/evictions.py").read_text()
-before = text_of(RECIPES["evictions"])
-install("tables.evictions", source.replace("SELECT", "SELECT /*+ changed */"))
-for recipes in (RECIPES, WRITTEN):
-    assert before.replace("SELECT", "SELECT /*+ changed */") == text_of(recipes["evictions"])
-"""
-    subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=True)
-
-
-def table_change(module: str, within: str) -> set[str]:
+def reached(file: str, within: str = "") -> set[str]:
     """Rules that some change there can reach."""
-    source = (REPOSITORY / "harness" / "tables" / f"{module}.py").read_text()
-    found = [each for each in mutants(f"tables.{module}", source) if each.within == within]
-    return set().union(*(derived.rules_reached(each, source) for each in found))
+    of = derived.rules_reached if file.startswith("tables/") else rules_of
+    found = [each for each in mutants(file, SOURCES[file]) if each.within == within]
+    assert found, file
+    return set().union(*map(of, found))
+
+
+def test_a_rule_is_reached_by_what_it_uses_and_by_nothing_else() -> None:
+    assert {"R14"} == reached("rules/session/heartbeat-is-sent-in-its-interval")
+    # What several rules share reaches them all.
+    assert {"R21", "R21-delivery"} == reached("rules/pieces/ownership", "OVERLAPS")
+
+
+@pytest.mark.parametrize(
+    ("file", "query"),
+    [
+        ("rules/rebalance/departure-starts-one", RULES["R20b"].examine),
+        ("rules/pieces/rebalance", RULES["R20b"].examine),
+        ("tables/derived/evictions", RECIPES["evictions"]),
+        ("tables/views/busy", VIEWS["busy"]),
+    ],
+)
+def test_a_change_is_installed_in_place_wherever_the_query_is_used(
+    file: str, query: SqlFile
+) -> None:
+    before = text_of(query)
+    changed = SOURCES[file].replace("SELECT", "SELECT /*+ changed */")
+    try:
+        install(file, changed)
+        assert "/*+ changed */" in text_of(query)
+    finally:
+        install(file, SOURCES[file])
+    assert before == text_of(query)
 
 
 def test_a_changed_table_reaches_the_rules_that_are_made_from_it() -> None:
-    reached = table_change("evictions", "evictions")
-
-    assert {"R01", "X19"} <= reached
-    assert "X63" not in reached
+    assert {"R01", "X19"} <= reached("tables/derived/evictions")
+    assert "X63" not in reached("tables/derived/evictions")
     # A table of programs counts for the rules of programs, and of a view whoever names it.
-    assert {"P10", "L1"} <= table_change("of_an_app", "fetched")
-    assert {"R06", "R10"} <= table_change("views", "busy")
-
-
-def test_a_change_of_what_is_python_within_a_text_is_left_out() -> None:
-    source = "def one():\n    return f'SELECT a < b FROM {\", \".join(names)}'"
-    assert {"<=", ">="} == {each.to for each in mutants("rules.module", source)}
+    assert {"P10", "L1"} <= reached("tables/derived/fetched_of_an_app")
+    assert {"R06", "R10"} <= reached("tables/views/busy")
 
 
 def test_every_change_of_a_table_can_be_made_and_reaches_a_rule() -> None:
-    for name, source in sources_in(REPOSITORY / "harness", [derived.PACKAGE]).items():
-        for each in list(mutants(name, source))[::7]:
-            assert derived.rules_reached(each, source), each
+    for file, source in SOURCES.items():
+        if file.startswith("tables/"):
+            for each in list(mutants(file, source))[::7]:
+                assert derived.rules_reached(each), each
 
 
 def test_what_the_judge_reads_itself_reaches_every_rule() -> None:
-    assert set(RULES) == table_change("machine", "late_ticks")
+    assert set(RULES) == reached("tables/derived/late_ticks")
 
 
 @pytest.mark.parametrize(("most", "computed"), [(None, 3), (2, 4), (1, 5)])
@@ -188,10 +169,9 @@ def test_a_query_is_computed_anew_only_for_other_rows_or_another_text_or_if_forg
     engine.close()
 
 
-def test_every_rule_is_known_and_named_by_a_test() -> None:
+def test_every_rule_is_named_by_a_case() -> None:
     selection = Selection(REPOSITORY)
 
-    assert set(selection.rules) == set(RULES)
     for rule in RULES:
         assert selection.tests([rule]), rule
 
@@ -209,22 +189,20 @@ def test_a_change_of_a_table_concerns_whom_it_gives_other_rows() -> None:
     engine.close()
 
 
-def test_what_a_history_has_derived_is_known_with_its_rows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_a_history_has_derived_is_known_with_its_rows() -> None:
     engine = Remembering()
     history = java().request("HEARTBEAT", "member-1", 10_000, error_code=16)
     with derived.deriving() as seen:
         judged(history, engine, "R09")
-    before = {each.query.__name__: each for each in seen}
+    before = {each.query.path.stem: each for each in seen if isinstance(each.query, SqlFile)}
 
     assert "own_requests" in before
     assert not derived.others(seen)(seen)
-    monkeypatch.setattr(before["own_requests"].query, "__code__", _no_requests.__code__)
-    assert derived.others(seen)(seen)
-    assert not derived.others(seen)([each for each in seen if each.query is not own_requests])
+    try:
+        install("tables/views/own_requests", "SELECT * FROM {requests} WHERE false")
+        assert derived.others(seen)(seen)
+        own = VIEWS["own_requests"]
+        assert not derived.others(seen)([each for each in seen if each.query is not own])
+    finally:
+        install("tables/views/own_requests", SOURCES["tables/views/own_requests"])
     engine.close()
-
-
-def _no_requests() -> str:
-    return "SELECT *, client_id AS member FROM {requests} WHERE false"

@@ -64,6 +64,12 @@ def few_rebalances() -> str:
         FROM {rebalances} HAVING count(*) > 0
     """
 '''
+SQL = """-- Few rebalances
+-- A group of ours rebalances at most three times.
+-- source: our runbook | rows: groups | unit: rebalances
+SELECT :group AS subject, count(*) AS measured, 3 AS bound_high
+FROM {rebalances} HAVING count(*) > 0
+"""
 APP = 'command = ["true"]\n'
 
 
@@ -166,6 +172,58 @@ def test_a_run_keeps_what_it_was_made_from(theirs: Path) -> None:
     assert COMMON == sources["own/experiments/_common.py"].text
     assert RULE == sources["own/rules/rebalances.py"].text
     assert {"own/rules/rebalances.py"} == ours  # by which it is judged too
+
+
+def test_a_module_of_theirs_can_become_a_file(
+    theirs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = theirs / "chaos" / "rules"
+    assert Exit.AS_EXPECTED == main(["list", "--json"])
+    before = json.loads(capsys.readouterr().out)
+
+    assert Exit.AS_EXPECTED == main(["describe", "orders-few-rebalances", "--sql"])
+    text = capsys.readouterr().out
+    assert text.startswith(
+        "-- Few rebalances\n-- A group of ours rebalances at most three times.\n"
+    )
+    assert "3 AS bound_high" in text
+
+    (rules / "rebalances.py").unlink()
+    (rules / "orders-few-rebalances.sql").write_text(text)
+    assert Exit.AS_EXPECTED == main(["list", "--json"])
+    assert before == json.loads(capsys.readouterr().out)
+    with own.used(theirs / "chaos" / "experiments", rules):
+        sources = {each.path: each.text for each in registry.load("our-crash").sources}
+    assert text == sources["own/rules/orders-few-rebalances.sql"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("session", SQL, "the id 'session' is the name of a group of our rules"),
+        ("Orders", SQL, "call it something like orders-in-time"),
+        ("few", SQL.replace("SELECT", "SELCT {rebalance}"), "did you mean {rebalances}?"),
+        ("few", SQL.replace("rows: ", "row: "), "'row: groups', which begins with no key"),
+        ("few", SQL.partition("SELECT")[0], "there is no query: write one below the header"),
+        ("orders-few-rebalances", SQL, "there are two rules orders-few-rebalances"),
+    ],
+)
+def test_a_file_of_theirs_that_is_no_rule_is_refused(
+    theirs: Path, name: str, text: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (theirs / "chaos" / "rules" / f"{name}.sql").write_text(text)
+
+    assert Exit.BAD_ARGUMENTS == main(["list"])
+
+    said = capsys.readouterr().err
+    assert says in said
+    assert said.startswith("kafka-chaos: chaos/rules/")
+    assert 1 == said.count("\n")
+
+
+def test_only_a_rule_has_a_file(theirs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert Exit.BAD_ARGUMENTS == main(["describe", "our-crash", "--sql"])
+    assert "--sql prints the file of a rule, and our-crash is none" in capsys.readouterr().err
 
 
 def test_their_app_is_known_by_its_name(theirs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,45 @@
+-- A partition belongs to one member
+-- Each partition is assigned to at most one member of a group at a time; a member that the
+-- coordinator has removed no longer counts.
+-- why: Two members that own one partition process its records twice and overwrite each other's
+--   commits.
+-- source: document 002, partition exclusivity; document 001, SyncGroup phase
+-- id: R21 | rows: generations and partitions | unit: ms | measured: held by two | high: was held by
+--   two members at once
+--
+-- Per generation what the leader gave, and per partition what the callbacks say.
+--
+-- Zombies that the coordinator had removed hold nothing any more, though they do not know it yet.
+
+-- let ZOMBIES = false
+
+{OVERLAPS}, given AS (
+    SELECT a.*, coalesce(g.number, 0) AS number
+    FROM {assignments} a LEFT JOIN {generations} g
+      ON same(g, a, broker, generation) AND in_time_of(g, a.at)
+), owners AS (
+    -- Who had left before another was told holds nothing any more.
+    SELECT broker, generation, number, topic, partition, min(at) AS at,
+           count(DISTINCT IF(removed_at <= after(:slack_ms, told_at), NULL, member_id))
+               AS owners,
+           min(evidence) AS evidence
+    FROM (SELECT *, max(at) OVER (PARTITION BY broker, generation, number, topic, partition)
+                        AS told_at FROM given)
+    GROUP BY broker, generation, number, topic, partition
+)
+SELECT concat(topic, '-', partition) AS subject, from_at AS at, ms AS measured,
+       CAST(NULL AS DOUBLE) AS bound_low, :rounding_ms AS bound_high,
+       CAST(NULL AS STRING) AS wrong,
+       IF(ms > 0, concat('by ', before, ' and ', member),
+          concat(times, ' times held, one after the other')) AS note,
+       CAST(NULL AS STRING) AS evidence
+FROM longest
+UNION ALL
+SELECT concat('generation ', generation) AS subject, min(at) AS at,
+       NULL AS measured, NULL AS bound_low, NULL AS bound_high,
+       CASE WHEN max(owners) > 1
+            THEN clause(max(struct(owners, topic, partition)).topic, '-',
+                        max(struct(owners, topic, partition)).partition,
+                        ' was given to ', max(owners), ' members') END AS wrong,
+       'each partition was given to one member' AS note, min(evidence) AS evidence
+FROM owners GROUP BY broker, generation, number

@@ -1,0 +1,44 @@
+-- A commit in the revocation callback is accepted
+-- The coordinator accepts what a member commits in its callback for revoked partitions, although
+-- the rebalance has begun.
+-- why: Work that was finished before the partition moves is not repeated.
+-- source: document 001, rebalance listener (commit in onPartitionsRevoked)
+-- id: R15-commit | rows: commits in the callback | unit: error code | kind: in passing
+--
+-- Commits made in the callback, by what the coordinator answered.
+--
+-- What the coordinator logged last before a commit shows in which state the commit found the group:
+-- a rebalance that has started waits for the members, and takes their commits meanwhile.
+
+WITH answered AS (
+    SELECT member, topic, partition, committed, min(arrived_at) AS arrived_at,
+           min(error_code) AS error_code, min(evidence) AS evidence
+    FROM {positions} WHERE api = 'OFFSET_COMMIT'
+    GROUP BY member, topic, partition, committed
+), made AS (
+    SELECT c.member, c.topic, c.partition, c.committed, c.asked_at,
+           coalesce(a.arrived_at, c.asked_at) AS at,
+           coalesce(a.error_code, c.error_code) AS error_code, a.evidence
+    FROM {commits} c LEFT JOIN answered a USING (member, topic, partition, committed)
+    WHERE c.how = 'revoke'
+), placed AS (
+    SELECT m.*, max_by(s.event, struct(s.at, s.event)) AS state
+    FROM made m LEFT JOIN {coordinator_events} s
+      ON s.`group` = :group AND s.at <= m.at
+     AND s.event IN ('rebalance_started', 'stabilized', 'epoch_bumped', 'target_computed')
+    GROUP BY ALL
+)
+SELECT concat(topic, '-', partition, ' committed by ', member) AS subject, at,
+       IF(error_code <> :NONE, concat('was refused with error ', error_code), NULL)
+           AS wrong,
+       IF(error_code IS NULL, 'was never answered', NULL) AS unknown,
+       concat('position ', committed, ' was accepted ',
+              CASE state WHEN 'rebalance_started' THEN 'while members rejoined'
+                         WHEN 'stabilized' THEN 'after all had rejoined'
+                         WHEN 'epoch_bumped' THEN 'before the new target was computed'
+                         WHEN 'target_computed' THEN 'when the new target was computed'
+                         ELSE 'before any rebalance' END) AS note,
+       evidence
+FROM placed
+WHERE coalesce(error_code NOT IN (:GROUP_AUTHORIZATION_FAILED,
+                                  :TOPIC_AUTHORIZATION_FAILED), true)

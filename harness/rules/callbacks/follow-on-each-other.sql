@@ -1,0 +1,51 @@
+-- Callbacks follow on each other
+-- A member is handed a partition only when it has not got it, and gives up, or loses, only what it
+-- was handed.
+-- why: An application that opens a store for each partition it is handed, and closes it for each
+--   that it gives up, opens one twice or closes what it never had.
+-- source: ConsumerRebalanceListener; KIP-429; librdkafka INTRODUCTION, Incremental assign
+-- id: X50 | rows: members | unit: partitions | measured: out of turn | kind: in passing
+--
+-- Each member's callbacks, per partition and in order; what is given up comes first.
+--
+-- What comes at one moment is one rebalance: partitions are taken before others are handed over. A
+-- Java member of KIP-848 that closes gives up what it was about to be handed, too.
+
+WITH {WOKEN}, ordered AS (
+    SELECT member, event, event_at, at, topic, partition,
+           lag(event) OVER w AS event_before, lag(event_at) OVER w AS before_at
+    FROM {callbacks} b
+    LEFT ANTI JOIN (SELECT member, min(event_at) AS at FROM {client_events}
+                    WHERE event = 'closing' GROUP BY member) c
+      ON :client = 'java' AND :protocol = 'consumer' AND b.event = 'revoked'
+     AND c.member = b.member AND c.at <= b.event_at
+    WINDOW w AS (PARTITION BY member, topic, partition
+                 ORDER BY event_at, IF(event = 'assigned', 1, 0))
+), odd AS (
+    SELECT o.member, o.event_at, o.topic, o.partition,
+           CASE WHEN o.at < o.event_at
+                THEN concat('heard before it was so that it was ', o.event, ' ')
+                WHEN o.event = 'assigned' AND o.event_before = 'assigned'
+                THEN 'was handed what it had already: '
+                WHEN o.event <> 'assigned' AND coalesce(o.event_before, '') <> 'assigned'
+                THEN concat(IF(o.event = 'lost', 'lost', 'gave up'),
+                            ' what it had not got: ') END AS odd,
+           count(w.from_at) > 0 AS left_over
+    FROM ordered o LEFT JOIN woken w
+      ON w.member = o.member AND w.to_at > o.before_at AND w.from_at < o.event_at
+    GROUP BY o.member, o.event_at, o.at, o.topic, o.partition, o.event, o.event_before
+), worst AS (
+    SELECT member, min(event_at) AS at, count(*) AS callbacks,
+           count_if(odd IS NOT NULL) AS times,
+           count_if(odd IS NOT NULL AND NOT left_over) AS unexplained,
+           min(struct(event_at, topic, partition, odd))
+               FILTER (WHERE odd IS NOT NULL AND NOT left_over) AS first
+    FROM odd GROUP BY member
+)
+SELECT concat(member, ' (callbacks)') AS subject, coalesce(first.event_at, at) AS at,
+       times AS measured, 0 AS bound_high,
+       IF(unexplained > 0, clause(first.odd, first.topic, '-', first.partition), NULL)
+           AS wrong,
+       IF(times > 0 AND unexplained = 0, '{LEFT_OVER}', NULL) AS excused,
+       concat(callbacks, ' partitions in its callbacks') AS note
+FROM worst

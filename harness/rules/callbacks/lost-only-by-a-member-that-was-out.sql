@@ -1,0 +1,44 @@
+-- A partition is lost only by a member that was out
+-- The callback for lost partitions comes only to a member that was refused as one that is out of
+-- the group, or that gave up by itself: its session, or its poll limit, was over, or its client had
+-- failed for good. Any other partition is revoked.
+-- why: An application may not commit what it had of a lost partition, so it is repeated.
+-- source: KIP-429, onPartitionsLost; librdkafka rdkafka_assignment.c
+-- id: X74 | rows: members that lost partitions | unit: callbacks | measured: without a reason |
+--   high: was told that partitions were lost, without a reason | kind: in passing, compares clocks
+--
+-- Callbacks for lost partitions, each with what its member heard since it was handed them.
+--
+-- Which of several reasons made its client give up does not matter. A Java member that closes while
+-- it joins anew has no generation then, and loses what it has.
+
+WITH lost AS (
+    SELECT member, event_at, at, min(since_at) AS since_at
+    FROM (SELECT l.member, l.event_at, l.at, max(a.event_at) AS since_at
+          FROM {callbacks} l LEFT JOIN {callbacks} a
+            ON same(a, l, member, topic, partition) AND a.event = 'assigned'
+           AND a.event_at < l.event_at
+          WHERE l.event = 'lost'
+          GROUP BY l.member, l.topic, l.partition, l.event_at, l.at)
+    GROUP BY member, event_at, at
+), reasons AS (
+    SELECT member, processed_at AS at FROM {own_requests}
+    WHERE error_code IN (:ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID, :FENCED_INSTANCE_ID,
+              :FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH, :UNRELEASED_INSTANCE_ID,
+              :GROUP_AUTHORIZATION_FAILED)
+    UNION ALL
+    SELECT member, event_at FROM {client_events}
+    WHERE event IN ('session_timed_out', 'max_poll_exceeded', 'error')
+       OR event = 'closing' AND :client = 'java'
+), judged AS (
+    SELECT l.member, l.event_at, l.at, count(r.at) AS reasons
+    FROM lost l LEFT JOIN reasons r
+      ON r.member = l.member AND r.at <= after(:STAMP_LATE_MS, l.at)
+     AND coalesce(r.at >= after(-:slack_ms, l.since_at), true)
+    GROUP BY l.member, l.event_at, l.at
+)
+SELECT concat(member, ' (lost)') AS subject,
+       coalesce(min(IF(reasons = 0, event_at, NULL)), min(event_at)) AS at,
+       count_if(reasons = 0) AS measured, 0 AS bound_high,
+       concat(count(*), ' callbacks for lost partitions') AS note
+FROM judged GROUP BY member

@@ -1,0 +1,149 @@
+-- A coordinator returns the position that was committed last
+-- Every coordinator that the group has had returns the position that was committed last. Only a
+-- coordinator that has not written a commit of its own yet may return an older one, of 5.5 s before
+-- its predecessor's last commit at most.
+-- why: An older position makes its reader repeat records; a newer one makes it skip some.
+-- source: document 003, OFFSET_FETCH; OffsetMetadataManager, fetchOffsets
+-- id: R30 | rows: partitions | unit: records | measured: behind the commit | high: was answered
+--   with an older position than the one committed last | kind: always, broker
+--
+-- Every position that a coordinator answered, whoever asked, against the commits before.
+--
+-- It must be the last one whose committer had its answer, or a later one: asked for by then and not
+-- refused (a commit that timed out may have been made). A deletion is a commit of nothing.
+-- Transactional commits take effect with their transaction, so they count among the later ones
+-- only; automatic ones that were in flight when their broker died are on nobody's record, and cover
+-- no more than had been delivered by then. Answers are stamped when they are logged, so two within
+-- slack of each other may have come in the other order.
+--
+-- Positions expire at the earliest a retention after the last commit, those of a group that has had
+-- members once it was empty for as long (ClassicGroup.offsetExpirationCondition). When a group of
+-- KIP-848 is empty no coordinator logs.
+--
+-- A broker that has just loaded the group answers with what was replicated everywhere by then, and
+-- learns what came since only when it writes something itself (CoordinatorRuntime).
+
+-- let REFUSED
+--   Errors with which a coordinator refuses a commit for good. After any other, the time-outs of
+--   the append above all, it may still take effect: GroupMetadata and OffsetMetadataManager, 4.3.
+(:OFFSET_METADATA_TOO_LARGE, :ILLEGAL_GENERATION, :INVALID_GROUP_ID,
+:UNKNOWN_MEMBER_ID, :REBALANCE_IN_PROGRESS, :INVALID_COMMIT_OFFSET_SIZE,
+:GROUP_AUTHORIZATION_FAILED, :FENCED_INSTANCE_ID, :FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH)
+
+-- let WATERMARK_BEHIND_MS = 5500
+--   How far the high watermark of a new leader may be behind. A follower has it with its next
+--   fetch, which waits for 500 ms at most (replica.fetch.wait.max.ms). A broker that starts has the
+--   one that it wrote down last, every 5 s (replica.high.watermark.checkpoint.interval.ms).
+
+-- query
+WITH asked AS (
+    SELECT api, topic, partition, committed, error_code, arrived_at, answered_at
+    FROM {positions} WHERE api IN ('OFFSET_COMMIT', 'OFFSET_DELETE', 'TXN_OFFSET_COMMIT')
+    UNION ALL
+    -- One that was sent again, to another coordinator, was asked for before that.
+    SELECT 'client', topic, partition, committed, coalesce(error_code, -1), asked_at,
+           IF(error_code = :NONE, answered_at, NULL)
+    FROM {commits} WHERE asked_at IS NOT NULL AND how <> 'external'
+), possible AS (
+    SELECT topic, partition, committed, min(arrived_at) AS first_asked_at,
+           max(coalesce(answered_at, :ended_at)) AS open_to,
+           max(coalesce(followed_at, :ended_at)) AS followed_at
+    FROM (SELECT *, min(IF(error_code = :NONE AND api IN ('OFFSET_COMMIT', 'OFFSET_DELETE'),
+                           answered_at, NULL))
+                    OVER (PARTITION BY topic, partition
+                          ORDER BY arrived_at DESC, answered_at DESC, committed DESC
+                          {BEFORE})
+                        AS followed_at
+          FROM asked WHERE error_code NOT IN {REFUSED})
+    GROUP BY topic, partition, committed
+), moments AS (
+    SELECT topic, partition, arrived_at AS at, NULL AS since, NULL AS known,
+           committed AS given, processed_at AS given_at, member, broker, evidence
+    FROM {positions}
+    WHERE api = 'OFFSET_FETCH' AND coalesce(request_error_code, 0) = 0 AND error_code = 0
+      AND topic = :topic
+    UNION ALL
+    SELECT topic, partition, after(:slack_ms, answered_at), arrived_at, committed,
+           NULL, NULL, NULL, NULL, NULL
+    FROM asked WHERE error_code = :NONE AND api IN ('OFFSET_COMMIT', 'OFFSET_DELETE')
+), ordered AS (
+    SELECT *, coalesce(last_value(known, true) OVER before, -1) AS expected,
+           last_value(since, true) OVER before AS expected_since
+    FROM moments
+    WINDOW before AS (PARTITION BY topic, partition ORDER BY at, since NULLS LAST, known
+                      {SO_FAR})
+), taken_over AS (
+    SELECT t.broker, t.from_at,
+           coalesce(min(IF(r.broker = t.broker AND r.arrived_at >= t.from_at,
+                           r.answered_at, NULL)), :ended_at) AS to_at,
+           max(IF(r.arrived_at < t.from_at, r.answered_at, NULL)) AS last_at
+    FROM {tenures} t LEFT JOIN {own_requests} r
+      ON r.api = 'OFFSET_COMMIT' AND r.error_code = :NONE
+    WHERE t.loaded GROUP BY t.broker, t.from_at
+), formed AS (
+    SELECT min(at) AS formed_at FROM {coordinator_events}
+    WHERE `group` = :group AND event = 'stabilized'
+), vacant AS (
+    SELECT e.at AS from_at, min(s.at) AS to_at
+    FROM {coordinator_events} e LEFT JOIN {coordinator_events} s
+      ON s.`group` = :group AND s.event = 'stabilized' AND s.at > e.at
+    WHERE e.`group` = :group AND e.event = 'emptied' GROUP BY e.at
+), placed AS (
+    SELECT o.* EXCEPT (since, known), count(n.from_at) > 0 AS fresh,
+           min(n.last_at) AS last_at, count(m.from_at) > 0 AS emptied
+    FROM ordered o LEFT JOIN taken_over n
+      ON n.broker = o.broker AND n.from_at <= o.given_at
+     AND o.at <= after(:slack_ms, n.to_at)
+    LEFT JOIN vacant m
+      ON m.from_at <= o.at  -- `least` passes over a null
+     AND least(m.to_at, o.at) >= after(:retention_ms - :slack_ms, m.from_at)
+    WHERE o.given IS NOT NULL GROUP BY ALL
+), possibly_lost AS (
+    SELECT o.topic, o.partition, o.at, o.given
+    FROM placed o
+    JOIN {broker_faults} f ON f.injecting_at <= greatest(o.at, o.given_at)
+     AND coalesce(f.healed_at >= o.expected_since, true)
+    JOIN {deliveries} d ON same(d, o, topic, partition) AND d.last_offset + 1 >= o.given
+     AND d.polled_at <= greatest(o.at, o.given_at)
+    WHERE o.given > o.expected AND :commit = 'auto'
+    GROUP BY o.topic, o.partition, o.at, o.given
+), judged AS (
+    SELECT o.*, coalesce(o.fresh AND p.first_asked_at <= o.given_at
+                         AND coalesce(p.followed_at
+                                      >= after(-:WATERMARK_BEHIND_MS, o.last_at), true),
+                         false) AS stale,
+           o.given = o.expected OR stale
+           OR coalesce(p.first_asked_at <= after(:slack_ms, o.given_at)
+                       AND (o.expected_since IS NULL OR p.open_to >= o.expected_since),
+                       false)
+           OR l.given IS NOT NULL
+           OR o.given = -1
+              AND (o.emptied OR :protocol = 'consumer'
+                   OR coalesce(formed_at >= after(:retention_ms, o.expected_since),
+                               true))
+              AND coalesce(ms_between(o.expected_since, o.at) >= :retention_ms, false)
+              AS fits,
+           IF(fits, 0, greatest(0, o.expected - o.given)) AS behind
+    FROM placed o CROSS JOIN formed LEFT JOIN possible p
+      ON same(p, o, topic, partition) AND p.committed = o.given
+    LEFT JOIN possibly_lost l ON same(l, o, topic, partition, at, given)
+), summed AS (
+    SELECT topic, partition, max(behind) AS behind, count(*) AS answers,
+           count_if(stale AND given < expected) AS older,
+           min(IF(fits, NULL, at)) AS at,
+           min_by(concat('broker-', broker, ' answered ', coalesce(member, 'a client'),
+                         ' with ', given, ' where ',
+                         coalesce(string(nullif(expected, -1)), 'nothing'),
+                         ' was committed'), struct(at, evidence))
+               FILTER (WHERE NOT fits) AS misfit,
+           min_by(evidence, struct(at, evidence)) FILTER (WHERE NOT fits) AS evidence
+    FROM judged GROUP BY topic, partition
+)
+SELECT concat(topic, '-', partition) AS subject, at, behind AS measured, 0 AS bound_high,
+       CASE WHEN behind = 0 AND misfit IS NOT NULL
+            THEN clause('was answered with what nobody had committed: ', misfit) END
+           AS wrong,
+       coalesce(misfit, concat(answers, ' answers', IF(older > 0, concat(', ', older,
+           ' older by a coordinator that had just loaded the group'), ''))) AS note,
+       evidence
+FROM summed

@@ -1,0 +1,33 @@
+-- Deleted credentials expire within connections.max.reauth.ms
+-- A broker with connections.max.reauth.ms serves no connection for longer than that after its last
+-- login, so a user without credentials is cut off within that time.
+-- why: Without that setting (default: 0) a user whose credentials were deleted stays connected for
+--   as long as it likes.
+-- source: connections.max.reauth.ms; KIP-368
+-- id: X44 | rows: users whose credentials were deleted | unit: ms | measured: from the deletion to
+--   the last request that was served | high: was still served after each of its connections had to
+--   log in again | delayed by: member, toxiproxy, brokers, controller | kind: broker
+--
+-- Requests of the member's group, on any of its connections.
+--
+-- Every broker had refused a login of the user by the time that counts as the deletion, so no
+-- connection can have been logged in after it.
+
+{LOST}, deleted AS (
+    SELECT * FROM lost WHERE lost IS NULL AND :reauth_ms > 0
+), served AS (
+    SELECT d.fault, count(r.arrived_at) AS requests,
+           max(struct(r.arrived_at, r.evidence)) AS last
+    FROM deleted d LEFT JOIN {own_requests} r
+      ON r.member = d.member AND r.arrived_at > d.injected_at
+     AND r.arrived_at < d.gone_to_at
+    GROUP BY d.fault
+)
+SELECT d.member AS subject, d.injected_at AS at,
+       coalesce(ms_between(d.injected_at, s.last.arrived_at), 0) AS measured,
+       :reauth_ms + :slack_ms AS bound_high,
+       concat(s.requests, ' requests were served meanwhile') AS note,
+       s.last.evidence AS evidence,
+       after(:reauth_ms - :guard_ms, d.injected_at) AS guard_from,
+       after(:reauth_ms + :slack_ms, d.injected_at) AS guard_to
+FROM deleted d JOIN served s USING (fault)

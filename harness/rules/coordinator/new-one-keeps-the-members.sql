@@ -1,0 +1,117 @@
+-- A new coordinator keeps the members
+-- The broker that takes over a group loads its members: generation and assignments stay, and every
+-- session starts anew.
+-- why: Consumers survive the loss of their coordinator, but cannot commit meanwhile.
+-- source: GroupMetadataManager.onLoaded; group protocol, coordinator failover
+-- id: X12 | rows: members at a failover | unit: ms | measured: without a coordinator
+--
+-- Members at each change of the coordinator, to another broker or to the same one again.
+--
+-- It begins with the fault that hit the former coordinator, else with the last sign that the former
+-- one was at work. A member that had died before then cannot be kept and is not examined. One that
+-- had been given its part was stored with it, so the next coordinator has to load it, by the number
+-- of members that it logs, and to know it. However long it was silent before, its session ends no
+-- sooner than one after the group was loaded; that it does end then is a matter of R01 and X19.
+--
+-- A librdkafka member counts its session too, from its last answered heartbeat, and where that ends
+-- before another coordinator has answered it, it gives all up by itself (R06-librdkafka). A
+-- rebalance that was under way goes on: who was told of it, or waited in it, joins again.
+
+WITH spans AS (
+    SELECT t.tenure AS span, t.broker, t.from_at AS loaded_at, t.next_at, t.members,
+           coalesce(max(f.injected_at), t.to_at_before) AS from_at,
+           after(2000, t.from_at) AS to_at
+    FROM {tenures} t LEFT JOIN {broker_faults} f
+      ON f.resolved = concat('broker-', t.broker_before)
+     AND f.injected_at <= t.from_at AND f.injected_at >= after(-60000, t.from_at)
+    WHERE t.loaded AND coalesce(t.members > 0, true) AND t.broker_before IS NOT NULL
+    GROUP BY t.tenure, t.broker, t.from_at, t.to_at_before, t.next_at, t.members
+), kept AS (
+    SELECT s.*, m.member, m.member_id, m.removed_at,
+           CASE WHEN m.removed_by = 'evicted' AND m.removed_at >= s.loaded_at
+                THEN ms_between(s.loaded_at, m.removed_at) END AS evicted_ms,
+           coalesce(m.session_timeout_ms, :session_ms) AS session_ms
+    FROM spans s JOIN {memberships} m
+      ON m.joined_at < s.from_at AND (m.removed_at IS NULL OR m.removed_at >= s.from_at)
+    LEFT ANTI JOIN {fault_windows} f
+      ON f.resolved = m.member AND f.killed AND f.ends_member AND f.injecting_at <= s.to_at
+), callbacks AS (
+    SELECT k.span, k.member_id, k.from_at, k.loaded_at, k.session_ms,
+           min(struct(c.event_at, c.event)) AS first
+    FROM kept k LEFT JOIN {client_events} c
+      ON c.member = k.member AND c.event IN ('revoked', 'lost')
+     AND c.event_at >= k.from_at AND c.event_at <= k.to_at
+    GROUP BY k.span, k.member_id, k.from_at, k.loaded_at, k.session_ms
+), timed_out AS (
+    SELECT c.span, c.member_id, min(e.event_at) AS at
+    FROM callbacks c JOIN kept k USING (span, member_id) JOIN {client_events} e
+      ON e.member = k.member AND e.event = 'session_timed_out'
+     AND e.event_at >= after(-c.session_ms, c.from_at)
+     AND e.event_at <= after(:rounding_ms,
+                             coalesce(c.first.event_at, after(2000, c.loaded_at)))
+    LEFT ANTI JOIN {own_requests} h
+      ON h.member_id = k.member_id AND h.api = 'HEARTBEAT' AND h.error_code = :NONE
+     AND h.answered_at > after(:slack_ms - c.session_ms, e.event_at)
+     -- One that came just before was on its way still.
+     AND h.answered_at <= after(-:slack_ms, e.event_at)
+    GROUP BY c.span, c.member_id
+), under_way AS (
+    SELECT s.span FROM spans s JOIN {coordinator_events} e
+      ON e.`group` = :group AND e.at < s.from_at
+     AND e.event IN ('rebalance_started', 'assignment_received', 'emptied')
+    GROUP BY s.span
+    HAVING max_by(e.event, struct(e.at, e.event)) = 'rebalance_started'
+), given AS (
+    SELECT member_id, min(answered_at) AS at FROM {own_requests}
+    WHERE error_code = :NONE AND (api = 'SYNC_GROUP'
+          OR api = 'CONSUMER_GROUP_HEARTBEAT' AND generation > 0)
+    GROUP BY member_id
+), stored AS (
+    SELECT k.*, count(*) OVER (PARTITION BY k.span) AS stored
+    FROM kept k JOIN given g ON g.member_id = k.member_id AND g.at < k.from_at
+), unknown AS (
+    SELECT k.span, k.member_id, min(struct(r.arrived_at, r.api)) AS first
+    FROM stored k JOIN {own_requests} r ON same(r, k, member_id, broker)
+     AND r.error_code = :UNKNOWN_MEMBER_ID AND r.arrived_at >= k.loaded_at
+     AND (k.removed_at IS NULL OR r.processed_at < k.removed_at)
+     AND (k.next_at IS NULL OR r.processed_at < k.next_at)
+    GROUP BY k.span, k.member_id
+)
+{REBALANCES}, of_others AS (
+    SELECT DISTINCT c.span, c.member_id
+    FROM callbacks c JOIN elsewhere x
+      ON x.from_at <= after(:slack_ms, c.first.event_at)
+     AND x.to_at >= after(-:slack_ms, c.first.event_at)
+)
+SELECT concat(k.member, ' at broker-', k.broker) AS subject, k.loaded_at AS at,
+       ms_between(k.from_at, k.loaded_at) AS measured,
+       CASE WHEN u.first IS NOT NULL
+            THEN clause('was not known to the next coordinator, by its answer to ',
+                        u.first.api)
+            WHEN l.stored > l.members
+            THEN clause('is one of ', l.stored, ' stored members, of whom the next ',
+                        'coordinator loaded ', l.members)
+            WHEN k.evicted_ms < k.session_ms - :slack_ms
+            THEN clause('was evicted ', CAST(round(k.evicted_ms) AS INT),
+                        ' ms after the group was loaded, with a session of ',
+                        k.session_ms, ' ms')
+            WHEN c.first.event IS NOT NULL AND o.at IS NULL AND w.span IS NULL
+                 AND x.span IS NULL
+            THEN clause('had its assignment ', c.first.event)
+            WHEN r.rebalances > 0 AND p.at IS NULL AND w.span IS NULL
+            THEN clause('had to rebalance',
+                        coalesce(concat('; logged reason: ', r.first.reason), ''))
+            END AS wrong,
+       CASE WHEN o.at IS NOT NULL
+            THEN clause('its own session had ended ',
+                        CAST(abs(round(ms_between(o.at, k.loaded_at))) AS INT),
+                        IF(o.at > k.loaded_at, ' ms after', ' ms before'),
+                        ' the group was loaded')
+            WHEN w.span IS NOT NULL THEN 'a rebalance was under way' END AS note
+FROM kept k JOIN callbacks c USING (span, member_id) JOIN rebalanced r USING (span)
+LEFT JOIN unknown u USING (span, member_id)
+LEFT JOIN of_others x USING (span, member_id)
+LEFT JOIN stored l USING (span, member_id)
+LEFT JOIN timed_out o USING (span, member_id)
+LEFT JOIN under_way w USING (span)
+LEFT JOIN (SELECT span, min(at) AS at FROM timed_out GROUP BY span) p USING (span)

@@ -1,0 +1,116 @@
+-- A member that is in order is not refused
+-- The coordinator refuses a heartbeat, a sync or a commit only with a reason: UNKNOWN_MEMBER_ID
+-- (25) to a member that it removed, and no other error to that, ILLEGAL_GENERATION (22) to another
+-- generation than the group's, REBALANCE_IN_PROGRESS (27) to a heartbeat or a sync while it waits
+-- for members, and to a commit between join and assignment, and FENCED_MEMBER_EPOCH (110) or
+-- STALE_MEMBER_EPOCH (113) to another epoch than the member's.
+-- why: A member that is refused gives up its partitions, or repeats its work: each refusal without
+--   a reason is a standstill without one.
+-- source: ClassicGroup.validateMember and validateOffsetCommit;
+--   GroupMetadataManager.classicGroupHeartbeat; KIP-848
+-- id: X56 | rows: members | unit: requests | measured: refused without a reason | high: was refused
+--   without a reason | kind: broker, in passing, compares clocks
+--
+-- Refusals of members by the coordinator's lines, each with what was so as it was answered.
+--
+-- What was so at any moment between its arrival, less the slack, and its answer is a reason. A
+-- broker that has just loaded the group, or that is broken, knows less: it is not asked here. One
+-- commit is for several partitions, of which each may have been given at another epoch. An
+-- assignment is there when it is stored, and not with the line that the leader has sent it.
+
+WITH refused AS (
+    SELECT r.member, r.member_id, r.api, r.broker, r.generation, r.error_code, r.evidence,
+           after(-:slack_ms, r.arrived_at) AS from_at, r.arrived_at,
+           after(:slack_ms, r.processed_at) AS to_at
+    FROM {own_requests} r
+    LEFT ANTI JOIN {unsettled} f
+      ON f.from_at <= after(:slack_ms, r.processed_at)
+     AND f.to_at >= r.arrived_at
+    LEFT ANTI JOIN {coordinator_events} l
+      ON l.`group` = :group AND l.event IN ('loaded', 'unloaded', 'upgraded', 'downgraded')
+     AND l.at <= after(:session_ms, r.processed_at)
+     AND l.at >= after(-:session_ms, r.arrived_at)
+    WHERE r.api IN ('HEARTBEAT', 'SYNC_GROUP', 'OFFSET_COMMIT', 'CONSUMER_GROUP_HEARTBEAT')
+      AND r.member_id IS NOT NULL AND r.generation > 0
+      AND r.error_code IN (:ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID, :REBALANCE_IN_PROGRESS,
+                           :FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH)
+), removed AS (
+    SELECT r.member_id, r.arrived_at, count(m.removed_at) AS times,
+           -- Surely out of the group for as long as it was asked.
+           count_if(m.removed_at <= r.from_at AND m.removed_by <> 'forgotten'
+                    AND (m.back_at IS NULL OR m.back_at > r.to_at)) AS out
+    FROM refused r JOIN {removals} m
+      ON m.member_id = r.member_id AND m.removed_at <= r.to_at
+    GROUP BY r.member_id, r.arrived_at
+), syncing AS (
+    SELECT r.member_id, r.arrived_at, count(*) AS times
+    FROM refused r JOIN {own_requests} s
+      ON s.api = 'SYNC_GROUP' AND s.arrived_at <= r.to_at AND s.processed_at >= r.from_at
+    WHERE r.api = 'OFFSET_COMMIT' GROUP BY r.member_id, r.arrived_at
+), steps AS (
+    SELECT at, event, lead(at) OVER (PARTITION BY 1 ORDER BY at, generation, event)
+               AS until,
+           last_value(CASE WHEN event IN ('stabilized', 'emptied') THEN generation END,
+                      true) OVER (PARTITION BY 1 ORDER BY at, generation, event {SO_FAR})
+               AS stands
+    FROM {coordinator_events}
+    WHERE `group` = :group AND event IN ('rebalance_started', 'stabilized',
+                                         'assignment_received', 'emptied')
+), stood AS (
+    SELECT r.member_id, r.arrived_at, count(s.at) AS known,
+           count_if(s.stands <> r.generation) AS others,
+           count_if(s.event = IF(r.api = 'OFFSET_COMMIT', 'stabilized',
+                                 'rebalance_started')) AS rebalancing
+    FROM refused r LEFT JOIN steps s
+      ON s.at <= r.to_at AND (s.until IS NULL OR s.until >= r.from_at)
+    GROUP BY r.member_id, r.arrived_at
+), told AS (
+    -- The epochs that a member may have had: the last it was told, or one just then.
+    SELECT r.member_id, r.arrived_at,
+           max_by(h.member_epoch, h.processed_at) FILTER (WHERE h.processed_at < r.from_at)
+               AS epoch,
+           count_if(h.arrived_at <= r.to_at AND h.processed_at >= r.from_at
+                    AND h.member_epoch <> r.generation) AS changes
+    FROM refused r JOIN {consumer_heartbeats} h
+      ON h.member_id = r.member_id AND h.arrived_at <= r.to_at AND h.error_code = :NONE
+    GROUP BY r.member_id, r.arrived_at
+), mixed AS (
+    -- In a converted group a raised epoch is no rebalance in the coordinator's log.
+    SELECT count(*) > 0 AS converted FROM {coordinator_events}
+    WHERE `group` = :group AND event = 'upgraded'
+), judged AS (
+    SELECT r.*,
+           CASE WHEN m.out > 0 AND r.error_code <> :UNKNOWN_MEMBER_ID
+                THEN 'of a member that was out of the group'
+                WHEN m.times > 0 THEN NULL
+                WHEN r.error_code = :UNKNOWN_MEMBER_ID THEN 'that was in the group'
+                WHEN r.error_code = :ILLEGAL_GENERATION AND s.known > 0 AND s.others = 0
+                THEN 'that named the generation of the group'
+                WHEN r.error_code = :REBALANCE_IN_PROGRESS AND s.known > 0
+                     AND s.rebalancing = 0 AND y.times IS NULL AND NOT x.converted
+                THEN IF(r.api = 'OFFSET_COMMIT',
+                        'that was not between join and assignment',
+                        'while the group was stable')
+                WHEN r.error_code IN (:FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH)
+                     AND t.epoch = r.generation AND t.changes = 0
+                THEN 'that named its own epoch' END AS odd
+    FROM refused r CROSS JOIN mixed x
+    LEFT JOIN removed m ON same(m, r, member_id, arrived_at)
+    LEFT JOIN stood s ON same(s, r, member_id, arrived_at)
+    LEFT JOIN syncing y ON same(y, r, member_id, arrived_at)
+    LEFT JOIN told t ON same(t, r, member_id, arrived_at)
+), worst AS (
+    SELECT member, member_id, min(arrived_at) AS at, count(*) AS refusals,
+           count_if(odd IS NOT NULL) AS times,
+           min(struct(arrived_at, evidence, api, error_code, odd))
+               FILTER (WHERE odd IS NOT NULL) AS first,
+           min_by(evidence, struct(arrived_at, evidence)) AS evidence
+    FROM judged GROUP BY member, member_id
+)
+SELECT concat(member, ' (', member_id, ')') AS subject,
+       coalesce(first.arrived_at, at) AS at, times AS measured, 0 AS bound_high,
+       IF(times > 0, clause('was answered ', first.error_code, ' to a ', first.api, ' ',
+                            first.odd), NULL) AS wrong,
+       concat(refusals, IF(refusals = 1, ' refusal', ' refusals')) AS note,
+       coalesce(first.evidence, evidence) AS evidence
+FROM worst

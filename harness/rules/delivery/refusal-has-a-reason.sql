@@ -1,0 +1,73 @@
+-- No partition of a request is refused without a reason
+-- A coordinator answers a member's OffsetFetch, and a leader its ListOffsets, without an error for
+-- any partition of the topic, unless a broker is in trouble, the partition is new, its leader
+-- changes, a transaction is open, or the member is out of the group or lacks a right.
+-- why: A member that is not told where to begin does not read its partition, and its client asks
+--   again in silence.
+-- source: document 003, OFFSET_FETCH; OffsetMetadataManager, fetchOffsets; ReplicaManager,
+--   fetchOffset
+-- id: X106 | rows: members | unit: answers | measured: with an error for a partition | high: was
+--   not told of a partition | kind: broker, in passing, compares clocks
+--
+-- Answers by member, and those with an error that nothing on record explains.
+--
+-- What refuses an OffsetFetch as a whole is for X70; older versions say it of each partition. A
+-- client that does not read a partition may ask its former leader long after that has changed.
+
+-- let NEW_MS = 1000
+--   How much later than the observer sees the leader of a new partition its brokers may know of it.
+--   Measured: members ask 0.6 s after it, and are answered.
+
+WITH moved AS (
+    -- The observer sees a change late, and other brokers learn of it late.
+    SELECT partition, after(-:NOTICED_MS, at) AS from_at,
+           after(IF(before IS NULL, :NEW_MS, :LEARNS_MS),
+                 IF(leader >= 0, at, coalesce(next_at, :ended_at))) AS to_at,
+           before IS NOT NULL AS changed
+    FROM (SELECT *, lag(leader) OVER w AS before, lead(at) OVER w AS next_at
+          FROM {topology} WHERE what = 'partition' AND topic = :topic
+          WINDOW w AS (PARTITION BY partition ORDER BY at))
+    WHERE leader IS DISTINCT FROM before OR coalesce(leader, -1) < 0
+), answers AS (
+    SELECT coalesce(r.program, r.client_id) AS member, r.api, r.arrived_at, r.evidence,
+           p.partition, p.error_code, after(-:slack_ms, r.arrived_at) AS from_at,
+           after(:slack_ms, r.processed_at) AS to_at
+    FROM {requests} r LATERAL VIEW explode(positions) AS p
+    WHERE p.topic = :topic
+      AND (r.api = 'LIST_OFFSETS' OR r.api = 'OFFSET_FETCH' AND r.`group` = :group
+                                     AND coalesce(r.error_code, 0) = 0)
+), odd AS (
+    SELECT a.member, a.arrived_at, a.evidence, a.api, a.error_code, a.partition
+    FROM answers a
+    LEFT ANTI JOIN {unsettled} u ON u.from_at <= a.to_at AND u.to_at >= a.from_at
+    LEFT ANTI JOIN {fault_windows} f
+      ON f.breaks = 'rights' AND f.resolved = a.member AND f.injecting_at <= a.to_at
+     AND coalesce(f.healed_at >= a.from_at, true)
+    LEFT ANTI JOIN moved m
+      ON m.partition = a.partition AND m.from_at <= a.to_at
+     AND (m.to_at >= a.from_at
+          OR m.changed AND a.error_code IN (:NOT_LEADER_OR_FOLLOWER, :FENCED_LEADER_EPOCH,
+                                            :UNKNOWN_LEADER_EPOCH))
+    WHERE a.error_code NOT IN (:NONE, :GROUP_AUTHORIZATION_FAILED,
+                               :TOPIC_AUTHORIZATION_FAILED)
+      AND (a.api <> 'OFFSET_FETCH' OR a.error_code NOT IN (
+               :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE,
+               :NOT_COORDINATOR, :ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID,
+               :FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH))
+      AND (a.error_code <> :UNSTABLE_OFFSET_COMMIT OR :commit <> 'transaction')
+), worst AS (
+    SELECT member, count(DISTINCT evidence) AS times,
+           min(struct(arrived_at, evidence, partition, api, error_code)) AS first
+    FROM odd GROUP BY member
+), asked AS (
+    SELECT member, min(arrived_at) AS at, count(DISTINCT evidence) AS answers,
+           min_by(evidence, struct(arrived_at, evidence)) AS evidence
+    FROM answers LEFT SEMI JOIN {members} USING (member) GROUP BY member
+)
+SELECT concat(a.member, ' (answers)') AS subject, coalesce(w.first.arrived_at, a.at) AS at,
+       coalesce(w.times, 0) AS measured, 0 AS bound_high,
+       IF(w.times > 0, clause('was answered ', w.first.error_code, ' of partition ',
+                              w.first.partition, ' to a ', w.first.api), NULL) AS wrong,
+       concat(a.answers, ' answers') AS note,
+       coalesce(w.first.evidence, a.evidence) AS evidence
+FROM asked a LEFT JOIN worst w ON w.member = a.member

@@ -1,0 +1,123 @@
+-- Who gets how many partitions, and which: by the assignors of clients and of the broker.
+
+-- let SPREAD
+--   Whole assignments with their sizes: those that give every partition that there is to somebody.
+WITH given AS (
+    SELECT broker, generation, member_id, count(DISTINCT topic, partition) AS size,
+           min(at) AS at, min(evidence) AS evidence
+    FROM {assignments} GROUP BY broker, generation, member_id
+),
+-- A static member that came back later joined in the same generation, under another id.
+led AS (
+    SELECT DISTINCT 'classic' AS protocol, d.joined_at, j.generation, j.member_id,
+           coalesce(g.size, 0) AS size, g.at, g.evidence
+    FROM {joins} j JOIN {generations} d
+      ON same(d, j, broker, generation) AND d.event = 'stabilized'
+     AND in_time_of(d, j.processed_at)
+    JOIN {memberships} m ON m.member_id = j.member_id AND m.joined_at <= d.joined_at
+    LEFT JOIN given g ON same(g, j, broker, generation, member_id)
+), told AS (
+    SELECT d.joined_at, d.generation, m.stay AS member_id, d.completed_at AS at,
+           max(struct(b.processed_at, b.evidence, size(b.assigned) AS size))
+               FILTER (WHERE b.assigned IS NOT NULL) AS last,
+           max(struct(b.processed_at, b.evidence)).evidence AS evidence,
+           count_if(b.member_epoch = d.generation) > 0 AS heard
+    FROM {rebalances} d
+    JOIN {memberships} m ON m.joined_at <= d.joined_at
+     AND (m.removed_at IS NULL OR m.removed_at > d.completed_at)
+    LEFT JOIN {consumer_heartbeats} b
+      ON b.member_id = m.member_id AND b.error_code = :NONE
+     AND b.processed_at <= d.completed_at
+     AND (m.since_at IS NULL OR b.arrived_at > m.since_at)
+    WHERE d.protocol = 'consumer' AND d.completed_at IS NOT NULL
+    GROUP BY d.joined_at, d.generation, m.stay, d.completed_at
+), sizes AS (
+    SELECT protocol, joined_at, generation, min(at) AS at, min(evidence) AS evidence,
+           count(*) AS members, sum(size) AS partitions, max(size) - min(size) AS spread,
+           max(size) AS most, min(size) AS least, count_if(size = 0) AS idle,
+           array_join(reverse(array_sort(collect_list(size))), '+') AS sizes,
+           bool_and(heard) AS heard
+    FROM (SELECT *, true AS heard FROM led
+          UNION ALL
+          SELECT 'consumer', joined_at, generation, member_id, coalesce(last.size, 0), at,
+                 evidence, heard
+          FROM told)
+    GROUP BY protocol, joined_at, generation
+),
+-- A topic may have grown, which the group may know before the observer does.
+grown AS (
+    SELECT s.*, count(DISTINCT p.partition) AS known
+    FROM sizes s LEFT JOIN {topology} p ON p.topic = :topic AND p.at <= s.at
+    WHERE s.heard GROUP BY ALL
+),
+whole AS (
+    SELECT *, concat('generation ', generation) AS subject,
+           concat(partitions, ' partitions for ', members, ' members: ', sizes) AS note
+    FROM grown WHERE partitions >= greatest(:partitions, known)
+)
+
+-- let STICKY
+--   Members of a sticky assignor that stay through an assignment: what they had, and have still.
+WITH chosen AS (
+    SELECT broker, generation, max(protocol_name) AS assignor, CAST(NULL AS INT) AS members
+    FROM {joins} GROUP BY broker, generation
+    UNION ALL
+    SELECT broker, generation, assignor, members FROM {epochs}
+), sticky AS (
+    -- A classic generation that ended before its leader had assigned anything is none.
+    SELECT g.broker, g.generation, g.joined_at, g.members, g.evidence, c.assignor,
+           IF(c.assignor = 'uniform', g.generation_before,
+              lag(g.generation) OVER (PARTITION BY 1 ORDER BY g.joined_at))
+               AS generation_before
+    FROM {generations} g JOIN chosen c ON same(c, g, broker, generation)
+    WHERE (c.assignor = 'uniform' OR c.assignor = 'cooperative-sticky' AND g.answered > 0)
+      AND g.members > 0 AND :client <> 'app'
+), targets AS (
+    SELECT broker, generation, lead(at) OVER (PARTITION BY 1 ORDER BY at) AS next_at
+    FROM {coordinator_events} WHERE `group` = :group AND event = 'target_computed'
+), followed AS (
+    -- Members that reached the epoch of a target, or whose SyncGroup was accepted. A member
+    -- that was told of a later one instead never had it.
+    SELECT DISTINCT coalesce(member_epoch, generation) AS generation, member_id
+    FROM {requests}
+    WHERE `group` = :group AND error_code = 0
+      AND api IN ('CONSUMER_GROUP_HEARTBEAT', 'SYNC_GROUP')
+), unsure AS (
+    -- Whoever was answered while the next target was computed may have been told of that one.
+    SELECT DISTINCT t.broker, t.generation
+    FROM targets t JOIN {requests} r
+      ON r.`group` = :group AND r.error_code = 0 AND r.assigned IS NOT NULL
+     AND r.api IN ('CONSUMER_GROUP_HEARTBEAT', 'SYNC_GROUP')
+     AND coalesce(r.member_epoch, r.generation) <= t.generation
+     AND r.arrived_at < t.next_at AND r.processed_at >= t.next_at
+), sure AS (
+    SELECT s.* FROM sticky s LEFT ANTI JOIN unsure u
+      ON u.broker = s.broker AND u.generation IN (s.generation, s.generation_before)
+), given AS (
+    SELECT partition, min(generation) AS generation
+    FROM {assignments} WHERE topic = :topic GROUP BY partition
+), known AS (
+    -- A leader's metadata may be older than the growth of a topic, so only partitions that
+    -- were given to somebody count.
+    SELECT s.generation, s.joined_at,
+           greatest(:partitions, count(DISTINCT g.partition)) AS partitions
+    FROM sure s LEFT JOIN given g ON g.generation <= s.generation
+    GROUP BY s.generation, s.joined_at
+), before AS (
+    SELECT s.broker, s.generation, s.joined_at, s.members, s.evidence, b.member_id,
+           b.member, b.instance_id, b.topic, b.partition
+    FROM sure s JOIN {assignments} b ON b.generation = s.generation_before
+    -- Who is in the group still; one that left and came back was given nothing before.
+    JOIN {memberships} m
+      ON m.member_id = b.member_id AND m.joined_at <= s.joined_at
+     AND m.joined_at <= after(:slack_ms, b.at)
+     AND (m.removed_at IS NULL OR m.removed_at > s.joined_at)
+    JOIN followed f ON same(f, b, generation, member_id)
+    WHERE b.topic = :topic
+), compared AS (
+    SELECT b.member, b.member_id, b.broker, b.generation, b.joined_at, b.members, b.evidence,
+           b.instance_id, count(*) AS had, count(a.partition) AS kept
+    FROM before b LEFT JOIN {assignments} a
+      ON same(a, b, generation, member_id, topic, partition)
+    GROUP BY ALL
+)

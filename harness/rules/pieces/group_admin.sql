@@ -1,0 +1,25 @@
+-- What administrators' calls say of groups, and what they may do to them.
+
+-- let DESCRIBED
+WITH described AS (
+    SELECT p.*, CAST(get_json_object(p.request, '$.version') AS INT) AS version,
+           get_json_object(p.answer, '$.groups[0].groupState') AS described_as,
+           get_json_object(p.answer, '$.groups[0].protocolType') AS protocol_type,
+           get_json_object(p.answer, '$.groups[0].protocolData') AS assignor,
+           from_json(get_json_object(p.answer, '$.groups[0].members'),
+                     'array<struct<memberId:string,groupInstanceId:string,clientId:string,'
+                     || 'clientHost:string,memberMetadata:string,memberAssignment:string>>')
+               AS members
+    FROM {probed} p WHERE p.api = 'DESCRIBE_GROUPS'
+)
+
+-- let MISSING
+--   Descriptions of groups that do not exist.
+{DESCRIBED}, missing AS (
+    SELECT subject, sent_at AS at, version, error_code, described_as,
+           concat('was answered ', concat_ws(', ', error_code, described_as)) AS answer
+    FROM described WHERE state = 'Dead'
+)
+
+-- let NOTICED_MS = 5000
+--   How much later than a new coordinator the observer may see that it leads the group's partition.

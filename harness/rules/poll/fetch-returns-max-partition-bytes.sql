@@ -1,0 +1,26 @@
+-- A fetch returns at most max.partition.fetch.bytes
+-- A fetch returns at most max.partition.fetch.bytes of one partition, or one batch that is larger.
+-- Its records are handed out over as many polls as max.poll.records requires.
+-- why: The setting bounds the memory that a consumer needs for each of its partitions.
+-- source: document 002, max.partition.fetch.bytes; KIP-74
+-- id: R24 | rows: fetches of a partition | unit: bytes | measured: from one fetch | high: returned
+--   more than max.partition.fetch.bytes | clients: java
+--
+-- Fetches, each with its size by the client's log, which does not tell its batches apart.
+--
+-- So one that is above a limit that a single batch may exceed cannot be judged.
+
+-- let BATCH_BYTES = 1000000
+--   The largest batch that our producer makes: librdkafka's batch.size unless set.
+
+WITH {FETCHES}
+SELECT concat(member, ', t-', partition, ' from ', first) AS subject, at,
+       bytes AS measured, limit_bytes AS bound_high,
+       IF(bytes > limit_bytes AND bytes <= :BATCH_BYTES,
+          'may be a single batch that is larger than max.partition.fetch.bytes', NULL)
+           AS unknown,
+       CASE WHEN polls < ceil(records / batch_records)
+            THEN clause(records, ' records handed out by ', polls, ' polls') END
+           AS wrong,
+       concat(records, ' records handed out by ', polls, ' polls') AS note
+FROM fetches

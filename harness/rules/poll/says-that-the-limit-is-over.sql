@@ -1,0 +1,34 @@
+-- A client says that its poll limit is over
+-- A client whose application has not polled for max.poll.interval.ms says so: librdkafka by an
+-- error, Java in its log.
+-- why: Nobody finds a consumer that is too slow if its client leaves the group in silence.
+-- source: max.poll.interval.ms; rd_kafka_max_poll_exceeded; AbstractCoordinator
+-- id: X85 | rows: stalls longer than max.poll.interval.ms | kind: in passing, compares clocks
+--
+-- Stalls that outlast the limit, unless the process ended before.
+--
+-- librdkafka's application is told when it polls again. Java looks at the limit only while it has a
+-- coordinator.
+
+WITH stalls AS (
+    SELECT e.member, e.event_at AS at, after(e.duration_ms, e.event_at) AS to_at
+    FROM {client_events} e JOIN {members} m USING (member)
+    LEFT ANTI JOIN {disturbances} d
+      ON :client = 'java' AND coalesce(d.member = e.member, true)
+     AND d.to_at >= e.event_at
+     AND d.from_at <= after(:timer_late_ms, after(m.max_poll_interval_ms, e.event_at))
+    {NOT_JOINING}
+    WHERE e.event = 'stall_started'
+      AND e.duration_ms - :timer_late_ms - :slack_ms > m.max_poll_interval_ms
+)
+SELECT concat(s.member, ' (limit)') AS subject, s.at,
+       IF(count(n.member) = 0, 'said nothing of its poll limit', NULL) AS wrong,
+       concat('said so ', CAST(round(ms_between(s.at, min(n.event_at))) AS INT),
+              ' ms after its last poll') AS note
+FROM stalls s LEFT ANTI JOIN {fault_windows} f
+  ON f.resolved = s.member AND (f.ends_member OR f.killed) AND f.injecting_at >= s.at
+ AND f.injecting_at <= after(:slack_ms, s.to_at)
+LEFT JOIN {client_events} n
+  ON n.member = s.member AND n.event = 'max_poll_exceeded' AND n.event_at >= s.at
+ AND n.event_at <= after(:slack_ms, s.to_at)
+GROUP BY s.member, s.at

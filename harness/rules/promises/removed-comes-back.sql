@@ -1,0 +1,32 @@
+-- A program that was removed from the group comes back
+-- A process that the coordinator evicted or fenced is in the group again within 30 s after it could
+-- know. Or it ends with an exit code other than 0, so that its supervisor notices.
+-- why: A process that stays outside the group does no work, and nobody notices.
+-- source: kafka-chaos, programs under test
+-- id: P8 | rows: removals of running processes | unit: ms | measured: until it was back, or had
+--   ended | high: came back too late | clients: app | headline: coming back
+--
+-- Removals by the coordinator. Until a fault is over that hits the process it cannot know.
+--
+-- Nor can one that waits for what it depends on.
+
+{OUTSIDE}
+SELECT concat(member, ' (put out)') AS subject,
+       removed_at AS at,
+       ms_between(knows_at, coalesce(least(back_at, gone_at), gone_at)) AS measured,
+       :BACK_MS AS bound_high,
+       CASE WHEN back_at IS NULL AND exit_code = 0 AND ended_at < :stopped_at
+                 AND told_at IS NULL
+            THEN 'ended with exit code 0, so that no supervisor starts it again'
+            WHEN back_at IS NULL AND gone_at IS NULL
+                 AND after(:BACK_MS, knows_at) < :stopped_at
+            THEN clause('was not back after ',
+                        round(ms_between(knows_at, :stopped_at) / 1e3, 1), ' s') END
+           AS wrong,
+       CASE WHEN back_at IS NULL AND gone_at IS NULL
+                 AND after(:BACK_MS, knows_at) >= :stopped_at
+            THEN 'the run ended before it had to be back' END AS unknown,
+       CASE WHEN back_at IS NOT NULL THEN 'joined again'
+            ELSE clause('ended with exit code ', exit_code) END AS note,
+       evidence
+FROM outside

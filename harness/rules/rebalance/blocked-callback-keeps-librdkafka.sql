@@ -1,0 +1,47 @@
+-- librdkafka does not notice a callback that does not return
+-- librdkafka does not count the time in a rebalance callback against max.poll.interval.ms. The
+-- client does not leave, and only the coordinator's rebalance timeout removes it.
+-- why: No timer of the client ends a callback that hangs, so its partitions stay unread until a
+--   rebalance times out.
+-- source: librdkafka rdkafka_int.h, rd_kafka_app_poll_blocking; max.poll.interval.ms
+-- id: X31 | rows: callbacks past the limit | unit: ms | measured: until removed or returned |
+--   clients: librdkafka | protocols: classic
+--
+-- Stalls in a callback past max.poll.interval.ms, and how each was found out, if it was.
+
+WITH stalls AS (
+    SELECT e.member, e.event_at AS at, e.duration_ms, m.max_poll_interval_ms AS limit_ms,
+           after(e.duration_ms, e.event_at) AS to_at
+    FROM {client_events} e JOIN {members} m USING (member)
+    WHERE e.event = 'callback_stall_started'
+      AND e.duration_ms - 500 - :slack_ms > m.max_poll_interval_ms
+), signs AS (
+    SELECT member, 'leave asked' AS what, arrived_at AS at, CAST(NULL AS STRING) AS evidence
+    FROM {own_requests} WHERE api = 'LEAVE_GROUP'
+    UNION ALL
+    SELECT member, event, event_at, NULL FROM {client_events}
+    WHERE event = 'max_poll_exceeded'
+    UNION ALL
+    SELECT member, removed_by, removed_at, evidence FROM {memberships}
+), found AS (
+    SELECT s.member, s.at, s.duration_ms, s.limit_ms,
+           min(x.at) FILTER (WHERE x.what = 'leave asked') AS left_at,
+           count_if(x.what = 'max_poll_exceeded') AS noticed,
+           min(struct(x.at, x.what, x.evidence)) FILTER (
+               WHERE x.what NOT IN ('leave asked', 'max_poll_exceeded')) AS removed
+    FROM stalls s LEFT JOIN signs x
+      ON x.member = s.member AND x.at >= s.at AND x.at <= s.to_at
+    GROUP BY s.member, s.at, s.duration_ms, s.limit_ms
+)
+SELECT concat(member, ' (callback)') AS subject, at,
+       coalesce(ms_between(at, removed.at), duration_ms) AS measured,
+       CASE WHEN left_at IS NOT NULL
+            THEN clause('left after ', CAST(round(ms_between(at, left_at)) AS INT), ' ms')
+            WHEN noticed > 0 THEN 'was warned by its client that it does not poll'
+            WHEN removed.what <> 'stragglers_removed'
+            THEN clause('was removed otherwise: ', removed.what) END AS wrong,
+       concat(IF(removed.what IS NULL, 'nobody noticed it before it returned',
+                 'the coordinator removed it as a straggler'),
+              '; its limit is ', limit_ms, ' ms') AS note,
+       removed.evidence AS evidence
+FROM found

@@ -1,0 +1,36 @@
+-- The first member of an empty group becomes its leader
+-- The leader of a group that was empty is the member that was added to it first.
+-- why: The first process to start computes the assignment for all, with its own assignor.
+-- source: document 001, choice of the leader; ClassicGroup.add
+-- id: R12-first | rows: generations of a new group | unit: place | measured: of the leader in the
+--   order of arrival | high: is led by a member that came later | protocols: classic | kind:
+--   broker, in passing
+--
+-- Generations of a group that nobody was in, unless the first of them went before its end.
+--
+-- A leader whose generation ended before it could assign anything is known by what the answers to
+-- the JoinGroups say of it.
+
+WITH formed AS (
+    SELECT number, broker, generation, joined_at,
+           coalesce(leader, array_min(leaders)) AS leader, evidence,
+           lag(joined_at) OVER (ORDER BY number) AS empty_at, members_before, event
+    FROM {generations}
+), added AS (
+    SELECT f.number, f.generation, f.joined_at, f.leader, f.evidence, e.member_id,
+           rank() OVER (PARTITION BY f.number ORDER BY e.at) AS place
+    FROM formed f JOIN {coordinator_events} e
+      ON e.`group` = :group AND e.broker = f.broker AND e.event = 'member_added'
+     AND e.at <= f.joined_at AND (f.empty_at IS NULL OR e.at > f.empty_at)
+    WHERE f.event = 'stabilized' AND f.leader IS NOT NULL
+      AND (f.generation = 1 OR f.members_before = 0)
+), gone AS (
+    SELECT a.number
+    FROM added a JOIN {memberships} m
+      ON m.member_id = a.member_id AND m.removed_at <= a.joined_at
+    WHERE a.place = 1
+)
+SELECT concat('generation ', a.generation) AS subject, a.joined_at AS at,
+       a.place AS measured, 1 AS bound_high, concat('led by ', a.leader) AS note, a.evidence
+FROM added a LEFT ANTI JOIN gone g ON g.number = a.number
+WHERE a.member_id = a.leader

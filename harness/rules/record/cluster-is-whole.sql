@@ -1,0 +1,98 @@
+-- The cluster is whole where nothing is broken
+-- While no broker is broken, every broker is alive, and every partition has a leader among its
+-- in-sync replicas. Before the first fault of a broker, leaders stay, and no replica falls out of
+-- sync.
+-- why: What a group does in a cluster that broke by itself shows nothing about the fault that was
+--   meant.
+-- source: Kafka documentation, Replication
+-- id: X77 | rows: brokers and topics | unit: sights | measured: otherwise | high: were seen
+--   otherwise while no broker was broken | delayed by: broker, controller | kind: broker, in
+--   passing
+--
+-- What the observer saw of brokers and partitions, outside faults of brokers.
+--
+-- A broker that is back is in sync again within a session. What passed within a second may be a
+-- question that this machine held up. One that refuses a connection is dead; one that is silent
+-- need not be: it is not while it answers anybody or writes a line, at least every 5 s, nor while
+-- it waits for a processor, since only what is alive does that.
+--
+-- Law: a broker is dead where it refuses the observer, or answers nobody and waits for nothing, be
+-- it for 5 s of a longer silence.
+
+-- let ALIVE_MS = 5000
+--   For how long an answer shows that a broker is alive. Members ask it more often, and the
+--   observer.
+-- let GLIMPSE_MS = 1000
+--   For how long something has to be seen: a broker once seemed dead for less on a busy machine.
+
+WITH changed AS (
+    SELECT *, lead(at) OVER w AS next_at, lag(leader) OVER w AS leader_before,
+           size(lag(isr) OVER w) AS in_sync_before
+    FROM {topology} WHERE what IN ('broker', 'partition')
+    WINDOW w AS (PARTITION BY what, broker, topic, partition ORDER BY at)
+), broken AS (
+    SELECT min(injecting_at) AS first_at FROM {broker_faults}
+), at_work AS (
+    SELECT broker, answered_at AS at FROM {requests}
+    UNION ALL
+    SELECT broker, answered_at FROM {fetches}
+    UNION ALL
+    SELECT broker, at FROM {coordinator_events}
+), answers AS (
+    SELECT c.broker, c.at, coalesce(c.next_at, :stopped_at) AS to_at, a.at AS answered_at,
+           coalesce(lag(a.at) OVER w, c.at) AS before_at
+    FROM changed c LEFT JOIN at_work a
+      ON a.broker = c.broker AND a.at >= c.at AND a.at <= coalesce(c.next_at, :stopped_at)
+    WHERE c.what = 'broker' AND c.detail = 'silent'
+    WINDOW w AS (PARTITION BY c.broker, c.at ORDER BY a.at)
+), silences AS (
+    SELECT broker, at, to_at,
+           coalesce(greatest(max(ms_between(before_at, answered_at)),
+                             ms_between(max(answered_at), to_at)) <= :ALIVE_MS, false)
+               AS answered
+    FROM answers GROUP BY broker, at, to_at
+), silent AS (
+    SELECT s.broker, s.at, s.answered,
+           ms_between(s.at, s.to_at) - sum(w.waited_ms) < :GLIMPSE_MS AS held_up
+    FROM silences s LEFT JOIN {waits} w
+      ON w.process = concat('broker-', s.broker) AND w.from_at <= s.to_at
+     -- The question that was not answered in time.
+     AND w.at >= after(-:GLIMPSE_MS, s.at)
+    GROUP BY s.broker, s.at, s.to_at, s.answered
+), seen AS (
+    SELECT t.at, IF(t.what = 'broker', concat('broker-', t.broker), t.topic) AS thing,
+           CASE WHEN t.at < :steady_at OR t.at > :stopped_at
+                     OR ms_between(t.at, t.next_at) < :GLIMPSE_MS THEN NULL
+                WHEN s.answered OR s.held_up THEN NULL
+                WHEN s.at IS NOT NULL THEN 'was silent, and answered nobody'
+                WHEN t.what = 'broker' AND NOT t.alive THEN 'was dead'
+                WHEN t.what = 'partition' AND t.leader < 1
+                THEN concat(t.topic, '-', t.partition, ' had no leader')
+                WHEN t.what = 'partition' AND NOT array_contains(t.isr, t.leader)
+                THEN concat(t.topic, '-', t.partition, ' had a leader out of sync')
+                WHEN t.what = 'partition' AND array_max(t.isr) > :brokers
+                THEN concat(t.topic, '-', t.partition, ' was in sync on broker-',
+                            array_max(t.isr), ', which there is not')
+                WHEN t.what = 'partition' AND t.leader <> t.leader_before
+                     AND coalesce(b.first_at > t.at, true)
+                THEN concat(t.topic, '-', t.partition, ' had another leader')
+                WHEN t.what = 'partition' AND size(t.isr) < t.in_sync_before
+                     AND coalesce(b.first_at > t.at, true)
+                THEN concat(t.topic, '-', t.partition, ' was in sync on ', size(t.isr),
+                            ' brokers, and on ', t.in_sync_before, ' before')
+           END AS odd
+    FROM changed t CROSS JOIN broken b
+    LEFT JOIN silent s ON t.what = 'broker' AND s.broker = t.broker AND s.at = t.at
+    LEFT ANTI JOIN {unsettled} u ON u.from_at <= t.at AND u.to_at >= t.at
+)
+SELECT concat(thing, ' (seen)') AS subject,
+       coalesce(min(IF(odd IS NULL, NULL, at)), min(at)) AS at,
+       count(odd) AS measured, 0 AS bound_high,
+       IF(count(odd) > 0,
+          clause(min(struct(at, odd)) FILTER (WHERE odd IS NOT NULL).odd), NULL)
+           AS wrong,
+       concat('seen ', count(*), ' times') AS note,
+       -- The observer takes for dead what does not answer it in time.
+       after(-3 * :GLIMPSE_MS, min(IF(odd IS NULL, NULL, at))) AS guard_from,
+       min(IF(odd IS NULL, NULL, at)) AS guard_to
+FROM seen GROUP BY thing

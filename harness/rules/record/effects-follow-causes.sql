@@ -1,0 +1,114 @@
+-- Effects are never earlier than their causes
+-- A record is handed over only after it was sent, and processed only after it was handed over, by
+-- one poll after the other; a commit is answered only after it was asked for, and a request only
+-- after it came.
+-- why: A history whose times contradict each other shows a wrong clock, or a wrong record.
+-- source: KafkaConsumer, poll; KafkaProducer, send
+-- id: X60 | rows: members | unit: times | measured: out of order | kind: in passing
+--
+-- Each member's records, commits and requests beside what they follow from.
+--
+-- All but a record's sending is noted by the clock of one process. A record was sent no earlier
+-- than the first of those that were sent with it.
+
+WITH mixed AS (
+    SELECT topic, partition, first_offset AS position, 0 AS rank, first_sent_at AS sent_at,
+           last_offset AS until, CAST(NULL AS STRING) AS member,
+           CAST(NULL AS TIMESTAMP) AS at
+    FROM {sends} WHERE outcome = 'acknowledged'
+    UNION ALL
+    SELECT topic, partition, last_offset, 1, NULL, NULL, member, polled_at FROM {deliveries}
+), sent AS (
+    SELECT member, at, topic, partition, position,
+           max(struct(position AS sends_at, until, sent_at)) FILTER (WHERE rank = 0) OVER (
+               PARTITION BY topic, partition ORDER BY position, rank {SO_FAR}) AS s
+    FROM (SELECT *, position AS sends_at FROM mixed)
+), odd AS (
+    SELECT member, at, concat('was handed ', topic, '-', partition, ':', position,
+                              ' before it was sent') AS what
+    FROM sent
+    WHERE member IS NOT NULL AND s.until >= position AND s.sent_at > after(:slack_ms, at)
+    UNION ALL
+    SELECT member, polled_at, concat('had processed ', topic, '-', partition, ':',
+                                     first_offset, ' before it was handed over')
+    FROM {deliveries} WHERE processed_at < polled_at
+    UNION ALL
+    SELECT d.member, min(d.polled_at),
+           concat('was handed ', sum(d.count), ' records by poll ', d.poll)
+    FROM {deliveries} d JOIN {members} m ON m.member = d.member
+    GROUP BY d.member, d.poll
+    HAVING sum(d.count) > max(m.batch_records)
+    UNION ALL
+    SELECT s.member, e.event_at, 'ended its stall too soon'
+    FROM {client_events} s JOIN {client_events} e
+      ON e.member = s.member AND e.event = 'stall_ended' AND e.event_at > s.event_at
+     AND e.event_at < after(s.duration_ms - :rounding_ms, s.event_at)
+    WHERE s.event = 'stall_started'
+    UNION ALL
+    SELECT d.member, d.polled_at, concat('had processed ', d.count, ' records of ', d.topic,
+                                         '-', d.partition, ' sooner than it can')
+    FROM {deliveries} d JOIN {members} m ON m.member = d.member
+    WHERE ms_between(d.polled_at, d.processed_at)
+          < d.count * m.process_us / 1e3 - :rounding_ms
+    UNION ALL
+    SELECT member, polled_at, concat('was handed records by poll ', poll,
+                                     ' after those of poll ', later)
+    FROM (SELECT member, polled_at, poll, max(poll) OVER (
+              PARTITION BY member ORDER BY polled_at, poll {SO_FAR}) AS later
+          FROM {deliveries}) WHERE poll < later
+    UNION ALL
+    SELECT member, asked_at, concat('was answered a commit of ', topic, '-', partition,
+                                    ' before it had asked')
+    FROM {commits} WHERE answered_at < asked_at
+    UNION ALL
+    SELECT member, next_at, concat('was handed records by poll ', poll_after,
+                                   ' before it had processed those of poll ', poll)
+    FROM (SELECT member, poll, processed_at, lead(polled_at) OVER w AS next_at,
+                 lead(poll) OVER w AS poll_after
+          FROM {deliveries} WINDOW w AS (PARTITION BY member ORDER BY poll, polled_at))
+    WHERE poll_after > poll AND processed_at > next_at
+    UNION ALL
+    SELECT member, at, concat('was handed records while it waited for the answer to a ',
+                              'commit')
+    FROM (SELECT member, at, rank, max(IF(rank = 0, until, NULL)) OVER (
+              PARTITION BY member ORDER BY at, rank {SO_FAR}) AS waits_to
+          FROM (SELECT member, asked_at AS at, answered_at AS until, 0 AS rank
+                FROM {awaited_commits}
+                UNION ALL
+                SELECT member, polled_at, NULL, 1 FROM {deliveries}))
+    WHERE rank = 1 AND waits_to > after(:rounding_ms, at)
+    UNION ALL
+    SELECT e.member, a.at, concat(a.what, ' while it stood still')
+    FROM {client_events} e JOIN (
+        SELECT member, polled_at AS at, 'was handed records' AS what FROM {deliveries}
+        UNION ALL
+        SELECT member, asked_at, 'asked for a commit' FROM {commits}) a
+      ON a.member = e.member AND a.at > after(:rounding_ms, e.event_at)
+     AND a.at < after(e.duration_ms - :rounding_ms, e.event_at)
+    WHERE e.event = 'stall_started'
+    UNION ALL
+    SELECT 'producer', first_sent_at, concat('was answered for ', topic, '-', partition,
+                                             ':', first_offset, ' before it had sent it')
+    FROM {sends} WHERE last_answered_at < first_sent_at
+    UNION ALL
+    SELECT member, polled_at, concat('was handed ', count, ' records of ', topic, '-',
+                                     partition, ':', first_offset, ' to ', last_offset)
+    FROM {deliveries} WHERE count <> last_offset - first_offset + 1
+    UNION ALL
+    SELECT member, arrived_at, concat('was answered a ', api, ' before it had come')
+    FROM {own_requests} WHERE processed_at < arrived_at OR answered_at < processed_at
+), members AS (
+    SELECT member, min(polled_at) AS at, count(*) AS deliveries
+    FROM {deliveries} GROUP BY member
+    UNION ALL
+    SELECT 'producer', min(first_sent_at), count(*) FROM {sends} HAVING count(*) > 0
+), worst AS (
+    SELECT member, count(*) AS times, min(struct(at, what)) AS first
+    FROM odd GROUP BY member
+)
+SELECT concat(m.member, ' (order)') AS subject, coalesce(w.first.at, m.at) AS at,
+       coalesce(w.times, 0) AS measured, 0 AS bound_high,
+       IF(w.times > 0, clause(w.first.what), NULL) AS wrong,
+       concat(m.deliveries, ' ranges of records') AS note,
+       IF(w.times > 0, w.first.at, NULL) AS guard_from, w.first.at AS guard_to
+FROM members m LEFT JOIN worst w ON w.member = m.member

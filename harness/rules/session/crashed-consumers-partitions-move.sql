@@ -1,0 +1,63 @@
+-- A crashed consumer's partitions go to the other members
+-- Every partition of a crashed consumer belongs to a live member within the session timeout plus
+-- one heartbeat interval plus one second.
+-- why: This is how long a crash stops the processing of a partition.
+-- source: document 000, consumer crash; document 002, rebalance conditions
+-- id: R10 | rows: partitions of crashed consumers | unit: ms | measured: from the crash to the next
+--   owner | high: was given to a live member too late | delayed by: members, toxiproxy, brokers
+--
+-- Partitions of crashed members, by the callbacks of their next owners.
+--
+-- While a member is stalled it takes up nothing that it is given, and an eager rebalance waits for
+-- it. So a partition that was given to it in time may come to its next owner later.
+
+WITH kills AS (
+    SELECT resolved AS member, injecting_at, injected_at AS at FROM {fault_windows}
+    WHERE killed AND ends_member AND took_effect
+), orphans AS (
+    SELECT k.member, k.injecting_at, k.at, o.topic, o.partition
+    FROM kills k JOIN {ownership} o
+      ON o.member = k.member AND o.from_at < k.at
+     AND (o.to_at IS NULL OR o.ended_by = 'killed' OR o.to_at >= k.injecting_at)
+), given AS (
+    SELECT o.member, o.at, o.topic, o.partition, min(n.from_at) AS owned_at,
+           min_by(n.member, struct(n.from_at, n.member)) AS owner,
+           :session_ms + :heartbeat_ms + 1000 + :slack_ms AS high
+    FROM orphans o LEFT JOIN {ownership} n
+      ON same(n, o, topic, partition) AND n.member <> o.member
+     -- A member that is to die in a transaction may give it up before that begins.
+     AND n.from_at >= o.injecting_at
+    GROUP BY o.member, o.at, o.topic, o.partition
+), brought AS (
+    -- The rebalance that gave it to its next owner.
+    SELECT g.member, g.at, g.topic, g.partition,
+           max(struct(r.started_at, r.joined_at)) AS rebalance
+    FROM given g JOIN {rebalances} r
+      ON r.started_at < g.owned_at AND r.joined_at >= g.at
+    GROUP BY g.member, g.at, g.topic, g.partition
+), held AS (
+    SELECT g.member, g.at, g.topic, g.partition, max(s.member) AS by
+    FROM given g JOIN {busy} s ON s.reason = 'stall' AND s.member <> g.member
+    LEFT JOIN {assignments} a
+      ON same(a, g, topic, partition) AND same(a, s, member)
+     AND a.at BETWEEN g.at AND after(g.high, g.at)
+     AND a.at BETWEEN s.from_at AND coalesce(s.to_at, :ended_at)
+    LEFT JOIN brought b
+      ON same(b, g, member, at, topic, partition)
+     AND b.rebalance.started_at <= after(g.high, g.at)
+     AND b.rebalance.joined_at >= s.from_at
+     AND b.rebalance.started_at <= coalesce(s.to_at, :ended_at)
+    WHERE a.at IS NOT NULL OR b.at IS NOT NULL
+    GROUP BY g.member, g.at, g.topic, g.partition
+)
+SELECT concat(g.topic, '-', g.partition) AS subject, g.at,
+       ms_between(g.at, g.owned_at) AS measured, g.high AS bound_high,
+       concat(h.by, ' was stalled, so that the partition could not be handed over in time')
+           AS excused,
+       CASE WHEN g.owned_at IS NULL AND after(g.high, g.at) > :stopped_at
+            THEN 'the run ended before it was due' END AS unknown,
+       CASE WHEN g.owned_at IS NULL THEN 'was given to no live member' END AS wrong,
+       concat('from ', g.member, ' to ', g.owner) AS note,
+       guard_from(after(g.high, g.at), g.owned_at) AS guard_from,
+       guard_to(g.owned_at) AS guard_to
+FROM given g LEFT JOIN held h ON same(h, g, member, at, topic, partition)

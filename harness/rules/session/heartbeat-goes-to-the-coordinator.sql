@@ -1,0 +1,118 @@
+-- A heartbeat names its member and goes to the coordinator
+-- Each heartbeat carries the group, member id and generation, and goes to the broker that the
+-- member's last lookup named. A heartbeat of a removed member, or without a member id, is refused,
+-- and the member joins anew. A heartbeat of another generation than the group's is refused too.
+-- why: A removed member learns of its removal by its next heartbeat, and only then comes back.
+-- source: document 004, sendHeartbeatRequest; GroupMetadataManager.classicGroupHeartbeat
+-- id: R35 | rows: member ids per broker | unit: heartbeats | measured: sent | needs: session end |
+--   protocols: classic
+--
+-- Heartbeats per member id and broker, and those of ids that are out, each by itself.
+--
+-- librdkafka drops its id when its own session ends, or when it is told that its id is unknown
+-- (rd_kafka_cgrp_handle_Heartbeat), and a heartbeat that is due before it joins anew goes out
+-- without one: that waits until the application has been told that all is lost, which it can be
+-- only when it polls, or until a callback under way returns. A member that closes has no reason to
+-- join anew, and is not examined for it; nor does one have to that is about to go.
+--
+-- A member asks several brokers at once, and one that is cut off from its peers names itself.
+--
+-- Whoever may not ask about the group, or asks a broker that has not got it, is told nothing of its
+-- members. A heartbeat can be handled at any moment from its arrival until its answer is ready. Of
+-- a group that changed its protocol, or its coordinator before anybody had a part of its
+-- generation, generations are compared again from its next. A broker that is just loading the group
+-- accepts every heartbeat, whatever it names.
+
+{LOOKUPS}
+heartbeats AS (SELECT * FROM {own_requests} WHERE api = 'HEARTBEAT'),
+drops AS (
+    SELECT member, event_at AS at FROM {client_events} WHERE event = 'session_timed_out'
+    UNION ALL
+    SELECT member, arrived_at FROM {own_requests}
+    WHERE api IN ('HEARTBEAT', 'OFFSET_COMMIT') AND error_code = :UNKNOWN_MEMBER_ID
+      AND member_id IS NOT NULL
+), dropped AS (
+    SELECT h.member, h.arrived_at, max(e.at) AS removed_at
+    FROM heartbeats h JOIN drops e
+      ON e.member = h.member AND e.at <= after(:rounding_ms, h.arrived_at)
+    LEFT ANTI JOIN {requests} j
+      ON j.client_id = h.member AND j.api = 'JOIN_GROUP'
+     AND j.arrived_at >= e.at AND j.arrived_at <= h.arrived_at
+    WHERE h.member_id IS NULL GROUP BY h.member, h.arrived_at
+), {STANDS}, stale AS (
+    -- Accepted, or told to join again, in a generation that the group did not have.
+    SELECT h.member, h.member_id, h.broker, count(*) AS times,
+           min(struct(h.arrived_at, h.generation, s.stands)) AS first
+    FROM heartbeats h JOIN stands s
+      ON s.broker = h.broker AND s.at <= after(-:slack_ms, h.arrived_at)
+     AND (s.until IS NULL OR s.until > after(-:slack_ms, h.arrived_at))
+    WHERE h.error_code IN (:NONE, :REBALANCE_IN_PROGRESS) AND h.generation <> s.stands
+      AND (s.until IS NULL OR s.until > after(:slack_ms, h.processed_at))
+    GROUP BY h.member, h.member_id, h.broker
+), beats AS (
+    SELECT h.member, h.member_id, h.generation, h.broker, h.arrived_at, h.error_code,
+           h.evidence, coalesce(r.removed_at, d.removed_at) AS removed_at,
+           d.removed_at IS NOT NULL AS dropped,
+           coalesce(r.removed_by = 'replaced', false) AS replaced
+    FROM heartbeats h LEFT JOIN {memberships} r ON r.member_id = h.member_id
+    LEFT JOIN dropped d ON same(d, h, member, arrived_at)
+), named AS (
+    SELECT member, member_id, broker, min(arrived_at) AS heartbeat_at,
+           count(*) AS heartbeats,
+           count_if(member_id IS NULL OR coalesce(generation, -1) < 0) AS nameless,
+           min_by(evidence, struct(arrived_at, evidence)) AS evidence
+    FROM beats WHERE NOT dropped GROUP BY member, member_id, broker
+), led AS (
+    SELECT b.*, {LAST_LOOKUP}
+    FROM named b LEFT JOIN lookups l
+      ON l.member = b.member AND l.error_code = :NONE
+     AND l.arrived_at <= after(:slack_ms, b.heartbeat_at)
+    GROUP BY ALL
+), goings AS (
+    SELECT member, event_at AS at FROM {client_events} WHERE event = 'closing'
+    UNION ALL
+    SELECT resolved, injecting_at FROM {fault_windows} WHERE ends_member
+), late AS (
+    SELECT b.member, b.member_id, b.arrived_at AS at, b.error_code, b.evidence, b.replaced,
+           min(j.arrived_at) AS joined_at, count(g.at) > 0 AS gone
+    FROM beats b LEFT JOIN goings g
+      ON g.member = b.member AND g.at > b.arrived_at
+     AND g.at <= after(:session_ms, b.arrived_at)
+    LEFT JOIN {requests} j
+      ON j.client_id = b.member AND j.api = 'JOIN_GROUP' AND j.arrived_at > b.arrived_at
+    LEFT ANTI JOIN {client_events} c
+      ON c.member = b.member AND c.event = 'closing' AND c.event_at <= b.arrived_at
+    LEFT ANTI JOIN {tenures} t
+      ON t.loaded AND t.broker = b.broker AND b.error_code = :NONE
+     AND b.arrived_at > after(-:slack_ms, t.to_at_before)
+     AND b.arrived_at <= after(:slack_ms, t.from_at)
+    WHERE (b.dropped OR b.arrived_at > b.removed_at) AND b.error_code NOT IN (
+        :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR,
+        :GROUP_AUTHORIZATION_FAILED)
+      -- A line is stamped late: one that was accepted may have come just before.
+      AND NOT (b.error_code IN (:NONE, :REBALANCE_IN_PROGRESS) AND NOT b.dropped
+               AND b.arrived_at <= after(:slack_ms, b.removed_at))
+    GROUP BY ALL
+)
+SELECT concat(l.member, ' at broker-', l.broker) AS subject, l.heartbeat_at AS at,
+       l.heartbeats AS measured,
+       CASE WHEN nameless > 0 THEN clause(nameless, ' of its heartbeats name no member')
+            WHEN s.times > 0
+            THEN clause(s.times, ' of its heartbeats were accepted in generation ',
+                        s.first.generation, ', when the group was in ', s.first.stands)
+            WHEN last.coordinator IS NULL AND named_at IS NULL
+            THEN 'had not asked for the coordinator'
+            WHEN NOT {WAS_NAMED}
+            THEN clause('its last lookup named broker-', last.coordinator) END AS wrong,
+       CAST(NULL AS STRING) AS note, evidence
+FROM led l LEFT JOIN stale s ON same(s, l, member, broker) AND s.member_id <=> l.member_id
+UNION ALL
+SELECT concat(member, ' after it was removed'), at, 1,
+       -- Whose place another process has taken is fenced for good.
+       CASE WHEN error_code <> IF(replaced, :FENCED_INSTANCE_ID, :UNKNOWN_MEMBER_ID)
+            THEN concat('was answered with error ', error_code)
+            WHEN joined_at IS NULL AND NOT replaced AND NOT gone
+            THEN 'did not join anew' END,
+       concat('joined anew ', CAST(round(ms_between(at, joined_at)) AS INT), ' ms later'),
+       evidence
+FROM late

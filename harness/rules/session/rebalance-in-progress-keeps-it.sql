@@ -1,0 +1,50 @@
+-- REBALANCE_IN_PROGRESS answers keep a member in the group
+-- A member whose heartbeats are answered REBALANCE_IN_PROGRESS keeps its place for as long as it
+-- goes on sending them.
+-- why: A member that finishes a long batch while the others rebalance is not dropped, as long as it
+--   rejoins within max.poll.interval.ms.
+-- source: document 000, GroupCoordinator; document 003, HEARTBEAT
+-- id: R08-members | rows: members whose heartbeats were answered so for longer than a session |
+--   unit: ms | measured: between other signs of life | protocols: classic | kind: always
+--
+-- Stretches in which a member did nothing but have heartbeats answered REBALANCE_IN_PROGRESS.
+--
+-- Examined are those that outlast a session: without these heartbeats it would have run out.
+
+WITH marked AS (
+    SELECT *, api = 'HEARTBEAT' AND error_code = :REBALANCE_IN_PROGRESS AS told
+    FROM {signs_of_life}
+), signs AS (
+    SELECT *, count_if(NOT told) OVER (
+        PARTITION BY member_id ORDER BY armed_at, heard_at, evidence {SO_FAR}) AS stretch
+    FROM marked
+), stretches AS (
+    SELECT member_id, stretch, min(heard_at) FILTER (WHERE NOT told) AS heard_at,
+           min(armed_at) FILTER (WHERE NOT told) AS from_at, count_if(told) AS times,
+           max(armed_at) FILTER (WHERE told) AS told_at,
+           -- Its answer can have waited for what was written before it.
+           max(armed_from_at) FILTER (WHERE told) AS told_from_at
+    FROM signs GROUP BY member_id, stretch
+), followed AS (
+    SELECT s.*, m.member, m.session_timeout_ms AS session_ms, m.removed_at, m.removed_by,
+           lead(s.heard_at) OVER (PARTITION BY s.member_id ORDER BY s.stretch) AS next_at
+    FROM stretches s JOIN {memberships} m USING (member_id)
+), ended AS (
+    SELECT *, coalesce(next_at, removed_at, told_at) AS to_at,
+           ms_between(from_at, coalesce(next_at, removed_at, told_at)) AS ms,
+           -- From the last of them to an eviction.
+           CASE WHEN next_at IS NULL AND removed_by = 'evicted'
+                THEN ms_between(told_from_at, removed_at) END AS evicted_ms
+    FROM followed WHERE times > 0 AND from_at IS NOT NULL
+)
+SELECT concat(member, ' (told ', times, ' times)') AS subject, from_at AS at,
+       ms AS measured, session_ms - :slack_ms AS bound_low,
+       IF(evicted_ms < session_ms - :slack_ms,
+          'was evicted although its heartbeats were answered', NULL) AS wrong,
+       IF(evicted_ms IS NULL, NULL,
+          'evicted when a session had passed since the last of them') AS note
+FROM ended x
+-- A coordinator that takes over gives everybody a session again.
+LEFT ANTI JOIN {tenures} l
+  ON l.loaded AND l.from_at >= x.from_at AND l.from_at <= x.to_at
+WHERE x.ms > x.session_ms - :slack_ms

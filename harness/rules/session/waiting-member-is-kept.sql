@@ -1,0 +1,58 @@
+-- A member whose join or sync waits is not evicted
+-- A member whose JoinGroup or SyncGroup the coordinator has not answered yet is not evicted,
+-- however long that takes. Only a member that is new to the group is dropped after five minutes.
+-- why: Otherwise a rebalance that waits for one slow member would evict all members that rejoined
+--   in time.
+-- source: document 000, GroupCoordinator (shouldKeepMemberAlive); GroupMetadataManager
+-- id: R03-members | rows: requests that waited for longer than a session | unit: ms | measured: of
+--   waiting | high: was new to the group and was kept for longer than five minutes | protocols:
+--   classic | delayed by: member, toxiproxy, broker | kind: always
+--
+-- JoinGroups and SyncGroups answered after a session or more, and evictions in the midst.
+--
+-- A member that was added is new until the first JoinGroup with its id is answered without an
+-- error. It has five minutes from then, which another JoinGroup does not lengthen: a heartbeat that
+-- is overdue then counts although it waits (ClassicGroupMember.hasSatisfiedHeartbeat). One that
+-- takes the place of a static member is not new.
+
+-- let NEW_MEMBER_MS = 300000
+--   A member that is new to its group is dropped even while its JoinGroup waits, after so long
+--   (GroupMetadataManager, CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS).
+
+WITH accepted AS (
+    SELECT member_id, min(processed_at) AS at FROM {joins} GROUP BY member_id
+), parked AS (
+    SELECT r.member, r.api, r.broker, r.arrived_at, r.processed_at, r.evidence,
+           m.session_timeout_ms AS session_ms,
+           r.api = 'JOIN_GROUP' AND coalesce(a.at > r.arrived_at, true)
+               AND coalesce(m.joined_at <= after(:slack_ms, r.arrived_at), false) AS is_new,
+           ms_between(r.arrived_at, r.processed_at) AS ms,
+           after(:NEW_MEMBER_MS, m.joined_at) AS due_at,
+           -- One that is refused at once was not parked: its session ended as it came.
+           coalesce(m.removed_by = 'evicted' AND m.removed_at >= r.arrived_at
+                    AND m.removed_at <= r.processed_at
+                    AND ms_between(r.arrived_at, r.processed_at) > :slack_ms, false)
+               AS evicted, m.removed_at
+    FROM {own_requests} r JOIN {memberships} m USING (member_id)
+    LEFT JOIN accepted a ON a.member_id = r.member_id
+    WHERE r.api IN ('JOIN_GROUP', 'SYNC_GROUP')
+), examined AS (
+    SELECT p.*, count(b.from_at) > 0 AS stopped,
+           p.is_new AND p.processed_at >= after(-:guard_ms, p.due_at) AS timed
+    FROM parked p LEFT JOIN {stopped_brokers} b
+      ON b.broker = p.broker AND b.from_at <= p.processed_at AND b.to_at >= p.due_at
+    WHERE p.evicted OR p.ms > p.session_ms
+    GROUP BY ALL
+)
+SELECT concat(member, ' (', api, ')') AS subject, arrived_at AS at, ms AS measured,
+       -- A coordinator that is stopped looks at no timer.
+       IF(is_new AND NOT stopped, ms_between(arrived_at, due_at) + :slack_ms, NULL)
+           AS bound_high,
+       IF(evicted AND NOT (is_new AND removed_at >= after(-:slack_ms, due_at)),
+          'was evicted while its request waited', NULL) AS wrong,
+       IF(evicted, 'was new to the group and was dropped after five minutes',
+          concat('its session is ', session_ms, ' ms')) AS note,
+       evidence,
+       IF(timed, after(-:guard_ms, due_at), NULL) AS guard_from,
+       IF(timed, guard_to(processed_at), NULL) AS guard_to
+FROM examined

@@ -1,0 +1,44 @@
+-- The older of two members with one instance id is fenced
+-- When a second process joins with the instance id of a live member, the first one is refused with
+-- FENCED_INSTANCE_ID at its next request, and its client gives up for good.
+-- why: A group.instance.id that is used twice by mistake stops the process that was there first.
+-- source: KIP-345; FENCED_INSTANCE_ID
+-- id: X05 | rows: live members that were replaced | unit: ms | measured: until it was refused |
+--   high: was refused too late | protocols: classic | delayed by: member, toxiproxy, broker
+--
+-- Replaced members whose process still lived: it asked again, or ended later by itself.
+--
+-- One that was replaced by itself, having thrown its id away when its own session ended, is no
+-- second process.
+--
+-- It hears of it by its next request, a heartbeat at the latest. Lines are stamped some
+-- milliseconds late, so what seems to come just after the replacement may have come before it.
+
+WITH {REPLACEMENTS},
+asked AS (
+    SELECT r.at, r.instance_id, r.new, r.evidence, s.member, m.`end`, m.ended_at,
+           count(q.arrived_at) AS requests,
+           count_if(q.error_code = :NONE AND q.arrived_at > after(:slack_ms, r.at))
+               AS accepted,
+           min(struct(q.processed_at, q.api))
+               FILTER (WHERE q.error_code = :FENCED_INSTANCE_ID) AS refused
+    FROM replacements r JOIN {memberships} s ON s.member_id = r.member_id
+    JOIN {members} m ON m.member = s.member
+    LEFT JOIN {requests} q
+      ON q.member_id = r.member_id AND q.arrived_at > r.at
+     AND q.api IN ('HEARTBEAT', 'JOIN_GROUP', 'SYNC_GROUP', 'OFFSET_COMMIT')
+    GROUP BY ALL
+)
+SELECT concat(member, ' (', instance_id, ')') AS subject, at,
+       ms_between(at, refused.processed_at) AS measured,
+       :heartbeat_ms + :cadence_ms + :slack_ms AS bound_high,
+       CASE WHEN accepted > 0
+            THEN clause('had requests accepted after it was replaced: ', accepted)
+            WHEN refused.processed_at IS NULL
+            THEN 'was never refused with FENCED_INSTANCE_ID'
+            WHEN coalesce(`end` <> 'failed', true) THEN 'its client went on' END AS wrong,
+       concat('refused by ', refused.api, '; ',
+              coalesce(new.member, 'another process'), ' took its place') AS note,
+       evidence, at AS guard_from, guard_to(refused.processed_at) AS guard_to
+FROM asked
+WHERE (requests > 0 OR ended_at > at) AND coalesce(new.member <> member, true)

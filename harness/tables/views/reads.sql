@@ -1,0 +1,3 @@
+-- Records that members were given, with the columns of `deliveries`.
+
+SELECT * FROM {deliveries}
