@@ -45,8 +45,10 @@ _CODE: Final = (
 )
 _ENGINES: Final = ("pyspark", "duckdb", "sqlglot", "pyarrow")
 # A text in a query; or what stands between two of its words, around a bracket or comma or not.
-_SPACE: Final = r"(?:\s|--[^\n]*)"
-_TEXT_OR_SPACE: Final = re.compile(rf"('(?:[^'\\]|\\.|'')*')|{_SPACE}*([(),]){_SPACE}*|{_SPACE}+")
+_SPACE: Final = r"(?:\s|--[^\n]*+)*+"
+_TEXT_OR_SPACE: Final = re.compile(
+    rf"('(?:[^'\\]|\\.|'')*')|{_SPACE}([(),]){_SPACE}|(?:\s|--[^\n]*+)++"
+)
 
 
 Queries = frozenset[str]  # digests of queries and of what runs them

@@ -140,12 +140,11 @@ def _found(folder: Path) -> "list[Own]":
 def _rules_in(file: Path) -> "list[Rule]":
     """The rule of a `.sql` file, or those of a module."""
     from harness.rules import RULES, Rule
-    from harness.rules.rule_file import rule_of
-    from harness.tables import sql_file
+    from harness.rules.rule_file import rule_in
 
-    if file.suffix == sql_file.SUFFIX:
+    if file.suffix == ".sql":
         try:
-            return [rule_of(file.stem, sql_file.read(file))]
+            return [rule_in(file)]
         except (ValueError, OSError) as error:
             raise BadInput(f"{here(file)}: {error}") from error
     module = modules.module_at(f"{_PACKAGE}.{file.stem}", file)

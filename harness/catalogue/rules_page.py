@@ -12,6 +12,7 @@ from harness.experiment import APP, CLIENTS, PROTOCOLS, Expect, Experiment, Verd
 from harness.rules.catalogue import RULES
 from harness.rules.documents import DOCUMENTS, STATEMENTS
 from harness.rules.rule import OF_A_PROGRAM, OF_THE_KIND, Rule
+from harness.rules.rule_file import written
 from harness.rules.rule_names import GROUPS, NAMES, id_of, name_of
 from harness.run.faults import needs_app
 
@@ -57,6 +58,11 @@ def index() -> str:
 def page(rule: str) -> str:
     """The page of a rule, given by its name or its id, as plain text."""
     return pages([id_of(rule)])[id_of(rule)]
+
+
+def sql(rule: str) -> str:
+    """The file of a rule, given by its name or its id."""
+    return written(RULES[id_of(rule)])
 
 
 def pages(rules: Iterable[str]) -> dict[str, str]:

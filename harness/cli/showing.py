@@ -41,13 +41,10 @@ def describe_command(arguments: argparse.Namespace) -> int:
     from harness.run.faults import needs_app
 
     if registry.is_rule(arguments.name):
-        from harness.catalogue.rules_page import page
-        from harness.rules import RULES
-        from harness.rules.rule_file import written
-        from harness.rules.rule_names import id_of
+        from harness.catalogue.rules_page import page, sql
 
         if arguments.sql:
-            sys.stdout.write(written(RULES[id_of(arguments.name)]))
+            sys.stdout.write(sql(arguments.name))
             return Exit.AS_EXPECTED
         width = min(shutil.get_terminal_size().columns, _WIDEST)
         for line in page(arguments.name).splitlines():

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from harness.rules.rule import Rule
-from harness.rules.rule_file import rule_of
+from harness.rules.rule_file import rule_in
 from harness.rules.rule_names import FOLDER, GROUPS, NAMES
-from harness.tables.sql_file import PIECES, SUFFIX, read
+from harness.tables.sql_file import PIECES, SUFFIX
 
 # Documented rules, rules of KIPs and our own, those about a program under test, about what is
 # promised of our own members, and about the evidence.
@@ -30,7 +30,7 @@ def read_all() -> dict[str, Rule]:
     for group in GROUPS:
         for path in sorted((FOLDER / group).glob(f"*{SUFFIX}")):
             try:
-                rules.append(rule_of(path.stem, read(path, FOLDER / PIECES)))
+                rules.append(rule_in(path, FOLDER / PIECES))
                 _order_of(rules[-1].id)
             except ValueError as error:
                 raise ValueError(f"{path.relative_to(FOLDER)}: {error}") from error

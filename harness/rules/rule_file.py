@@ -21,12 +21,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields
 from inspect import cleandoc
+from pathlib import Path
 from textwrap import dedent, wrap
 from typing import Any, Final, TypeVar
 
 from harness.experiment import CLASSIC, CLIENTS, PROTOCOLS
 from harness.rules.rule import Groups, Need, Party, Rule
-from harness.tables.sql_file import SqlFile
+from harness.tables.sql_file import SqlFile, read
 from harness.tables.vocabulary import text_of
 
 Word = TypeVar("Word")
@@ -63,11 +64,12 @@ _WIDTH: Final = 97  # of a line of the header, without its dashes
 _KEY: Final = re.compile(rf"({'|'.join(_KEYS)}): (.*)")
 
 
-def rule_of(name: str, query: SqlFile) -> Rule:
-    """The rule that a file describes; without an `id` its name is one.
+def rule_in(path: Path, pieces: Path | None = None) -> Rule:
+    """The rule that a file describes; without an `id` the file's name is one.
 
-    Raises ValueError with what is wrong in the header.
+    Raises ValueError with what is wrong in the file.
     """
+    query = read(path, pieces)
     title, statement, given = _header(query.header)
     values: dict[str, Any] = {"unit": ""}
     values |= {_TEXTS[key]: text for key, text in given.items() if key in _TEXTS}
@@ -78,7 +80,7 @@ def rule_of(name: str, query: SqlFile) -> Rule:
     values |= {field.replace(" ", "_"): True for field in _flags(given.get("kind", ""))}
     values |= _lists(given)
     return Rule(
-        given.get("id", name),
+        given.get("id", path.stem),
         title=title,
         statement=statement,
         examine=query,

@@ -113,11 +113,11 @@ def test_a_table_that_a_rule_is_made_from_is_part_of_it() -> None:
 def test_comments_and_white_space_are_not_part_of_a_query() -> None:
     wrapped = """
         -- What it is about isn't judged.
-        SELECT 'a  b', `group`  -- which
-        FROM x
+        SELECT 'a  b', `group`  -- which, if (any
+        FROM ( x )
     """
 
-    assert "SELECT 'a  b', `group` FROM x" == agreements.as_engines_see(wrapped)
+    assert "SELECT 'a  b',`group` FROM(x)" == agreements.as_engines_see(wrapped)
 
 
 @pytest.mark.parametrize("other", ["SELECT 'a b'", "SELECT 'a -- b'", r"SELECT 'a\'  b'"])

@@ -11,7 +11,7 @@ import pytest
 
 from harness.rules import RULES, Rule
 from harness.rules.catalogue import path_of
-from harness.rules.rule_file import rule_of, written
+from harness.rules.rule_file import rule_in, written
 from harness.rules.rule_names import GROUPS, NAMES, id_of, name_of
 from harness.tables.recipes import OF_AN_APP, RECIPES, VIEWS
 from harness.tables.sql_file import PIECES, SUFFIX, SqlFile, read, shared_pieces
@@ -33,8 +33,7 @@ def saved(folder: Path, text: str) -> Path:
 
 
 def ruled(folder: Path, text: str) -> Rule:
-    path = saved(folder, text)
-    return rule_of(path.stem, read(path))
+    return rule_in(saved(folder, text))
 
 
 def test_a_file_is_a_rule(tmp_path: Path) -> None:
@@ -62,8 +61,7 @@ def test_what_is_written_of_a_rule_is_the_rule_again(name: str, tmp_path: Path) 
         return text
 
     text = text_of(RULES[name].examine)
-    path = saved(tmp_path, written(replace(RULES[name], examine=query)))
-    again = rule_of(path.stem, read(path))
+    again = ruled(tmp_path, written(replace(RULES[name], examine=query)))
 
     of_header = [each.name for each in fields(Rule) if each.name not in ("id", "examine")]
     assert {each: getattr(RULES[name], each) for each in of_header} == {

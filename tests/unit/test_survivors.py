@@ -9,7 +9,7 @@ from tests.mutation import survivors
 
 def row(kind: str, before: str, after: str, outcome: str = "survived") -> dict[str, str]:
     diff = f"- {before}\n+ {after}"
-    return {"module": "m", "within": "q", "kind": kind, "outcome": outcome, "diff": diff}
+    return {"file": "m", "within": "q", "kind": kind, "outcome": outcome, "diff": diff}
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,4 @@ def test_the_page_counts_what_was_noticed_and_lists_the_rest() -> None:
     page = survivors.page(found)
     assert "They notice 1 of 2 changes: 50.0%." in page
     assert "| logic | 1 | 2 |" in page
-    assert 1 == page.count("`m.q`: ")
+    assert 1 == page.count("`m q`: ")

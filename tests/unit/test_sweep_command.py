@@ -65,7 +65,7 @@ def test_how_long_it_takes_is_said_before_it_starts(
 ) -> None:
     sweep(tmp_path, BOTH, *OVER, "--repeat", "2")
 
-    assert "8 runs, about 4 min, into " in capsys.readouterr().err
+    assert "8 runs, about 5 min, into " in capsys.readouterr().err
     assert begun
 
 

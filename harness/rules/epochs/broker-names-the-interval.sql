@@ -9,10 +9,12 @@
 --
 -- The interval that the members of the group were started with, but for those of their own.
 
+-- let TIMER_GRID_MS = 500
+--   librdkafka's timer has ticks (harness/experiment, LIBRDKAFKA_TIMER_GRID_MS).
 WITH told AS (
     SELECT coalesce(max(heartbeat_interval_ms), :heartbeat_ms) AS due_ms FROM {members}
     WHERE role = 'consumer' AND heartbeat_interval_ms <= :heartbeat_ms
-      AND heartbeat_interval_ms > :heartbeat_ms - :LIBRDKAFKA_TIMER_GRID_MS
+      AND heartbeat_interval_ms > :heartbeat_ms - :TIMER_GRID_MS
 ), named AS (
     SELECT member, arrived_at, evidence,
            CAST(get_json_object(detail, '$.heartbeat_interval_ms') AS INT) AS ms

@@ -17,9 +17,9 @@ SELECT concat(member, ' (crash)') AS subject, at, ms_between(at, evicted_at) AS 
        low AS bound_low, high AS bound_high,
        CASE WHEN evicted_at IS NULL AND after(high, at) > :stopped_at
             THEN 'the run ended before it was due' END AS unknown,
-       CASE WHEN told_ms <> {DEFAULT_MS} THEN clause('{WORDS}', told_ms, ' ms')
+       CASE WHEN told_ms <> {DEFAULT_MS} THEN clause('{WORDS} ', told_ms, ' ms')
             WHEN evicted_at IS NULL THEN 'was not evicted' END AS wrong,
-       concat('it {WORDS}', told_ms, ' ms') AS note, evidence,
+       concat('it {WORDS} ', told_ms, ' ms') AS note, evidence,
        guard_from(after(session_ms, at), evicted_at) AS guard_from,
        guard_to(evicted_at) AS guard_to
 FROM crashes

@@ -43,4 +43,4 @@ WHERE j.nobody AND j.state_before = 'Dead' AND j.state_after IS NOT NULL
 -- let MUST = {COMMIT_ANSWER}
 
 -- query
-{PROBED_ANSWERS}{CREATED}
+{PROBED_ANSWERS} {CREATED}

@@ -18,7 +18,7 @@ LEFT JOIN {coordinator_events} g
 WHERE c.event = 'closing' AND c.event_at < :stopped_at
 GROUP BY c.member, c.event_at
 
--- let CAUSES = {HEARD}('left', 'evicted') UNION ALL{SILENT}
+-- let CAUSES = {HEARD}('left', 'evicted') UNION ALL {SILENT}
 
 -- query
 {STARTS_A_REBALANCE}

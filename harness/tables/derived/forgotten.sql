@@ -1,7 +1,7 @@
 -- When nothing was committed any more, one row per partition and time.
 --
 -- Positions deleted on purpose, and those of a group that was empty for its retention, found to be
--- gone by whoever asked.
+-- gone, whichever client asked.
 
 SELECT p.topic, p.partition, processed_at AS at
 FROM {requests} LATERAL VIEW explode(positions) AS p

@@ -1,4 +1,4 @@
--- One row per time that nobody processed a partition, between two members' (or one's) polls.
+-- One row per time that no member processed a partition, between two members' (or one's) polls.
 --
 -- From the end of the work on all that was delivered before to the next poll with records.
 --

@@ -1,3 +1,3 @@
--- The same of programs, of which nobody knows when a heartbeat was due: none counts as late.
+-- The same of programs: no due time is known, so no heartbeat is late.
 
 {FOLLOWED}SELECT member_id, at, count(*) AS commits FROM followed WHERE false GROUP BY ALL{JUDGED}

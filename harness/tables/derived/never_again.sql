@@ -1,4 +1,4 @@
--- One row per partition whose last records nobody read before the members were told to end.
+-- One row per partition whose last records no member read before the run asked all to end.
 --
 -- `position` is the first of these, and `from_at` when the last one before it was worked off and
 -- it, or one after it, was sent; both are null where none ever was. `ms` is the time from then to
