@@ -224,17 +224,12 @@ class History:
             **{**defaults, **row},
         )  # fmt: skip
 
-    def fetched(
-        self, member: str, ms: float, offset: int, size: int = 50_000, high: int | None = None
-    ) -> Self:
-        """A Java client's line about an answer to its fetch of t-0, and how far that goes."""
-        mark = "" if high is None else f"highWatermark={high}, "
-        detail = (
-            f"Fetch READ_COMMITTED at offset {offset} for partition t-0 returned fetch data "
-            f"PartitionData(partitionIndex=0, errorCode=0, {mark}"
-            f"records=MemoryRecords(size={size}, buffer=))"
-        )
-        return self.event(member, "fetched", ms, detail=detail)
+    def fetched(self, member: str, ms: float, offset: int, size: int = 50_000, **row: Any) -> Self:
+        """A Java client's line about an answer to its fetch of t-0; `high`: where that ends."""
+        high = f"highWatermark={row['high']}, " if row else ""
+        data = f"partitionIndex=0, errorCode=0, {high}records=MemoryRecords(size={size}, buffer=)"
+        said = f"offset {offset} for partition t-0 returned fetch data PartitionData({data})"
+        return self.event(member, "fetched", ms, detail=f"Fetch READ_COMMITTED at {said}")
 
     def asked_commit(
         self,
