@@ -66,7 +66,7 @@ CEILINGS: dict[str, tuple[int, int, int]] = {
     "tests/provision": (2_350, 84, 11),
     "tests/recorded": (2_950, 2818, 52),
     "tests/report": (8_000, 330, 169),
-    "tests/rules": (26_250, 1654, 1208),
+    "tests/rules": (24_350, 1533, 1139),
     "tests/tables": (4_500, 199, 137),
     "tests/tampered": (2_400, 114, 0),
     "tests/torture": (2_300, 93, 53),
