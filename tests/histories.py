@@ -224,6 +224,13 @@ class History:
             **{**defaults, **row},
         )  # fmt: skip
 
+    def fetched(self, member: str, ms: float, offset: int, size: int = 50_000, **row: Any) -> Self:
+        """A Java client's line about an answer to its fetch of t-0; `high`: where that ends."""
+        high = f"highWatermark={row['high']}, " if row else ""
+        data = f"partitionIndex=0, errorCode=0, {high}records=MemoryRecords(size={size}, buffer=)"
+        said = f"offset {offset} for partition t-0 returned fetch data PartitionData({data})"
+        return self.event(member, "fetched", ms, detail=f"Fetch READ_COMMITTED at {said}")
+
     def asked_commit(
         self,
         member: str,
