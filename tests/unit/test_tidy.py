@@ -35,7 +35,7 @@ CEILINGS: dict[str, tuple[int, int, int]] = {
     "experiments": (2_950, 120, 71),
     "harness": (50, 3, 1),
     "harness/base": (1_250, 46, 27),
-    "harness/bench": (1_500, 58, 1),
+    "harness/bench": (1_300, 52, 1),
     "harness/catalogue": (2_550, 110, 75),
     "harness/check": (1_350, 57, 34),
     "harness/cli": (2_150, 86, 32),
