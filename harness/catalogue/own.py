@@ -1,4 +1,4 @@
-"""Experiments and rules of somebody else's, from folders of theirs."""
+"""A user's own experiments and rules, from folders of theirs."""
 
 import keyword
 import pkgutil
@@ -16,7 +16,6 @@ from harness.catalogue import modules
 from harness.experiment import Source
 
 if TYPE_CHECKING:
-    from harness.rules import Rule
     from harness.rules.own import Own
 
 _PACKAGE: Final = "own_rules"  # that their modules of rules are in, so that they find each other
@@ -40,15 +39,14 @@ def experiments_folder() -> Path | None:
 
 @contextmanager
 def used(own_experiments: Path | None, own_rules: Path | None) -> Iterator[None]:
-    """Have what is in these folders beside ours meanwhile.
+    """Register these folders' experiments and rules inside the context.
 
     Raises BadInput for what cannot be read, what is no rule, and names that are ours.
     """
     with ExitStack() as stack:
-        if own_rules is not None:
-            stack.enter_context(_rules(own_rules))
-        if own_experiments is not None:
-            stack.enter_context(_experiments(own_experiments))
+        for folder, use in ((own_rules, _rules), (own_experiments, _experiments)):
+            if folder is not None:
+                stack.enter_context(use(folder))
         yield
 
 
@@ -123,17 +121,21 @@ def _found(folder: Path) -> "list[Own]":
     """Their rules, each with the digests of its file and of the helpers beside it."""
     from harness.rules import RULES, Rule, own
 
-    files = [file for file in _files(folder) if not file.name.startswith("_")]
-    helpers = [file for file in _files(folder) if file.name.startswith("_")]
+    files = _files(folder)
+    helpers = [file for file in files if file.name.startswith("_")]
     found: dict[str, own.Own] = {}
     for file in files:
+        if file in helpers:
+            continue
         module = modules.module_at(f"{_PACKAGE}.{file.stem}", file)
-        rules = [
+        mine = [
             value
             for value in vars(module).values()
-            if isinstance(value, Rule) and value is not RULES.get(value.id)
+            if isinstance(value, Rule)
+            and value is not RULES.get(value.id)
+            # One that was imported from a module beside it is that module's.
+            and getattr(value.examine, "__module__", module.__name__) == module.__name__
         ]
-        mine = [rule for rule in rules if not _is_from_elsewhere(rule, module)]
         if not mine:
             raise BadInput(
                 f"{here(file)} has no rule: decorate a function with Rule(…), or let the name of a "
@@ -147,8 +149,3 @@ def _found(folder: Path) -> "list[Own]":
             sources = [_source("rules", each) for each in (file, *helpers)]
             found[rule.id] = own.Own(rule, {each.path: each.digest for each in sources})
     return list(found.values())
-
-
-def _is_from_elsewhere(rule: "Rule", module: ModuleType) -> bool:
-    """Whether a rule was imported from a module beside it, which has it already."""
-    return getattr(rule.examine, "__module__", module.__name__) != module.__name__
