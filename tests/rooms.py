@@ -49,7 +49,7 @@ ROOMS: Final = {
             *("check", "tables", "cluster", "history"),
             *("provision", "consumers", "experiment", "base"),
         ),
-        ("confluent_kafka", "jpype", "numpy", "psutil", "pyarrow", "rich"),
+        ("confluent_kafka", "jpype", "psutil", "pyarrow", "rich"),
     ),
     "cli": Room(
         "the commands: parsing, what each does, and what `clean` removes",

@@ -3,9 +3,9 @@
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from consumers.probes.positions import commit_of, commit_topics
+from consumers.probes.member import commit_topics
 from consumers.probes.script import Question, Script
 from consumers.probes.wire import Body
 from harness.base.errors import ClusterError
@@ -13,52 +13,98 @@ from harness.base.errors import ClusterError
 # The first versions that know KIP-848, and name topics by name in commits.
 _HEARTBEAT_VERSION: Final = 1
 _COMMIT_VERSION: Final = 9
-_LEAVE: Final = -1  # the epoch of a member that leaves
+_LEAVE: Final = -1
+_GOODBYE: Final = -2  # of a static member
+BROKEN: Final = "orders-("  # an expression with a parenthesis that nothing closes
 
 
 @dataclass
 class EpochMember:
     """One scripted member; every question that it asks is recorded for `rule`, without one none is.
 
-    `given` is what it was given last. Where questions are recorded its group has to be named with
-    `epochs=True`.
+    `given` is what it was given last, and `had` the last epoch in which it was a member. A group
+    whose state matters has to be named with `epochs=True`.
     """
 
     script: Script
     group: str
     rule: str | None
+    instance_id: str | None = None
     member_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     epoch: int = 0
+    had: int = 0
     given: list[Body] = field(default_factory=list)
 
-    def heartbeat(
-        self, step: str, *, owns: list[Body] | None = None, topics: list[str] | None = None
-    ) -> None:
-        """One heartbeat, which says what it owns and subscribes to if that is given.
-
-        Raises ClusterError if it was refused.
-        """
-        if error := self.try_heartbeat(step, owns=owns, topics=topics):
-            raise ClusterError(f"a heartbeat to {self.group} was refused: error {error}")
-
-    def try_heartbeat(
-        self, step: str, *, owns: list[Body] | None = None, topics: list[str] | None = None
-    ) -> int | None:
-        """The same; the error code of the answer, None if there was none. With epoch 0 it joins."""
-        if self.epoch == 0:
-            topics = [self.script.config.topic] if topics is None else topics
-            return self._beat(step, 0, rebalance_timeout_ms=30_000, owns=[], topics=topics)
-        return self._beat(step, self.epoch, owns=owns, topics=topics)
+    def join(self, step: str, **fields: Any) -> int | None:
+        """A whole join, but for the fields that are named; as `beat`."""
+        topics = [self.script.config.topic]
+        body = {"rebalanceTimeoutMs": 30_000, "subscribedTopicNames": topics, "topicPartitions": []}
+        return self.beat(step, 0, **{**body, **fields})
 
     def leave(self, step: str) -> int | None:
-        """Leave the group; the error code of the answer, None if there was none."""
-        return self._beat(step, _LEAVE)
+        return self.beat(step, _LEAVE)
 
-    def settle(self, step: str) -> None:
+    def goodbye(self, step: str) -> int | None:
+        return self.beat(step, _GOODBYE)
+
+    def beat(
+        self, step: str, epoch: int | None = None, version: int = _HEARTBEAT_VERSION, **fields: Any
+    ) -> int | None:
+        """One heartbeat, by default with its epoch and nothing to say; and take the answer.
+
+        Returns the error code of the answer, None if there was none.
+        """
+        body = {
+            "groupId": self.group,
+            "memberId": self.member_id,
+            "memberEpoch": self.epoch if epoch is None else epoch,
+            "instanceId": self.instance_id,
+            "rackId": None,
+            "rebalanceTimeoutMs": -1,
+            "subscribedTopicNames": None,
+            "subscribedTopicRegex": None,
+            "serverAssignor": None,
+            "topicPartitions": None,
+            **fields,
+        }
+        expected = {"regex": "broken"} if body["subscribedTopicRegex"] == BROKEN else None
+        answer = self._ask(step, "CONSUMER_GROUP_HEARTBEAT", version, body, expected)
+        if answer is None:
+            return None
+        if not answer["errorCode"]:
+            self.member_id = answer["memberId"] or self.member_id
+            self.epoch = max(0, answer["memberEpoch"])
+            self.had = self.epoch or self.had
+            if answer["assignment"] is not None:
+                self.given = answer["assignment"]["topicPartitions"]
+        return int(answer["errorCode"])
+
+    def accepted(self, step: str, **fields: Any) -> None:
+        """A heartbeat, or a join of one that is no member yet. Raises ClusterError if refused."""
+        if error := (self.beat if self.epoch else self.join)(step, **fields):
+            raise ClusterError(f"a heartbeat to {self.group} was refused: error {error}")
+
+    def acknowledge(self, step: str = "acknowledge", **fields: Any) -> None:
+        """A heartbeat that owns what it was given. Raises ClusterError if refused."""
+        self.accepted(step, topicPartitions=self.given, **fields)
+
+    def moves_on(self, step: str, topics: list[str]) -> None:
+        """Subscribe to something else, and heartbeat until that has raised its epoch."""
+        before = self.epoch
+        self.beat(step, subscribedTopicNames=topics)
+
+        def moved() -> bool:
+            if self.epoch == before:
+                self.beat(f"{step}: until the epoch is raised", topicPartitions=self.given)
+            return self.epoch > before
+
+        self.script.until(f"a later epoch after {step}", moved)
+
+    def until_stable(self, step: str) -> None:
         """Acknowledge what it is given until the group is stable. Raises WaitTimeout."""
 
         def stable() -> bool:
-            self.heartbeat(step, owns=self.given)
+            self.acknowledge(step)
             return bool(self.given) and self.script.state(self.group) == "Stable"
 
         self.script.until(f"group {self.group} stable", stable)
@@ -70,68 +116,37 @@ class EpochMember:
     def commit(
         self,
         step: str,
-        positions: Mapping[tuple[str, int], int],
+        positions: Mapping[str, int],
         *,
         epoch: int | None = None,
         expected: Body | None = None,
     ) -> None:
         """OffsetCommit, with its own epoch or another."""
-        epoch = self.epoch if epoch is None else epoch
-        body = commit_of(self.group, self.member_id, epoch, commit_topics(positions))
-        self._ask(step, "OFFSET_COMMIT", _COMMIT_VERSION, body, epoch, expected)
-
-    def _beat(
-        self,
-        step: str,
-        epoch: int,
-        *,
-        rebalance_timeout_ms: int = -1,
-        owns: list[Body] | None = None,
-        topics: list[str] | None = None,
-    ) -> int | None:
         body = {
             "groupId": self.group,
+            "generationIdOrMemberEpoch": self.epoch if epoch is None else epoch,
             "memberId": self.member_id,
-            "memberEpoch": epoch,
-            "instanceId": None,
-            "rackId": None,
-            "rebalanceTimeoutMs": rebalance_timeout_ms,
-            "subscribedTopicNames": topics,
-            "subscribedTopicRegex": None,
-            "serverAssignor": None,
-            "topicPartitions": owns,
+            "groupInstanceId": None,
+            "topics": commit_topics(positions),
         }
-        answer = self._ask(step, "CONSUMER_GROUP_HEARTBEAT", _HEARTBEAT_VERSION, body, epoch)
-        if answer is None:
-            return None
-        if not answer["errorCode"]:
-            self.epoch = max(0, answer["memberEpoch"])
-            if answer["assignment"] is not None:
-                self.given = answer["assignment"]["topicPartitions"]
-        return int(answer["errorCode"])
+        self._ask(step, "OFFSET_COMMIT", _COMMIT_VERSION, body, expected)
 
     def _ask(
-        self,
-        step: str,
-        api: str,
-        version: int,
-        body: Body,
-        epoch: int,
-        expected: Body | None = None,
+        self, step: str, api: str, version: int, body: Body, expected: Body | None
     ) -> Body | None:
+        broker = self.script.coordinator(self.group)
         if self.rule is None:
-            broker = self.script.coordinator(self.group)
             return self.script.brokers.ask(broker, api, body, version)
-        return self.script.ask(
-            Question(
-                step=step,
-                rule=self.rule,
-                api=api,
-                body=body,
-                group=self.group,
-                member_id=self.member_id,
-                generation=epoch,
-                version=version,
-                expected=expected,
-            )
+        question = Question(
+            step=step,
+            rule=self.rule,
+            api=api,
+            body=body,
+            group=body["groupId"] or None,
+            member_id=body["memberId"] or None,
+            instance_id=body.get("instanceId"),
+            generation=body.get("memberEpoch", body.get("generationIdOrMemberEpoch")),
+            version=version,
+            expected=expected,
         )
+        return self.script.ask(question, broker)

@@ -2,12 +2,11 @@
 
 import base64
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from consumers.probes.positions import commit_of, commit_topics
 from consumers.probes.script import Question, Script
 from consumers.probes.wire import Body
 from harness.base.codec import ASSIGNMENT, encoded
@@ -16,6 +15,7 @@ from harness.base.errors import ClusterError
 MEMBER_ID_REQUIRED: Final = 79
 ASSIGNOR: Final = "range"
 Partitions = Sequence[tuple[str, int]]
+Answer = Future[Body | None]
 
 
 @dataclass
@@ -23,7 +23,7 @@ class ProbeMember:
     """One scripted member; every question that it asks is recorded for `rule`.
 
     Timeouts are what it tells the coordinator. `member_id` and `generation` are what it was given
-    last; a script may change them to lie.
+    last; a script may change them to lie. `joining` is the answer to its last JoinGroup.
     """
 
     script: Script
@@ -36,11 +36,22 @@ class ProbeMember:
     member_id: str = ""
     generation: int = -1
     leader: str = ""
-    joined: Body = field(default_factory=dict)  # the last answer to a JoinGroup
+    joined: Body = field(default_factory=dict)  # the last answer that let it in
+    joining: Answer = field(default_factory=Future)
 
-    def begin_join(self, step: str, note: str = "") -> "Future[Body | None]":
+    def get_id(self, step: str = "join without a member id") -> None:
+        """The first of the two steps of joining, for a dynamic member."""
+        answer = self.begin_join(step).result()
+        if answer is not None and answer["errorCode"] == MEMBER_ID_REQUIRED:
+            self.member_id = answer["memberId"]
+
+    def begin_join(self, step: str, note: str = "") -> Answer:
         """One JoinGroup as it stands. `note` changes the metadata: a leader's rejoin with news."""
-        body = {
+        self.joining = self._begin(step, "JOIN_GROUP", self._as_joining(note))
+        return self.joining
+
+    def _as_joining(self, note: str) -> Body:
+        return {
             "groupId": self.group,
             "sessionTimeoutMs": self.session_timeout_ms,
             "rebalanceTimeoutMs": self.rebalance_timeout_ms,
@@ -50,59 +61,54 @@ class ProbeMember:
             "protocols": [{"name": ASSIGNOR, "metadata": subscription(self.topics, note)}],
             "reason": None,
         }
-        return self._begin(step, "JOIN_GROUP", body)
 
-    def get_id(self, step: str = "join without a member id") -> None:
-        """The first of the two steps of joining, for a dynamic member."""
-        answer = self.begin_join(step).result()
-        if answer is not None and answer["errorCode"] == MEMBER_ID_REQUIRED:
-            self.member_id = answer["memberId"]
+    def try_join(self, step: str) -> Body | None:
+        """One JoinGroup and its answer, whatever it is."""
+        return self.begin_join(step).result()
 
-    def take(self, joined: "Future[Body | None]") -> Body:
-        """Wait for the answer of a JoinGroup, and be what it says.
+    def join(self, step: str, note: str = "") -> None:
+        """One JoinGroup that lets it in. Raises ClusterError if it was refused."""
+        self.begin_join(step, note)
+        self.take()
+
+    def take(self) -> None:
+        """Wait for the answer of its JoinGroup, and be what it says.
 
         Raises ClusterError if it was refused.
         """
-        answer = joined.result()
+        answer = self.joining.result()
         if answer is None or answer["errorCode"]:
             raise ClusterError(f"{self.member_id} could not join {self.group}: answered {answer}")
         self.joined = answer
         self.member_id = answer["memberId"]
         self.generation = answer["generationId"]
         self.leader = answer["leader"]
-        return answer
 
     @property
     def leads(self) -> bool:
         return self.leader == self.member_id
 
-    def begin_sync(
-        self, step: str, given: Mapping[str, Partitions] | None = None
-    ) -> "Future[Body | None]":
+    def begin_sync(self, step: str, given: Mapping[str, Partitions] | None = None) -> Answer:
         """SyncGroup with what it gives to whom, by member id."""
+        assignments = [
+            {"memberId": member_id, "assignment": assignment(partitions)}
+            for member_id, partitions in (given or {}).items()
+        ]
         body = {
-            "groupId": self.group,
-            "generationId": self.generation,
-            "memberId": self.member_id,
-            "groupInstanceId": self.instance_id,
+            **self._myself(),
             "protocolType": "consumer",
             "protocolName": ASSIGNOR,
-            "assignments": [
-                {"memberId": member_id, "assignment": assignment(partitions)}
-                for member_id, partitions in (given or {}).items()
-            ],
+            "assignments": assignments,
         }
         return self._begin(step, "SYNC_GROUP", body)
 
+    def sync(self, step: str, *, alone: bool = False) -> Body | None:
+        """SyncGroup and its answer; `alone` it assigns nothing to itself, else nothing at all."""
+        return self.begin_sync(step, {self.member_id: []} if alone else None).result()
+
     def heartbeat(self, step: str) -> int | None:
         """The error code of one Heartbeat; None if it was not answered."""
-        body = {
-            "groupId": self.group,
-            "generationId": self.generation,
-            "memberId": self.member_id,
-            "groupInstanceId": self.instance_id,
-        }
-        answer = self._begin(step, "HEARTBEAT", body).result()
+        answer = self._begin(step, "HEARTBEAT", self._myself()).result()
         return None if answer is None else int(answer["errorCode"])
 
     def keep_alive(self, step: str, for_s: float, every_s: float = 2.0) -> None:
@@ -115,54 +121,47 @@ class ProbeMember:
 
     def leave(self, step: str) -> Body | None:
         leaving = {"memberId": self.member_id, "groupInstanceId": self.instance_id, "reason": None}
-        return self._begin(
-            step, "LEAVE_GROUP", {"groupId": self.group, "members": [leaving]}
-        ).result()
+        body = {"groupId": self.group, "members": [leaving]}
+        return self._begin(step, "LEAVE_GROUP", body).result()
 
     def commit(
         self,
         step: str,
-        positions: Mapping[tuple[str, int], int],
+        positions: Mapping[str, int],
         metadata: str = "",
         version: int | None = None,
     ) -> Body | None:
         """OffsetCommit, in the usual version or another."""
-        asked = commit_topics(positions, metadata)
-        body = commit_of(self.group, self.member_id, self.generation, asked, self.instance_id)
+        body = self._myself("generationIdOrMemberEpoch")
+        body["topics"] = commit_topics(positions, metadata)
         return self._begin(step, "OFFSET_COMMIT", body, version).result()
 
-    def offer(
-        self, step: str, positions: Mapping[tuple[str, int], int], producer: Body
-    ) -> Body | None:
+    def offer(self, step: str, positions: Mapping[str, int], producer: Body) -> Body | None:
         """TxnOffsetCommit: positions that go with the open transaction of a producer."""
-        body = {
-            **producer,
-            "groupId": self.group,
-            # Kafka 4.4 has a new name for it; the one that it does not know is not sent.
-            "generationId": self.generation,
-            "generationIdOrMemberEpoch": self.generation,
-            "memberId": self.member_id,
-            "groupInstanceId": self.instance_id,
-            "topics": commit_topics(positions),
-        }
+        # Kafka 4.4 has a new name for the generation; the one that it does not know is not sent.
+        body = {**producer, **self._myself("generationId", "generationIdOrMemberEpoch")}
+        body["topics"] = commit_topics(positions)
         return self._begin(step, "TXN_OFFSET_COMMIT", body).result()
 
-    def _begin(
-        self, step: str, api: str, body: Body, version: int | None = None
-    ) -> "Future[Body | None]":
-        return self.script.begin(
-            Question(
-                step=step,
-                rule=self.rule,
-                api=api,
-                body=body,
-                group=self.group,
-                member_id=self.member_id or None,
-                instance_id=self.instance_id,
-                generation=self.generation,
-                version=version,
-            )
+    def _myself(self, *generations: str) -> Body:
+        """Who asks; `generations` are the names that a call has for its generation."""
+        said = dict.fromkeys(generations or ("generationId",), self.generation)
+        who = {"memberId": self.member_id, "groupInstanceId": self.instance_id}
+        return {"groupId": self.group, **said, **who}
+
+    def _begin(self, step: str, api: str, body: Body, version: int | None = None) -> Answer:
+        question = Question(
+            step=step,
+            rule=self.rule,
+            api=api,
+            body=body,
+            group=self.group,
+            member_id=self.member_id or None,
+            instance_id=self.instance_id,
+            generation=self.generation,
+            version=version,
         )
+        return self.script.begin(question)
 
 
 def form(members: Sequence[ProbeMember], step: str = "form the group") -> ProbeMember:
@@ -184,23 +183,25 @@ def join_all(members: Sequence[ProbeMember], step: str) -> None:
     for member in members:
         if member.instance_id is None and not member.member_id:
             member.get_id(f"{step}: join without a member id")
-    waiting = {}
+    waiting = set(range(len(members)))
     for number, member in enumerate(members):
-        waiting[number] = member.begin_join(f"{step}: join")
+        member.begin_join(f"{step}: join")
         if number == 0 and not member.joined:
             # The first that the coordinator knows of leads. By now its rebalance may have ended.
             member.script.until_state(member.group, "PreparingRebalance", "CompletingRebalance")
-    too_few: set[int] = set()  # generations that lack somebody who has asked to join
+    too_few: set[int] = set()  # generations that lack a member that has asked to join
     while waiting:
-        wait(waiting.values(), return_when=FIRST_COMPLETED)
-        for number in [number for number, joined in waiting.items() if joined.done()]:
+        wait([members[number].joining for number in waiting], return_when=FIRST_COMPLETED)
+        for number in [number for number in waiting if members[number].joining.done()]:
             member = members[number]
-            member.take(waiting.pop(number))
+            member.take()
+            waiting.remove(number)
             if member.leads and len(member.joined["members"]) < len(members):
                 too_few.add(member.generation)
         for number, member in enumerate(members):
             if number not in waiting and member.generation in too_few:
-                waiting[number] = member.begin_join(f"{step}: join again, with the others")
+                member.begin_join(f"{step}: join again, with the others")
+                waiting.add(number)
 
 
 def settle(members: Sequence[ProbeMember], step: str) -> None:
@@ -216,8 +217,56 @@ def settle(members: Sequence[ProbeMember], step: str) -> None:
         answer.result()
 
 
+def every_state(
+    members: Sequence[ProbeMember],
+) -> Iterator[tuple[str, Sequence[ProbeMember]]]:
+    """Let all but the last form a group, which the last joins, and all leave again.
+
+    Yields each state of the group, with its members.
+    """
+    *old, new = members
+    form(old)
+    yield "stable", old
+    new.get_id()
+    new.begin_join("join")
+    new.script.until_state(new.group, "PreparingRebalance")
+    yield "preparing", old
+    for member in old:
+        member.begin_join("rejoin")
+    for member in members:
+        member.take()
+    yield "completing", old
+    settle(members, "settle")
+    yield "stable again", members
+    for member in members:
+        member.leave("leave at the end")
+    new.script.until_state(new.group, "Empty")
+    yield "empty", members
+
+
+def liars(dynamic: ProbeMember, static: ProbeMember) -> Iterator[tuple[str, ProbeMember]]:
+    """Both members as they are, and each with one thing wrong; with what that is."""
+    for member, who in ((dynamic, "dynamic"), (static, "static")):
+        yield f"right, {who}", member
+        for what, lie in (("generation before", -1), ("generation to come", 1)):
+            yield f"{what}, {who}", replace(member, generation=member.generation + lie)
+        yield f"another member id, {who}", replace(member, member_id="nobody")
+    yield "another instance id", replace(static, instance_id="stranger")
+
+
 def leader_of(members: Iterable[ProbeMember]) -> ProbeMember:
     return next(member for member in members if member.leads)
+
+
+def commit_topics(positions: Mapping[str, int], metadata: str = "") -> list[Body]:
+    """The topics of an OffsetCommit or a TxnOffsetCommit, from offsets by partition (`t-0`)."""
+    topics: dict[str, list[Body]] = {}
+    for name, committed in positions.items():
+        topic, _, number = name.rpartition("-")
+        partition: Body = {"partitionIndex": int(number), "committedOffset": committed}
+        partition |= {"committedLeaderEpoch": -1, "committedMetadata": metadata}
+        topics.setdefault(topic, []).append(partition)
+    return [{"name": name, "partitions": parts} for name, parts in topics.items()]
 
 
 def subscription(topics: Iterable[str], note: str = "") -> str:

@@ -6,7 +6,6 @@ are the script's own.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from threading import Thread
 from typing import Final
 
@@ -14,9 +13,9 @@ from confluent_kafka import Producer
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
-from consumers.probes.admin import create_topic, delete_position
-from consumers.probes.member import ProbeMember, form, settle
-from consumers.probes.positions import commit_topics, fetch
+from consumers.probes.admin import Admin, create_topic
+from consumers.probes.member import ProbeMember, commit_topics, every_state, liars
+from consumers.probes.scene_tables import tables
 from consumers.probes.script import Question, Script
 from consumers.probes.wire import Body
 from harness.base.errors import ClusterError
@@ -26,115 +25,110 @@ COMMITS: Final = 50  # of three partitions each, while they are fetched
 RECORDS: Final = 10  # per epoch of the topic whose leader moves
 _NO_PRODUCER: Final = {"producerId": -1, "producerEpoch": -1}
 
+_SCENES: Final = tables("""
+deletions X30: OffsetDelete and an administrator's commit, while the group has a member and after
+    group: create_topic topic=GROUP-unsubscribed replicas=[[1,2,3]]
+    group: delete_position topic=TOPIC | delete offsets of a group that does not exist
+    m: be topics=["TOPIC"]
+    m: form | form the group
+    m: commit positions={"TOPIC-0":5,"GROUP-unsubscribed-0":6} | commit
+    group: commit positions={"TOPIC-0":1} | alter an active group
+    group: delete_position topic=TOPIC | delete offsets of a subscribed topic
+    group: delete_position topic=GROUP-unsubscribed | delete offsets of a topic that is not subscribed
+    group: fetch named={"TOPIC":[0],"GROUP-unsubscribed":[0]} | after the deletes
+    m: leave | leave
+    group: until state=Empty
+    group: delete_position topic=TOPIC | delete offsets in an empty group
+    group: commit positions={"GROUP-unsubscribed-0":1} | alter an empty group
+    group: fetch named={"TOPIC":[0],"GROUP-unsubscribed":[0]} | at the end
+""")  # noqa: E501 (a step is one line)
+
 
 def play(config: ProbeConfig, journal: Journal) -> None:
-    script = Script(config, journal)
-    script.play(
-        (commits, offers, metadata, fetches, whole, transaction, deletions, epochs, partitions)
-    )
+    own = (commits, offers, metadata, fetches, whole, transaction, epochs, partitions)
+    Script(config, journal).play((*own, *_SCENES))
 
 
 def commits(script: Script) -> None:
     """OffsetCommit with everything right, and with one thing wrong, in every state."""
     group = script.group("commits")
-    dynamic = ProbeMember(script, group, "X06")
-    static = ProbeMember(script, group, "X06", "writer")
-    position = {(script.config.topic, 0): 1}
-    stranger = replace(dynamic, member_id="nobody", generation=3)
-    for version in (8, 9):  # 9 tells that there is no such group
-        stranger.commit(
-            f"as a member, to a group that does not exist, version {version}",
-            position,
-            version=version,
-        )
-    replace(dynamic).commit("as nobody, to a group that does not exist", position)
-    _in_every_state(dynamic, static, lambda member, step: member.commit(step, position))
+    position = {f"{script.config.topic}-0": 1}
+    stranger = ProbeMember(script, group, "X06", member_id="nobody", generation=3)
+    for version in (8, 9):  # 9 answers that there is no such group
+        step = f"as a member, to a group that does not exist, version {version}"
+        stranger.commit(step, position, version=version)
+    Admin(script, group, "X06").commit("as nobody, to a group that does not exist", position)
+    _in_every_state(script, group, "X06", lambda member, step: member.commit(step, position))
 
 
 def offers(script: Script) -> None:
     """The same with TxnOffsetCommit, all in one transaction, which is taken back at last."""
     group, rule = script.group("offers"), "X29-wire"
-    dynamic = ProbeMember(script, group, rule)
-    static = ProbeMember(script, group, rule, "writer")
-    position = {(script.config.topic, 0): 1}
+    position = {f"{script.config.topic}-0": 1}
     producer = _begin_transaction(script, group, rule)
-    stranger = replace(dynamic, member_id="nobody", generation=3)
+    stranger = ProbeMember(script, group, rule, member_id="nobody", generation=3)
     stranger.offer("as a member, to a group that does not exist", position, producer)
-    replace(dynamic).offer("as nobody, to a group that does not exist", position, producer)
-    _in_every_state(dynamic, static, lambda member, step: member.offer(step, position, producer))
+    nobody = ProbeMember(script, group, rule)
+    nobody.offer("as nobody, to a group that does not exist", position, producer)
+    _in_every_state(
+        script, group, rule, lambda member, step: member.offer(step, position, producer)
+    )
     _end_transaction(script, group, rule, producer, committed=False)
 
 
-_Ask = Callable[[ProbeMember, str], object]
-
-
-def _in_every_state(dynamic: ProbeMember, static: ProbeMember, ask: _Ask) -> None:
+def _in_every_state(
+    script: Script, group: str, rule: str, ask: Callable[[ProbeMember, str], object]
+) -> None:
     """Let members ask in every state of the group that they form and leave, right and wrong."""
-    script, group = dynamic.script, dynamic.group
-    form([dynamic, static], "form the group")
-    _by_everybody(dynamic, static, "stable", ask)
-    new = ProbeMember(script, group, dynamic.rule)
-    new.get_id()
-    joining = new.begin_join("join")
-    script.until_state(group, "PreparingRebalance")
-    _by_everybody(dynamic, static, "preparing", ask)
-    rejoining = [(member, member.begin_join("rejoin")) for member in (dynamic, static)]
-    for member, answer in [*rejoining, (new, joining)]:
-        member.take(answer)
-    _by_everybody(dynamic, static, "completing", ask)
-    settle([dynamic, static, new], "settle")
-    for member in (dynamic, static, new):
-        ask(member, "stable again: right")
-    for member in (dynamic, static, new):
-        member.leave("leave at the end")
-    script.until_state(group, "Empty")
-    ask(dynamic, "empty: as a former member")
-    ask(ProbeMember(script, group, dynamic.rule), "empty: as nobody")
-
-
-def _by_everybody(dynamic: ProbeMember, static: ProbeMember, state: str, ask: _Ask) -> None:
-    for member, who in ((dynamic, "dynamic"), (static, "static")):
-        ask(replace(member), f"{state}: right, {who}")
-        for step, lie in (("generation before", -1), ("generation to come", 1)):
-            ask(replace(member, generation=member.generation + lie), f"{state}: {step}, {who}")
-        ask(replace(member, member_id="nobody"), f"{state}: another member id, {who}")
-    ask(replace(static, instance_id="stranger"), f"{state}: another instance id")
-    ask(ProbeMember(dynamic.script, dynamic.group, dynamic.rule), f"{state}: as nobody")
+    nobody = ProbeMember(script, group, rule)
+    members = [ProbeMember(script, group, rule, name) for name in (None, "writer", None)]
+    for state, there in every_state(members):
+        if state == "stable again":
+            for member in there:
+                ask(member, "stable again: right")
+        elif state == "empty":
+            ask(there[0], "empty: as a former member")
+            ask(nobody, "empty: as nobody")
+        else:
+            for what, liar in liars(*there):
+                ask(liar, f"{state}: {what}")
+            ask(nobody, f"{state}: as nobody")
 
 
 def metadata(script: Script) -> None:
     """Metadata of the longest accepted length and longer, each beside a partition without any."""
     group, topic = script.group("metadata"), script.config.topic
+    admin = Admin(script, group, "R31")
     longest, longer = "m" * METADATA_MAX, "m" * (METADATA_MAX + 1)
     wide = "é" * METADATA_MAX  # as many characters, twice as many bytes
-    fetch(script, "R31", group, "before any commit", {topic: [0, 1, 2]})
+    admin.fetch("before any commit", {topic: [0, 1, 2]})
     for number, text in enumerate((longest, longer, wide), start=1):
-        topics = commit_topics({(topic, 0): number, (topic, 1): number})
+        topics = commit_topics({f"{topic}-0": number, f"{topic}-1": number})
         topics[0]["partitions"][1]["committedMetadata"] = text
         body = {"groupId": group, "generationIdOrMemberEpoch": -1, "topics": topics}
         step = f"commit with metadata of {len(text)} characters, {len(text.encode())} bytes"
-        script.ask(Question(step=step, rule="R31", api="OFFSET_COMMIT", body=body, group=group))
-        fetch(script, "R31", group, f"after the {step}", {topic: [0, 1, 2]})
+        script.ask(Question(step, "R31", "OFFSET_COMMIT", body, group))
+        admin.fetch(f"after the {step}", {topic: [0, 1, 2]})
 
 
 def fetches(script: Script) -> None:
     """OffsetFetch of named partitions and of all, after each commit."""
-    group, topic = script.group("fetched"), script.config.topic
-    admin = ProbeMember(script, group, "R30-wire")
-    fetch(script, "R30-wire", group, "a group that does not exist", {topic: [0, 1]})
+    topic = script.config.topic
+    admin = Admin(script, script.group("fetched"), "R30-wire")
+    admin.fetch("a group that does not exist", {topic: [0, 1]})
     for positions in ({0: 10, 1: 11}, {0: 12}, {0: 9}, {2: 13}):
-        admin.commit("commit", {(topic, number): at for number, at in positions.items()})
-        fetch(script, "R30-wire", group, "named partitions", {topic: [0, 1, 2, 3]})
-        fetch(script, "R30-wire", group, "all partitions", None)
+        admin.commit("commit", {f"{topic}-{number}": at for number, at in positions.items()})
+        admin.fetch("named partitions", {topic: [0, 1, 2, 3]})
+        admin.fetch("all partitions")
 
 
 def whole(script: Script) -> None:
     """OffsetFetch of all partitions, again and again while one commit after the other moves all."""
-    group, topic = script.group("whole"), script.config.topic
-    admin = ProbeMember(script, group, "R30-whole")
+    admin = Admin(script, script.group("whole"), "R30-whole")
 
     def commit_all(position: int) -> None:
-        admin.commit("commit of three partitions", {(topic, n): position for n in range(3)})
+        positions = {f"{script.config.topic}-{number}": position for number in range(3)}
+        admin.commit("commit of three partitions", positions)
 
     def commit_on() -> None:
         for position in range(2, COMMITS + 2):
@@ -144,26 +138,29 @@ def whole(script: Script) -> None:
     committing = Thread(target=commit_on)
     committing.start()
     while committing.is_alive():
-        fetch(script, "R30-whole", group, "while all are committed", None)
+        admin.fetch("while all are committed")
     committing.join()
 
 
 def transaction(script: Script) -> None:
     """OffsetFetch with and without require_stable while a transaction holds a position."""
     group, topic, rule = script.group("transacted"), script.config.topic, "R30-wire"
-    nobody = ProbeMember(script, group, rule)
-    nobody.commit("commit", {(topic, 0): 1, (topic, 1): 1})
+    admin, nobody = Admin(script, group, rule), ProbeMember(script, group, rule)
+
+    def fetch_both_ways(when: str) -> None:
+        for stable in (False, True):
+            admin.fetch(when, {topic: [0, 1]}, stable=stable)
+
+    admin.commit("commit", {f"{topic}-0": 1, f"{topic}-1": 1})
     producer = _begin_transaction(script, group, rule)
-    nobody.offer("commit in a transaction", {(topic, 0): 50}, producer)
-    _fetch_both_ways(script, group, topic, "while the transaction is open")
+    nobody.offer("commit in a transaction", {f"{topic}-0": 50}, producer)
+    fetch_both_ways("while the transaction is open")
     _end_transaction(script, group, rule, producer, committed=True)
     script.until(
         f"committed transaction in group {group}",
-        lambda: (
-            fetch(script, rule, group, "until the end is known", {topic: [0]}, stable=True) == 0
-        ),
+        lambda: admin.fetch("until the end is known", {topic: [0]}, stable=True) == 0,
     )
-    _fetch_both_ways(script, group, topic, "when the transaction is committed")
+    fetch_both_ways("when the transaction is committed")
 
 
 def _begin_transaction(script: Script, group: str, rule: str) -> Body:
@@ -180,15 +177,10 @@ def _begin_transaction(script: Script, group: str, rule: str) -> Body:
         return bool(started.get("errorCode") == 0)
 
     script.until("producer id", initialised)
-    producer = {field: started[field] for field in ("producerId", "producerEpoch")}
+    producer = {key: started[key] for key in ("producerId", "producerEpoch")}
     producer["transactionalId"] = name
-    adding = Question(
-        step="add the group to a transaction",
-        rule=rule,
-        api="ADD_OFFSETS_TO_TXN",
-        body={**producer, "groupId": group},
-        group=group,
-    )
+    body = {**producer, "groupId": group}
+    adding = Question("add the group to a transaction", rule, "ADD_OFFSETS_TO_TXN", body, group)
     script.ask(adding, script.brokers.coordinator(name, kind=1))
     return producer
 
@@ -196,39 +188,9 @@ def _begin_transaction(script: Script, group: str, rule: str) -> Body:
 def _end_transaction(
     script: Script, group: str, rule: str, producer: Body, *, committed: bool
 ) -> None:
-    ending = Question(
-        step="end the transaction",
-        rule=rule,
-        api="END_TXN",
-        body={**producer, "committed": committed},
-        group=group,
-    )
+    body = {**producer, "committed": committed}
+    ending = Question("end the transaction", rule, "END_TXN", body, group)
     script.ask(ending, script.brokers.coordinator(producer["transactionalId"], kind=1))
-
-
-def _fetch_both_ways(script: Script, group: str, topic: str, when: str) -> None:
-    for stable in (False, True):
-        fetch(script, "R30-wire", group, when, {topic: [0, 1]}, stable=stable)
-
-
-def deletions(script: Script) -> None:
-    """OffsetDelete and an administrator's commit, while the group has a member and after."""
-    group, topic = script.group("deletions"), script.config.topic
-    other = script.group("unsubscribed")
-    create_topic(script, other, [[1, 2, 3]])
-    member = ProbeMember(script, group, "X30", topics=(topic,))
-    delete_position(script, group, "delete offsets of a group that does not exist", topic)
-    form([member], "form the group")
-    member.commit("commit", {(topic, 0): 5, (other, 0): 6})
-    replace(member, member_id="", generation=-1).commit("alter an active group", {(topic, 0): 1})
-    delete_position(script, group, "delete offsets of a subscribed topic", topic)
-    delete_position(script, group, "delete offsets of a topic that is not subscribed", other)
-    fetch(script, "X30", group, "after the deletes", {topic: [0], other: [0]})
-    member.leave("leave")
-    script.until_state(group, "Empty")
-    delete_position(script, group, "delete offsets in an empty group", topic)
-    replace(member, member_id="", generation=-1).commit("alter an empty group", {(other, 0): 1})
-    fetch(script, "X30", group, "at the end", {topic: [0], other: [0]})
 
 
 def epochs(script: Script) -> None:
@@ -259,54 +221,45 @@ def epochs(script: Script) -> None:
     ):
         one = {"partition": 0, "currentLeaderEpoch": known, "leaderEpoch": asked}
         body = {"replicaId": -1, "topics": [{"topic": topic, "partitions": [one]}]}
-        script.ask(
-            Question(step=step, rule="X33", api="OFFSET_FOR_LEADER_EPOCH", body=body),
-            at["leaderId"],
-        )
+        script.ask(Question(step, "X33", "OFFSET_FOR_LEADER_EPOCH", body), at["leaderId"])
 
 
 def _written(script: Script, topic: str) -> Body:
-    """Write some records; the partition as metadata tell of it, its end on record."""
-    producer = Producer(
-        {"bootstrap.servers": script.config.bootstrap, "client.id": script.client_id}
-    )
+    """Write some records; the partition as metadata show it, its end on record."""
+    settings = {"bootstrap.servers": script.config.bootstrap, "client.id": script.client_id}
+    producer = Producer(settings)
     for _ in range(RECORDS):
         producer.produce(topic, b"record", partition=0)
     producer.flush(30)
     partition = _look(script, topic, "X33")[0]
     asked = {"partitionIndex": 0, "currentLeaderEpoch": -1, "timestamp": -1}
     body = {"replicaId": -1, "topics": [{"name": topic, "partitions": [asked]}]}
-    step = "the end of the partition"
-    question = Question(step=step, rule="X33", api="LIST_OFFSETS", body=body)
+    question = Question("the end of the partition", "X33", "LIST_OFFSETS", body)
     script.ask(question, partition["leaderId"])
     return partition
 
 
 def partitions(script: Script) -> None:
     """CreatePartitions with fewer than there are, as many, and more."""
-    topic = script.group("sized")
+    topic, rule = script.group("sized"), "R27-shrink"
     create_topic(script, topic, [[1, 2, 3], [2, 3, 1]])
-    _look(script, topic, "R27-shrink")
-    broker = next(iter(script.brokers.addresses))
-    for count in (1, 2, 3):
+    _look(script, topic, rule)
+    for count, wanted in ((1, 2), (2, 2), (3, 3)):
         asked = {"name": topic, "count": count, "assignments": None}
         body = {"topics": [asked], "timeoutMs": 10_000, "validateOnly": False}
-        step = f"ask for {count} partitions"
-        script.ask(
-            Question(step=step, rule="R27-shrink", api="CREATE_PARTITIONS", body=body), broker
-        )
-        wanted = max(count, 2)
+        question = Question(f"ask for {count} partitions", rule, "CREATE_PARTITIONS", body)
+        script.ask(question, next(iter(script.brokers.addresses)))
         script.until(
             f"{wanted} partitions of {topic}",
             lambda wanted=wanted: len(script.brokers.partitions(topic)) == wanted,  # type: ignore[misc]
         )
-        _look(script, topic, "R27-shrink")
+        _look(script, topic, rule)
 
 
 def _look(script: Script, topic: str, rule: str) -> list[Body]:
-    """A topic's partitions, as recorded metadata tell of them."""
+    """A topic's partitions, as recorded metadata show them."""
     body = {"topics": [{"name": topic}], "allowAutoTopicCreation": False}
-    question = Question(step=f"metadata of {topic}", rule=rule, api="METADATA", body=body)
+    question = Question(f"metadata of {topic}", rule, "METADATA", body)
     answer = script.ask(question, next(iter(script.brokers.addresses)))
     assert answer is not None
     found: list[Body] = answer["topics"][0]["partitions"]

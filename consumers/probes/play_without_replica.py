@@ -12,9 +12,9 @@ from typing import Final
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
+from consumers.probes.admin import Admin
 from consumers.probes.epoch_member import EpochMember
 from consumers.probes.member import ProbeMember, form
-from consumers.probes.positions import fetch
 from consumers.probes.script import Scene, Script, worst
 from harness.base.errors import ClusterError
 
@@ -42,26 +42,26 @@ def play(config: ProbeConfig, journal: Journal) -> None:
 def one_failed_commit(script: Script) -> Scene:
     """Commit a position after the other until one is refused, and leave it at that."""
     group, topic = _group_of_a_broker_that_stays(script, "withdrawn"), script.config.topic
-    nobody = ProbeMember(script, group, _RULE)
-    nobody.commit("commit of 0", {(topic, 0): 0})
+    admin = Admin(script, group, _RULE)
+    admin.commit("commit of 0", {f"{topic}-0": 0})
     position = 0
 
     def refused() -> bool:
         nonlocal position
         position += 1
-        answer = nobody.commit(f"commit of {position}", {(topic, 0): position})
+        answer = admin.commit(f"commit of {position}", {f"{topic}-0": position})
         return answer is None or worst(answer) != 0
 
     def written() -> bool:
-        answer = nobody.commit("commit of another partition", {(topic, 1): position})
+        answer = admin.commit("commit of another partition", {f"{topic}-1": position})
         return answer is not None and worst(answer) == 0
 
     def scene(script: Script) -> None:
         script.until("commit that is refused", refused, _PATIENCE_S)
-        fetch(script, _RULE, group, "while nothing can be written", {topic: [0]})
+        admin.fetch("while nothing can be written", {topic: [0]})
         script.until("commit that is accepted again", written, _PATIENCE_S)
         for when in ("once the log can be written to", "and again"):
-            fetch(script, _RULE, group, when, {topic: [0]})
+            admin.fetch(when, {topic: [0]})
 
     return scene
 
@@ -76,12 +76,12 @@ def joins_and_leaves(script: Script) -> Scene:
     member = EpochMember(script, group, rule=None)
 
     def refused() -> bool:
-        if member.try_heartbeat("join"):
+        if member.join("join"):
             member.leave("leave after a join that was refused")
             return True
         if member.leave("leave"):
             member.epoch = 0
-            member.try_heartbeat("join after a leave that was refused")
+            member.join("join after a leave that was refused")
             return True
         return False
 
@@ -103,7 +103,7 @@ def joins_and_syncs(script: Script) -> Scene:
     form([leader])
 
     def refused() -> bool:
-        leader.take(leader.begin_join("rejoin of the leader"))
+        leader.join("rejoin of the leader")
         given = {leader.member_id: [(script.config.topic, 0)]}
         answer = leader.begin_sync("sync of the leader", given).result()
         return answer is None or worst(answer) != 0
@@ -116,11 +116,11 @@ def joins_and_syncs(script: Script) -> Scene:
             "answer, or the time that one would take",
             lambda: waiting.done() or time.monotonic() > until,
         )
-        leader.begin_join("rejoin of the leader at last").result()
+        leader.try_join("rejoin of the leader at last")
         leader.leave("leave at the end")
         answer = waiting.result()
         if answer is not None and not answer["errorCode"]:
-            other.take(waiting)
+            other.take()
             other.leave("leave at the end")
 
     return scene

@@ -1,4 +1,4 @@
-"""Experiments and rules of somebody else's, from folders of theirs."""
+"""A user's own experiments and rules, from folders of theirs."""
 
 import keyword
 import pkgutil
@@ -16,7 +16,6 @@ from harness.catalogue import modules
 from harness.experiment import Source
 
 if TYPE_CHECKING:
-    from harness.rules import Rule
     from harness.rules.own import Own
 
 _PACKAGE: Final = "own_rules"  # that their modules of rules are in, so that they find each other
@@ -40,15 +39,14 @@ def experiments_folder() -> Path | None:
 
 @contextmanager
 def used(own_experiments: Path | None, own_rules: Path | None) -> Iterator[None]:
-    """Have what is in these folders beside ours meanwhile.
+    """Register these folders' experiments and rules inside the context.
 
     Raises BadInput for what cannot be read, what is no rule, and names that are ours.
     """
     with ExitStack() as stack:
-        if own_rules is not None:
-            stack.enter_context(_rules(own_rules))
-        if own_experiments is not None:
-            stack.enter_context(_experiments(own_experiments))
+        for folder, use in ((own_rules, _rules), (own_experiments, _experiments)):
+            if folder is not None:
+                stack.enter_context(use(folder))
         yield
 
 
@@ -123,11 +121,11 @@ def _found(folder: Path) -> "list[Own]":
     """Their rules, each with the digests of its file and of the helpers beside it."""
     from harness.rules import own
 
-    files = [file for file in _files(folder) if not file.name.startswith("_")]
-    helpers = [file for file in _files(folder) if file.name.startswith("_")]
+    files = _files(folder)
+    helpers = [file for file in files if file.name.startswith("_")]
     found: dict[str, own.Own] = {}
     for file in files:
-        for rule in _rules_in(file):
+        for rule in () if file in helpers else _rules_in(file):
             if problem := own.problem_of(rule):
                 raise BadInput(f"{here(file)}: {problem}")
             if rule.id in found:
@@ -153,7 +151,8 @@ def _rules_in(file: Path) -> "list[Rule]":
         for value in vars(module).values()
         if isinstance(value, Rule)
         and value is not RULES.get(value.id)
-        and not _is_from_elsewhere(value, module)
+        # One that was imported from a module beside it is that module's.
+        and getattr(value.examine, "__module__", module.__name__) == module.__name__
     ]
     if not found:
         raise BadInput(
@@ -162,7 +161,3 @@ def _rules_in(file: Path) -> "list[Rule]":
         )
     return found
 
-
-def _is_from_elsewhere(rule: "Rule", module: ModuleType) -> bool:
-    """Whether a rule was imported from a module beside it, which has it already."""
-    return getattr(rule.examine, "__module__", module.__name__) != module.__name__

@@ -24,45 +24,30 @@ _END_S: Final = 60.0
 def add_up_options(up: argparse.ArgumentParser) -> None:
     from harness.run.by_hand.layout import PORT_BASE
 
-    up.add_argument("--kafka", help="version of Kafka")
+    add = up.add_argument
+    add("--kafka", help="version of Kafka")
     add_security_option(up)
-    up.add_argument("--brokers", type=int, default=3, help="how many brokers (default: 3)")
-    up.add_argument(
-        "--topic", action="append", default=[], metavar="NAME:PARTITIONS",
-        help="create this topic (default: t:6); others are created when they are first used",
-    )  # fmt: skip
-    up.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE",
-        help="a setting of brokers, by Kafka's name",
-    )  # fmt: skip
-    up.add_argument("--detach", action="store_true", help="return once it is up; `down` ends it")
-    up.add_argument(
-        "--port-base", type=port, default=PORT_BASE,
-        help=f"use the ports from this one on (default: {PORT_BASE})",
-    )  # fmt: skip
+    add("--brokers", type=int, default=3, help="how many brokers (default: 3)")
+    topic_help = "create this topic (default: t:6); others are created when they are first used"
+    add("--topic", action="append", default=[], metavar="NAME:PARTITIONS", help=topic_help)
+    set_help = "a setting of brokers, by Kafka's name"
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help=set_help)
+    add("--detach", action="store_true", help="return once it is up; `down` ends it")
+    port_help = f"use the ports from this one on (default: {PORT_BASE})"
+    add("--port-base", type=port, default=PORT_BASE, help=port_help)
 
 
 def add_fault_options(fault: argparse.ArgumentParser) -> None:
-    fault.add_argument(
-        "kind", metavar="KIND", nargs="?", help="without it: list what can be broken"
-    )
-    fault.add_argument(
-        "target", metavar="TARGET", nargs="*", help="coordinator, leader of t-3, members, …"
-    )
-    fault.add_argument(
-        "--for", dest="lasts_s", type=duration, metavar="TIME",
-        help="how long it lasts: 500ms, 10s, 2m, 1h (default: 10s)",
-    )  # fmt: skip
-    fault.add_argument(
-        "--group", help="the group whose coordinator is meant (default: the only one)"
-    )
-    fault.add_argument(
-        "--how", metavar="WAY", help="the variant, if the kind has several (isolate-broker)"
-    )
-    fault.add_argument("--latency-ms", type=int, metavar="MS", help="added to each round trip")
-    fault.add_argument(
-        "--bandwidth-kb-per-s", type=int, metavar="KB", help="bandwidth of a link in each direction"
-    )
+    add = fault.add_argument
+    add("kind", metavar="KIND", nargs="?", help="without it: list what can be broken")
+    add("target", metavar="TARGET", nargs="*", help="coordinator, leader of t-3, members, …")
+    time_help = "how long it lasts: 500ms, 10s, 2m, 1h (default: 10s)"
+    add("--for", dest="lasts_s", type=duration, metavar="TIME", help=time_help)
+    add("--group", help="the group whose coordinator is meant (default: the only one)")
+    add("--how", metavar="WAY", help="the variant, if the kind has several (isolate-broker)")
+    add("--latency-ms", type=int, metavar="MS", help="added to each round trip")
+    bandwidth_help = "bandwidth of a link in each direction"
+    add("--bandwidth-kb-per-s", type=int, metavar="KB", help=bandwidth_help)
 
 
 def up_command(arguments: argparse.Namespace) -> int:
@@ -180,37 +165,30 @@ def _topic(text: str) -> tuple[str, int]:
 def fault_command(arguments: argparse.Namespace) -> int:
     """Break something in the cluster that is up; without a kind, list what can be broken."""
     from harness.run.by_hand.breakable import MORE, experiment_of, fault_of, listing
-    from harness.run.by_hand.door import ask
+    from harness.run.by_hand.control_socket import ask
     from harness.run.by_hand.standing import the_one
 
     usual = experiment_of(Cluster())
     if arguments.kind is None:
         print("\n".join(listing(usual)))
         return Exit.AS_EXPECTED
-    target = " ".join(arguments.target)
-    more: dict[str, Any] = {
-        name: value for name in MORE if (value := getattr(arguments, name)) is not None
+    given = {name: getattr(arguments, name) for name in MORE}
+    fault: dict[str, Any] = {
+        "kind": arguments.kind,
+        "target": " ".join(arguments.target),
+        "lasts_s": arguments.lasts_s,
+        "more": {name: value for name, value in given.items() if value is not None},
     }
-    fault_of(usual, arguments.kind, target, arguments.lasts_s, more)  # slips are told in any case
+    fault_of(usual, **fault)  # slips are reported in any case
     folder = the_one(arguments.results.resolve())
-    ask(
-        folder,
-        {
-            "do": "fault",
-            "kind": arguments.kind,
-            "target": target,
-            "lasts_s": arguments.lasts_s,
-            "group": arguments.group,
-            "more": more,
-        },
-        lambda text: print(text, flush=True),
-    )
+    body = {"do": "fault", "fault": fault, "group": arguments.group}
+    ask(folder, body, lambda text: print(text, flush=True))
     return Exit.AS_EXPECTED
 
 
 def down_command(arguments: argparse.Namespace) -> int:
     """End the cluster that is up."""
-    from harness.run.by_hand.door import ask
+    from harness.run.by_hand.control_socket import ask
     from harness.run.by_hand.standing import the_one
 
     folder = the_one(arguments.results.resolve())

@@ -16,15 +16,13 @@ _MOST: Final = 20  # lines of one difference that are printed
 
 def add_keep_options(keep: argparse.ArgumentParser) -> None:
     keep.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
-    keep.add_argument(
-        "--as", dest="name", metavar="NAME", help="name of the copy (default: its experiment's)"
-    )
+    name_help = "name of the copy (default: its experiment's)"
+    keep.add_argument("--as", dest="name", metavar="NAME", help=name_help)
 
 
 def add_pinned_options(pinned: argparse.ArgumentParser) -> None:
-    pinned.add_argument(
-        "--renew", action="store_true", help="pin the results of today, and exit with 0"
-    )
+    renew_help = "pin the results of today, and exit with 0"
+    pinned.add_argument("--renew", action="store_true", help=renew_help)
 
 
 def keep_command(arguments: argparse.Namespace) -> int:
@@ -34,39 +32,41 @@ def keep_command(arguments: argparse.Namespace) -> int:
 
     recorded = _recorded(arguments.project)
     with closing(duckdb_engine()) as engine:
-        made = kept.keep(arguments.run, arguments.name, recorded, arguments.project.folder, engine)
-    print(f"kept as {here(made.folder)}, {made.size / 1_000:,.0f} kB")
-    for pin in made.pins:
-        print(f"{pin.rule} {pin.verdict}: {pin.lines[0]}")
+        project = arguments.project.folder
+        folder, pins = kept.keep(arguments.run, arguments.name, recorded, project, engine)
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    print(f"kept as {here(folder)}, {size / 1_000:,.0f} kB")
+    for pin in pins.values():
+        print(": ".join(pin.split("\n")[:2]))
     return Exit.AS_EXPECTED
 
 
 def pinned_command(arguments: argparse.Namespace) -> int:
     """Judge your kept runs by your own rules, and show what is not as pinned."""
     from harness.base.words import plural
-    from harness.suite import kept, pins
+    from harness.suite import kept
     from harness.suite.judging import duckdb_engine
 
     folders = kept.runs_in(_recorded(arguments.project))
     differing = 0
     with closing(duckdb_engine()) as engine:
         for folder in folders:
-            compared = kept.compare(folder, engine, renew=arguments.renew)
-            if not compared.differences:
-                print(f"{folder.name}: {plural(compared.rules, 'rule')}, as pinned")
+            rules, differences = kept.compare(folder, engine, renew=arguments.renew)
+            if not differences:
+                print(f"{folder.name}: {plural(rules, 'rule')}, as pinned")
                 continue
             differing += 1
             print(f"{folder.name}: {'pinned anew' if arguments.renew else 'not as pinned'}")
-            for difference in compared.differences:
-                print(f"  {difference.sentence}")
+            for sentence, lines in differences:
+                print(f"  {sentence}")
                 if not arguments.renew:  # the file shows the rest, now that it has changed
-                    _print_some(difference.lines)
+                    _print_some(lines)
     if not differing:
         print(f"{plural(len(folders), 'kept run')} as pinned")
         return Exit.AS_EXPECTED
     count = f"{differing} of {plural(len(folders), 'kept run')}"
     if arguments.renew:
-        print(f"{count} pinned anew: review the change of {pins.FILE_NAME} before you commit it")
+        print(f"{count} pinned anew: review the change of {kept.FILE_NAME} before you commit it")
         return Exit.AS_EXPECTED
     print(
         f"{count} not as pinned: correct the rules, or pin what they say now by "

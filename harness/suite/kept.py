@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -15,39 +14,33 @@ from harness.base.paths import COMMAND, here
 from harness.base.whole import whole
 from harness.history import copies, manifest, seals
 from harness.history.schema import HISTORY
-from harness.suite import pins
+from harness.run.interrupts import keyboard_interrupts
 
 if TYPE_CHECKING:
     from harness.tables.engines.base import Engine
 
+FILE_NAME: Final = "pinned.txt"
+_HEAD: Final = (
+    "# What the project's own rules say of this run. The command `pinned --renew` writes it."
+)
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-@dataclass(frozen=True)
-class Kept:
-    """A run that was kept: its folder, what is pinned of it, and its size in bytes."""
-
-    folder: Path
-    pins: list[pins.Pin]
-    size: int
+# By the name of each own rule, what it says of a run: a line with its verdict, its sentence, and a
+# line for each thing that it examined. These are beside a kept run as one text, which people read
+# in a code review: a block for each rule, an empty line between.
+Pins = dict[str, str]
 
 
-@dataclass(frozen=True)
-class Compared:
-    """How many rules judge a kept run, and what they say otherwise than is pinned."""
-
-    folder: Path
-    rules: int
-    differences: list[pins.Difference]
-
-
-def keep(run_dir: Path, name: str | None, recorded: Path, project: Path, engine: Engine) -> Kept:
+def keep(
+    run_dir: Path, name: str | None, recorded: Path, project: Path, engine: Engine
+) -> tuple[Path, Pins]:
     """Copy what judging needs of a run into the folder of kept runs, with what is pinned of it.
 
-    Paths of the `project` become relative to it. Without a name it gets its experiment's. Raises
-    BadInput for a name that cannot be or is taken, and where no own rule judges the run; VoidRun
-    where the run is not complete, NoData where it is damaged or of another schema, and OSError;
-    nothing is kept then.
+    Returns the copy's folder and its pins. Paths of the `project` become relative to it. Without a
+    name it gets its experiment's. Raises BadInput for a name that cannot be or is taken, and where
+    no own rule judges the run; VoidRun where the run is not complete, NoData where it is damaged or
+    of another schema, and OSError; nothing is kept then.
     """
     from harness.tables.source import read_run
 
@@ -64,16 +57,15 @@ def keep(run_dir: Path, name: str | None, recorded: Path, project: Path, engine:
     with TemporaryDirectory(dir=recorded, prefix=".") as scratch:
         half = Path(scratch) / folder.name
         copies.copy(run_dir, half, _facts(run_dir, project))
-        found = pins.found_in(half, engine, named=run_dir)
+        found = _found_in(half, engine, named=run_dir)
         if not found:
             raise BadInput(
                 f"no rule of the project can judge {here(run_dir)}, whose members are {run.client} "
                 f"with the protocol {run.protocol}: there is nothing to pin"
             )
         _write(half, found)
-        size = sum(path.stat().st_size for path in half.rglob("*") if path.is_file())
         half.rename(folder)
-    return Kept(folder, found, size)
+    return folder, found
 
 
 def _free_name(name: str, recorded: Path) -> str:
@@ -113,17 +105,14 @@ def _refuse_damaged(folder: Path, remedy: str) -> None:
             )
 
 
-def _write(folder: Path, found: list[pins.Pin]) -> None:
-    with whole(folder / pins.FILE_NAME) as half:
-        half.write_text(pins.text_of(found), encoding="utf-8")
-
-
 def runs_in(recorded: Path) -> list[Path]:
     """The runs that are kept, by their names, each found to be whole.
 
     Raises NoData where there is none, and for one that is damaged.
     """
-    folders = sorted(_folders(recorded))
+    folders = sorted(
+        each for each in recorded.glob("*") if each.is_dir() and not each.name.startswith(".")
+    )
     if not folders:
         raise NoData(f"{here(recorded)} has no kept runs: `{COMMAND} keep RUN` copies one into it")
     remedy = "restore the kept run from your version control, or remove it"
@@ -134,19 +123,89 @@ def runs_in(recorded: Path) -> list[Path]:
     return folders
 
 
-def _folders(recorded: Path) -> Iterator[Path]:
-    for folder in recorded.glob("*"):
-        if folder.is_dir() and not folder.name.startswith("."):
-            yield folder
-
-
-def compare(folder: Path, engine: Engine, *, renew: bool = False) -> Compared:
+def compare(
+    folder: Path, engine: Engine, *, renew: bool = False
+) -> tuple[int, list[tuple[str, list[str]]]]:
     """Judge a kept run by the rules of today, and compare that with what is pinned.
 
-    With `renew` what is found is pinned instead. Raises as `pins.found_in` does, and OSError.
+    Returns how many rules judge it, and by rule how it differs from its pin: a sentence, and the
+    lines that went (-) or came (+). With `renew` what is found is pinned instead. Raises BadInput
+    where the query of a rule ends with an error, NoData where nothing can be judged, and OSError.
     """
-    found = pins.found_in(folder, engine, named=folder)
-    differences = pins.differences(pins.read(folder), found)
+    found, pinned = _found_in(folder, engine, named=folder), _read(folder)
+    differences = [
+        _difference(rule, pinned.get(rule), found.get(rule))
+        for rule in sorted(pinned.keys() | found.keys())
+        if pinned.get(rule) != found.get(rule)
+    ]
     if renew and differences:
         _write(folder, found)
-    return Compared(folder, len(found), differences)
+    return len(found), differences
+
+
+@keyboard_interrupts()
+def _found_in(run_dir: Path, engine: Engine, *, named: Path) -> Pins:
+    """What the own rules that are in use say of a run; nothing of those that are not about it.
+
+    `named` is the run in messages: this may be a copy of it.
+    """
+    from harness.check import owned
+    from harness.check.check import check
+    from harness.check.judge import Outcome
+    from harness.report.text.terminal import row_text
+    from harness.tables.source import read_run
+
+    rules = owned.about(read_run(run_dir))
+    if not rules:
+        return {}
+    outcomes: list[Outcome] = []
+    verdicts = check(run_dir, engine, keep=False, rules=rules, judged=outcomes.append)
+    (outcome,) = outcomes
+    for rule, why in owned.failed(outcome).items():
+        raise BadInput(
+            f"the query of {rule} fails on {here(named)} ({_one_line(why)}): correct it, and try "
+            f"it by `{COMMAND} check {here(named)} --engine duckdb --rule {rule}`"
+        )
+    pins = {}
+    for each in verdicts:
+        rule = each["rule"]
+        rows = [f"  {_one_line(row_text(row))}" for row in outcome.rows.get(rule, ())]
+        pins[rule] = "\n".join([f"{rule} {each['verdict']}", _one_line(each["reason"]), *rows])
+    return pins
+
+
+def _one_line(text: str) -> str:
+    """A rule's own words may have line breaks, which would end a block."""
+    return " ".join(text.splitlines())
+
+
+def _write(folder: Path, pins: Pins) -> None:
+    with whole(folder / FILE_NAME) as half:
+        half.write_text("\n\n".join([_HEAD, *pins.values()]) + "\n", encoding="utf-8")
+
+
+def _read(folder: Path) -> Pins:
+    """The pins of a kept run; none where they were never written."""
+    path = folder / FILE_NAME
+    if not path.exists():
+        return {}
+    text = path.read_text(encoding="utf-8", errors="replace")
+    blocks = [block.strip("\n") for block in text.split("\n\n")]
+    return {block.split()[0]: block for block in blocks if block.strip() and block[0] != "#"}
+
+
+def _difference(rule: str, was: str | None, found: str | None) -> tuple[str, list[str]]:
+    if found is None:
+        gone = "is pinned, and no rule of the project by this name can be judged of this run"
+        return f"{rule} {gone}", []
+    head, *lines = found.split("\n")
+    verdict = head.partition(" ")[2]
+    if was is None:
+        return f"{rule} is not pinned yet: {verdict}, {lines[0]}", []
+    old_head, *old_lines = was.split("\n")
+    old_verdict = old_head.partition(" ")[2]
+    said = f"was {old_verdict}, is {verdict}"
+    if old_verdict == verdict:
+        said = f"is {verdict} as before, in other words or numbers"
+    changed = [line for line in difflib.ndiff(old_lines, lines) if line[0] in "-+"]
+    return f"{rule} {said}", [f"{line[0]} {line[1:].strip()}" for line in changed]

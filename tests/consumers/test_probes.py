@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -12,8 +13,8 @@ import pytest
 
 from consumers import probes
 from consumers.config import ProbeConfig
-from consumers.probes.member import ProbeMember, assignment, join_all, subscription
-from consumers.probes.positions import commit_topics
+from consumers.probes.member import ProbeMember, assignment, commit_topics, join_all, subscription
+from consumers.probes.scene_tables import tables
 from consumers.probes.script import Question, Script, worst
 from consumers.probes.wire import Body
 from harness.base.errors import BadInput
@@ -41,11 +42,16 @@ assert codec.decode("HEARTBEAT", 4, answer) == {"throttleTimeMs": 0, "errorCode"
 """
 
 
+def run(program: str) -> list[str]:
+    """The lines that a program prints."""
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert 0 == ended.returncode, ended.stderr
+    return ended.stdout.splitlines()
+
+
 def test_every_call_that_scripts_make_can_be_said_with_kafkas_own_classes() -> None:
-    told = subprocess.run(
-        [sys.executable, "-c", CODEC], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert 0 == told.returncode, told.stderr
+    run(CODEC)
 
 
 # What Java's poll refuses needs no broker: nobody listens at this address.
@@ -73,23 +79,15 @@ play(
 
 
 def test_poll_refuses_what_makes_no_sense_in_both_protocols() -> None:
-    told = subprocess.run(
-        [sys.executable, "-c", POLLS], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert 0 == told.returncode, told.stderr
-    lines = [json.loads(line) for line in told.stdout.splitlines() if line.startswith("[")]
+    lines = [json.loads(line) for line in run(POLLS) if line.startswith("[")]
     said = {step: answer for _, step, answer in lines}
-    raised = {step: answer["said"].rpartition(".")[2] for step, answer in said.items()}
     for protocol in ("classic", "consumer"):
-        found = {
-            what: raised[f"{what}, group.protocol {protocol}"]
-            for what in ("negative time-out", "no subscription", "second thread")
-        }
-        assert found == {
-            "negative time-out": "IllegalArgumentException",
-            "no subscription": "IllegalStateException",
-            "second thread": "ConcurrentModificationException",
-        }
+        for what, error in (
+            ("negative time-out", "IllegalArgumentException"),
+            ("no subscription", "IllegalStateException"),
+            ("second thread", "ConcurrentModificationException"),
+        ):
+            assert said[f"{what}, group.protocol {protocol}"]["said"].endswith(f".{error}")
         empty = said[f"nothing to return, group.protocol {protocol}"]
         assert ("", 0) == (empty["said"], empty["records"])
         assert 499 <= empty["took_ms"]
@@ -133,6 +131,17 @@ def test_who_was_answered_before_the_others_had_come_joins_again() -> None:
     assert [2, 2, 2] == [member.generation for member in members]
 
 
+@pytest.mark.parametrize("line", ["    a: jump | over it", "    group: join", "a leave", "    a:"])
+def test_a_line_of_a_table_that_is_no_step_is_refused(line: str) -> None:
+    with pytest.raises(ValueError, match="is neither a scene nor a step"):
+        tables(f"left X40: a member that leaves\n{line}")
+
+
+@pytest.mark.parametrize("name", probes.names())
+def test_tables_of_a_script_have_steps_only(name: str) -> None:
+    importlib.import_module(f"consumers.probes.play_{name.replace('-', '_')}")
+
+
 def test_an_assignment_reads_back_as_it_was_given() -> None:
     given = [("t", 0), ("t", 2), ("u", 1)]
     read = [(part["topic"], part["partition"]) for part in decode_assignment(assignment(given))]
@@ -145,7 +154,7 @@ def test_a_subscription_changes_with_its_note_only() -> None:
 
 
 def test_positions_are_grouped_by_topic() -> None:
-    topics = commit_topics({("t", 0): 5, ("u", 0): 6, ("t", 1): 7})
+    topics = commit_topics({"t-0": 5, "u-0": 6, "t-1": 7})
     assert [("t", 2), ("u", 1)] == [(one["name"], len(one["partitions"])) for one in topics]
 
 

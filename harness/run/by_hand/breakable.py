@@ -1,13 +1,13 @@
 """What can be broken by hand: which kinds of faults, and what they are aimed at.
 
-Both follow from what each kind says of itself. Members are somebody else's processes here, so what
-is done to members, to what they use besides Kafka, or to what they read is left out.
+Both follow from what each kind says of itself. Members are processes of the user here, so what is
+done to members, to what they use besides Kafka, or to what they read is left out.
 """
 
 import difflib
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from harness.run.by_hand.watch import Seen
 from harness.run.faults import KINDS, Kind, Lever
 from harness.run.faults.targets import NUMBERED, kind_of
 
-LASTS_S: Final = 10.0  # where nobody says otherwise
+LASTS_S: Final = 10.0  # usually
 # Roles by what they mean, as `targets.kind_of` names it: all that has one here.
 _ROLES: Final[Mapping[str, tuple[str, ...]]] = {
     "broker": ("coordinator", "leader of <topic>-<n>", "any leader", "broker <n>", "any broker"),
@@ -28,20 +28,13 @@ _ROLES: Final[Mapping[str, tuple[str, ...]]] = {
     "lane": ("members", "producers"),
 }
 _NAMED: Final = tuple(role for roles in _ROLES.values() for role in roles if "<" not in role)
-_BREAKABLE: Final = (Breaks.BROKER, Breaks.LINK)
-# What a fault has that needs it, where nobody says otherwise: as docs/containers.md does by hand.
+_BREAKABLE: Final = frozenset({Breaks.BROKER, Breaks.LINK})
+# Usual values of what some kinds need: as docs/containers.md does by hand.
 _USUAL: Final = {"latency_ms": 500, "bandwidth_kb_per_s": 50}
-# Fields of a fault that may be said by hand, besides its kind, its target and its time.
-MORE: Final = {"how": str, "latency_ms": int, "bandwidth_kb_per_s": int}
+# Fields of a fault that may be given by hand, besides its kind, its target and its time.
+MORE: Final = ("how", "latency_ms", "bandwidth_kb_per_s")
 _TIME: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?) ?(?P<unit>ms|s|m|min|h)?")
-_SECONDS: Final[Mapping[str | None, float]] = {
-    "ms": 0.001,
-    None: 1,
-    "s": 1,
-    "m": 60,
-    "min": 60,
-    "h": 3_600,
-}
+_SECONDS: Final = {None: 1, "s": 1, "ms": 0.001, "m": 60, "min": 60, "h": 3_600}
 
 
 def experiment_of(cluster: Cluster) -> Experiment:
@@ -59,7 +52,11 @@ def experiment_of(cluster: Cluster) -> Experiment:
 
 def kinds(experiment: Experiment) -> dict[str, Kind]:
     """The kinds of faults that can be played on this cluster by hand, by their names."""
-    return {name: kind for name, kind in KINDS.items() if not _why_not(kind, experiment)}
+    return {
+        name: kind
+        for name, kind in KINDS.items()
+        if _at_hand(kind) and not _refusal(kind, experiment)
+    }
 
 
 def roles_for(kind: Kind) -> list[str]:
@@ -67,30 +64,44 @@ def roles_for(kind: Kind) -> list[str]:
     return [role for sort in kind.targets for role in _ROLES.get(sort, ())]
 
 
-def _why_not(kind: Kind, experiment: Experiment) -> str:
-    """Why a kind cannot be played by hand, as the end of a sentence; empty if it can."""
-    roles = roles_for(kind)
-    breaks = {effects.breaks for effects in kind.ways.values()}
-    if Breaks.MEMBER in breaks:
-        return "the members here are your own processes: start, stop and end them yourself"
-    if kind.lever is not Lever.NONE or not roles or not breaks <= {*_BREAKABLE}:
-        return f"by hand only brokers and links are broken: use {', '.join(_whole(experiment))}"
+def _at_hand(kind: Kind) -> bool:
+    """Whether a kind breaks only what is the harness's own here."""
+    return kind.lever is Lever.NONE and bool(roles_for(kind)) and _breaks(kind) <= _BREAKABLE
+
+
+def _breaks(kind: Kind) -> set[Breaks]:
+    return {effects.breaks for effects in kind.ways.values()}
+
+
+def _refusal(kind: Kind, experiment: Experiment) -> str:
+    """Why a kind cannot be played on this cluster, as the end of a sentence; empty if it can."""
+    role = roles_for(kind)[0]
     try:
-        kind.validate(_usual(Fault(kind=kind.name, target=roles[0])), experiment, {})
+        kind.validate(_usual(Fault(kind=kind.name, target=role)), experiment, {})
     except BadInput as refusal:
-        return str(refusal).replace(f"{kind.name} of {roles[0]}", "it", 1)
+        return str(refusal).replace(f"{kind.name} of {role}", "it", 1)
     return ""
 
 
-def _whole(experiment: Experiment) -> Iterator[str]:
-    for name, kind in KINDS.items():
-        breaks = {effects.breaks for effects in kind.ways.values()}
-        if breaks <= {*_BREAKABLE} and not _why_not(kind, experiment):
-            yield name
+def _kind_named(name: str, experiment: Experiment) -> Kind:
+    known = kinds(experiment)
+    if name not in KINDS:
+        hint = _hint(name, known, f"there are {', '.join(known)}")
+        raise BadInput(f"there is no fault {name!r}: {hint}")
+    kind = KINDS[name]
+    if name in known:
+        return kind
+    if Breaks.MEMBER in _breaks(kind):
+        why = "the members here are your own processes: start, stop and end them yourself"
+    elif not _at_hand(kind):
+        why = f"by hand only brokers and links are broken: use {', '.join(known)}"
+    else:
+        why = _refusal(kind, experiment)
+    raise BadInput(f"{name} cannot be done by hand: {why}")
 
 
 def _usual(fault: Fault) -> Fault:
-    """The fault with what its kind needs, where nothing is said of it."""
+    """The fault with the usual values of what its kind needs and was not given."""
     kind = KINDS[fault.kind]
     missing: dict[str, Any] = {
         name: _USUAL[name] for name in kind.takes if getattr(fault, name) is None
@@ -112,28 +123,27 @@ def seconds(text: str) -> float:
 def fault_of(
     experiment: Experiment, kind: str, target: str, lasts_s: float | None, more: Mapping[str, Any]
 ) -> Fault:
-    """The fault that is asked for, with what is usual where nothing is said.
+    """The fault that is asked for, with usual values where none are given.
 
     `more` are further fields of a fault. Raises BadInput where no such fault can be played by hand.
     """
     found = _kind_named(kind, experiment)
-    roles = roles_for(found)
+    *others, last = roles_for(found)
+    roles = f"{', '.join(others)} or {last}" if others else last
     if not target:
-        raise BadInput(f"{kind} of what? Say {_listed(roles)}")
+        raise BadInput(f"{kind} of what? Say {roles}")
     if lasts_s is not None and not found.heals:
         raise BadInput(f"{kind} is over at once and cannot be undone: leave out --for")
     sort = kind_of(target)
     if sort == "member":
         raise BadInput(
             f"{target!r} is no target here, because the members are your own processes and share "
-            f"one lane: use {_listed(roles)}"
+            f"one lane: use {roles}"
         )
     if target not in _NAMED and not (sort == "broker" and NUMBERED.fullmatch(target)):
-        near = difflib.get_close_matches(target, _NAMED, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"say {_listed(roles)}"
-        raise BadInput(f"there is no target {target!r}: {hint}")
+        raise BadInput(f"there is no target {target!r}: {_hint(target, _NAMED, f'say {roles}')}")
     if sort not in found.targets:
-        raise BadInput(f"{kind} cannot hit {target!r}: say {_listed(roles)}")
+        raise BadInput(f"{kind} cannot hit {target!r}: say {roles}")
     fault = Fault(kind=kind, target=target, lasts_s=lasts_s, at_s=0, jitter_s=0, **more)
     found.check_way(fault)
     fault = _usual(fault)
@@ -141,38 +151,25 @@ def fault_of(
     return fault
 
 
-def _kind_named(kind: str, experiment: Experiment) -> Kind:
-    if kind not in KINDS:
-        known = kinds(experiment)
-        near = difflib.get_close_matches(kind, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-        raise BadInput(f"there is no fault {kind!r}: {hint}")
-    if why := _why_not(KINDS[kind], experiment):
-        raise BadInput(f"{kind} cannot be done by hand: {why}")
-    return KINDS[kind]
-
-
-def _listed(roles: Iterable[str]) -> str:
-    *others, last = roles
-    return f"{', '.join(others)} or {last}" if others else last
+def _hint(name: str, known: Iterable[str], otherwise: str) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 def check_target(fault: Fault, seen: Seen, brokers: Iterable[Node]) -> None:
-    """Refuse a broker, topic or partition that there is not. Raises BadInput."""
+    """Reject an unknown broker, topic or partition. Raises BadInput."""
     numbered = NUMBERED.fullmatch(fault.target)
     if numbered is None:
         return
-    number, role = int(numbered["number"]), numbered["role"]
-    if role == "broker":
-        ids = [node.id for node in brokers]
+    number, topics = int(numbered["number"]), seen.topics()
+    topic = numbered["role"].removeprefix("leader of ")
+    ids = [node.id for node in brokers]
+    if topic == "broker":
         if number not in ids:
             raise BadInput(f"there is no broker {number}: there are {ids[0]} to {ids[-1]}")
-        return
-    topic = role.removeprefix("leader of ")
-    topics = seen.topics()
-    if topic not in topics:
-        raise BadInput(f"there is no topic {topic!r}: {nearest(topic, topics, 'topic')}")
-    if number >= topics[topic]:
+    elif topic not in topics:
+        raise BadInput(f"there is no topic {topic!r}: {_nearest(topic, topics, 'topic')}")
+    elif number >= topics[topic]:
         raise BadInput(
             f"there is no partition {number} of {topic}: it has 0 to {topics[topic] - 1}"
         )
@@ -186,7 +183,7 @@ def group_meant(named: str | None, seen: Seen) -> str:
     groups = sorted(seen.groups)
     if named is not None:
         if named not in groups:
-            raise BadInput(f"there is no group {named!r}: {nearest(named, groups, 'group')}")
+            raise BadInput(f"there is no group {named!r}: {_nearest(named, groups, 'group')}")
         return named
     if not groups:
         raise BadInput(
@@ -202,7 +199,7 @@ def group_meant(named: str | None, seen: Seen) -> str:
 
 
 def topic_meant(seen: Seen) -> str:
-    """The topic of which any leader is meant: the only one. Raises BadInput."""
+    """The topic of which any leader is meant: the only one. Raises BadInput otherwise."""
     topics = sorted(seen.topics())
     if len(topics) != 1:
         raise BadInput(
@@ -212,13 +209,10 @@ def topic_meant(seen: Seen) -> str:
     return topics[0]
 
 
-def nearest(name: str, known: Iterable[str], what: str) -> str:
-    """What to do about a name that there is not: the end of a sentence."""
-    known = list(known)
-    near = difflib.get_close_matches(name, known, n=1)
-    if near:
-        return f"did you mean {near[0]!r}?"
-    return f"there is {', '.join(known)}" if known else f"there is no {what} yet"
+def _nearest(name: str, known: Iterable[str], what: str) -> str:
+    """Hint for an unknown name (ends a sentence)."""
+    listed = ", ".join(known)
+    return _hint(name, known, f"there is {listed}" if listed else f"there is no {what} yet")
 
 
 def listing(experiment: Experiment) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from consumers.journal import Journal
 from harness.base import processes
-from harness.base.errors import Exit, HarnessError, VoidRun
+from harness.base.errors import HarnessError, VoidRun
 from harness.base.ports import Ports
 from harness.cluster import links
 from harness.cluster.admin import create_topics
@@ -30,8 +30,8 @@ from harness.history import manifest
 from harness.provision.tools import Tools, resolve_tools
 from harness.run import guarding
 from harness.run.by_hand.breakable import experiment_of
-from harness.run.by_hand.breaking import Breaker
-from harness.run.by_hand.door import Asked, Door
+from harness.run.by_hand.control_socket import Request, listening
+from harness.run.by_hand.fault_runner import FaultRunner
 from harness.run.by_hand.layout import LANES, NAME, PORT_BASE, fitted, laid_out
 from harness.run.by_hand.rebalances import Rebalances
 from harness.run.by_hand.standing import refuse_a_second
@@ -65,8 +65,8 @@ class Wanted:
 class Ready:
     """What is there once it is up: its folder, and the bootstrap addresses of each lane.
 
-    No fault of a link reaches whoever comes by `direct`. Of a secured cluster, `secured` are the
-    files with the settings of clients.
+    No fault of a link reaches clients of `direct`. Of a secured cluster, `secured` are the files
+    with the settings of clients.
     """
 
     folder: Path
@@ -118,13 +118,13 @@ class _ByHand:
         self._rebalances = Rebalances(
             [folder / "logs" / f"{node.name}.server.log" for node in plan.brokers]
         )
-        self._seen = Seen()  # of which the changes have been told
+        self._seen = Seen()  # of which the changes have been printed
         self._names: dict[str, str] = {}  # of members, by their ids
-        self._ended: set[str] = set()  # outside of any fault, of which that has been told
+        self._ended: set[str] = set()  # processes whose unplanned end has been printed
         self._was_up = self._stopped = False
 
     def say(self, text: str) -> None:
-        """A line for whoever looks on, and for later."""
+        """A line for the screen, and for the log."""
         self._screen.say(text)
         stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
         # On a full disk it is healed and ended all the same.
@@ -134,38 +134,25 @@ class _ByHand:
     def play(self, topics: dict[str, int], ready: Callable[[Ready], None]) -> None:
         """Bring it up and serve it, and end it whatever happens."""
         manifest.write(self._folder, self._record)
-        wrong = ""
+        # One that was up has been played, however often it was interrupted on its way down.
+        became = ("interrupted", "it was ended before it was up")
         try:
             with self._watchdog() as watchdog:
                 self._live(watchdog, topics, ready)
-        except HarnessError as error:
-            wrong = str(error)
-            raise
         except Exception as error:
-            wrong = f"{type(error).__name__}: {error}"
+            wrong = str(error)
+            if not isinstance(error, HarnessError):
+                wrong = f"{type(error).__name__}: {error}"
+            became = ("void", wrong)
             raise
         finally:
+            if self._was_up and became[0] != "void":
+                became = (STATUS, "it was played by hand, and nothing of it is judged")
             with uninterrupted(self.say):
                 shutil.rmtree(self._folder / SCRATCH, ignore_errors=True)
-                status, reason = self._became(wrong)
-                ended = {
-                    "status": status,
-                    "status_reason": reason,
-                    "ended_at": manifest.now(),
-                    "groups": sorted(self._rebalances.last),
-                }
-                manifest.write(self._folder, {**self._record, **ended})
-
-    def _became(self, wrong: str) -> tuple[str, str]:
-        """How it ended and why, as the manifest says it; `wrong` is what went wrong, if anything.
-
-        One that was up has been played, however often it was interrupted on its way down.
-        """
-        if wrong:
-            return "void", wrong
-        if self._was_up:
-            return STATUS, "it was played by hand, and nothing of it is judged"
-        return "interrupted", "it was ended before it was up"
+                self._record |= {"status": became[0], "status_reason": became[1]}
+                ended = {"ended_at": manifest.now(), "groups": sorted(self._rebalances.last)}
+                manifest.write(self._folder, self._record | ended)
 
     @contextmanager
     def _watchdog(self) -> Iterator[subprocess.Popen[bytes]]:
@@ -194,10 +181,11 @@ class _ByHand:
             cluster.start()
             create_users(self._plan)
             create_topics(self._plan, topics)
-            door = ending.enter_context(Door(self._folder))
+            next_request = ending.enter_context(listening(self._folder))
             journal = Journal(self._folder / "journals" / "faults.journal", member="nemesis")
             ending.callback(journal.end)
-            breaker = Breaker(self._scene(cluster, watchdog), Nemesis(journal, []), watch, self.say)
+            scene = self._scene(cluster, watchdog)
+            runner = FaultRunner(scene, Nemesis(journal, []), watch, self.say)
             self._seen = watch.look()
             watch.start()
             members, producers = map(self._plan.bootstrap, LANES)
@@ -205,13 +193,13 @@ class _ByHand:
             ready(Ready(self._folder, members, producers, self._plan.direct(), secured))
             self._was_up = True
             try:
-                self._serve(door, breaker, watch, cluster)
+                self._serve(next_request, runner, watch, cluster)
             except Interrupted:
                 heard()
                 self.say("ending")
             finally:
                 with uninterrupted(self.say):
-                    breaker.end()
+                    runner.end()
 
     @contextmanager
     def _ending(self, cluster: RunningCluster, watch: Watch) -> Iterator[None]:
@@ -228,12 +216,12 @@ class _ByHand:
         self._stopped = True
 
     def _scene(self, cluster: RunningCluster, watchdog: subprocess.Popen[bytes]) -> Scene:
-        """What faults act on, as in a run. Nobody in it is ours."""
+        """What faults act on, as in a run; no member in it is ours."""
         return Scene(
             self._experiment,
             cluster,
             Fleet(self._experiment, self._plan, self._tools, self._folder, GROUP, TOPIC),
-            # There is no observer: the watch of this process fills the view, and whoever waits in
+            # There is no observer: the watch of this process fills the view, and whatever waits in
             # the scene makes sure of the watchdog instead.
             View(self._folder / "journals" / "observer.journal"),
             watchdog,
@@ -241,39 +229,36 @@ class _ByHand:
             random.Random(),
         )
 
-    def _serve(self, door: Door, breaker: Breaker, watch: Watch, cluster: RunningCluster) -> None:
-        """Serve everybody until somebody asks for the end."""
+    def _serve(
+        self,
+        next_request: Callable[[float], Request | None],
+        runner: FaultRunner,
+        watch: Watch,
+        cluster: RunningCluster,
+    ) -> None:
+        """Serve every request until one asks for the end."""
         began = time.monotonic()
         bootstrap = self._plan.bootstrap("members")
 
         def view() -> Any:
             head = f"up {time.monotonic() - began:.0f} s   bootstrap {bootstrap}"
-            last, broken = dict(self._rebalances.last), list(breaker.broken)
-            return drawn(head, watch.seen, last, broken, dict(self._names))
+            last, active = dict(self._rebalances.last), list(runner.active)
+            return drawn(head, watch.seen, last, active, dict(self._names))
 
         with self._screen.showing(view):
             while True:
-                for asked in door.asked(_LOOK_S):
-                    if self._answer(asked, breaker):
-                        return
-                breaker.heal_due()
-                self._tell_changes(watch, cluster)
+                request = next_request(_LOOK_S)
+                if request is not None and request.body.get("do") == "down":
+                    self.say("ending, as `down` asks")
+                    request.end()
+                    return
+                if request is not None:
+                    runner.inject(request)
+                runner.heal_due()
+                self._print_changes(watch, cluster)
 
-    def _answer(self, asked: Asked, breaker: Breaker) -> bool:
-        """Do what is asked for; whether that is to end."""
-        match asked.request:
-            case {"do": "down"}:
-                self.say("ending, as `down` asks")
-                asked.end()
-                return True
-            case {"do": "fault"}:
-                breaker.answer(asked)
-            case request:
-                asked.end(Exit.BAD_ARGUMENTS, f"{request} asks for nothing that there is")
-        return False
-
-    def _tell_changes(self, watch: Watch, cluster: RunningCluster) -> None:
-        """A line for whatever is otherwise than it was. Raises VoidRun if Toxiproxy has ended."""
+    def _print_changes(self, watch: Watch, cluster: RunningCluster) -> None:
+        """A line for whatever has changed. Raises VoidRun if Toxiproxy has ended."""
         watch.check()
         seen = watch.seen
         self._names |= names_in(seen)  # of those too that have just gone

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from harness.base.words import plural
 from harness.cluster.groups import MemberSeen
-from harness.run.by_hand.breaking import Broken
+from harness.run.by_hand.fault_runner import ActiveFault
 from harness.run.by_hand.rebalances import Rebalance
 from harness.run.by_hand.watch import GroupSeen, Seen
 
@@ -22,10 +22,7 @@ _KINDS: Final = {"share": "share group, ", "streams": "Streams group, "}
 
 
 def named(text: str, names: Mapping[str, str]) -> str:
-    """A text with members called by their client.id: a member id of KIP-848 tells nobody who it is.
-
-    `names` are by member id.
-    """
+    """A text with members called by their client.id, which are given by member id."""
     for member_id, client_id in names.items():
         text = text.replace(member_id, client_id)
     return text
@@ -41,7 +38,7 @@ def drawn(
     head: str,
     seen: Seen,
     rebalances: Mapping[str, Rebalance],
-    broken: Sequence[Broken],
+    active: Sequence[ActiveFault],
     gone: Mapping[str, str],
 ) -> RenderableType:
     """The view of now; `head` is how it is reached, `gone` names members that were there before."""
@@ -59,9 +56,8 @@ def drawn(
         table.add_row("", f"and {len(groups) - _MOST_GROUPS} groups more")
     if not groups:
         table.add_row("group", Text("none yet", "dim"))
-    for each in broken:
-        left_s = max(0.0, each.until - time.monotonic())
-        table.add_row("fault", Text(f"{each}, heals in {left_s:.0f} s", "bold red"))
+    for each in active:
+        table.add_row("fault", Text(f"{each}, heals in {each.left_s():.0f} s", "bold red"))
     return Group(Text(head, "bold"), table)
 
 
