@@ -12,57 +12,12 @@ from harness.base import processes
 from harness.base.errors import BadInput, Exit, HarnessError
 from harness.base.paths import COMMAND, here
 from harness.base.wait import wait_until
-from harness.cli.options import add_security_option, duration, port
 from harness.experiment import Cluster, Load
 from harness.history import manifest
 from harness.run.screen import Screen
 
 _TOPIC: Final = re.compile(r"(?P<name>[a-zA-Z0-9._-]{1,249})(?::(?P<partitions>[1-9]\d{0,3}))?")
 _END_S: Final = 60.0
-
-
-def add_up_options(up: argparse.ArgumentParser) -> None:
-    from harness.run.by_hand.layout import PORT_BASE
-
-    up.add_argument("--kafka", help="version of Kafka")
-    add_security_option(up)
-    up.add_argument("--brokers", type=int, default=3, help="how many brokers (default: 3)")
-    up.add_argument(
-        "--topic", action="append", default=[], metavar="NAME:PARTITIONS",
-        help="create this topic (default: t:6); others are created when they are first used",
-    )  # fmt: skip
-    up.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE",
-        help="a setting of brokers, by Kafka's name",
-    )  # fmt: skip
-    up.add_argument("--detach", action="store_true", help="return once it is up; `down` ends it")
-    up.add_argument(
-        "--port-base", type=port, default=PORT_BASE,
-        help=f"use the ports from this one on (default: {PORT_BASE})",
-    )  # fmt: skip
-
-
-def add_fault_options(fault: argparse.ArgumentParser) -> None:
-    fault.add_argument(
-        "kind", metavar="KIND", nargs="?", help="without it: list what can be broken"
-    )
-    fault.add_argument(
-        "target", metavar="TARGET", nargs="*", help="coordinator, leader of t-3, members, …"
-    )
-    fault.add_argument(
-        "--for", dest="lasts_s", type=duration, metavar="TIME",
-        help="how long it lasts: 500ms, 10s, 2m, 1h (default: 10s)",
-    )  # fmt: skip
-    fault.add_argument(
-        "--group", help="the group whose coordinator is meant (default: the only one)"
-    )
-    fault.add_argument(
-        "--how", metavar="WAY", help="the variant, if the kind has several (isolate-broker)"
-    )
-    fault.add_argument("--latency-ms", type=int, metavar="MS", help="added to each round trip")
-    fault.add_argument(
-        "--bandwidth-kb-per-s", type=int, metavar="KB", help="bandwidth of a link in each direction"
-    )
 
 
 def up_command(arguments: argparse.Namespace) -> int:

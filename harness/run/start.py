@@ -3,11 +3,12 @@
 import hashlib
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.base import processes
 from harness.base.errors import BadInput
+from harness.base.paths import here
 from harness.cluster.backends import check_engines
 from harness.cluster.dependencies import check_reachable
 from harness.experiment import Experiment
@@ -17,7 +18,7 @@ from harness.run.estimate import growth_bytes
 from harness.run.faults import KINDS
 from harness.run.folder import reserve
 from harness.run.interrupts import Progress
-from harness.run.leftovers import sweep
+from harness.run.leftovers import sweep, sweep_results
 from harness.run.run import Run
 from harness.run.screen import Screen
 
@@ -74,51 +75,67 @@ def _checked_tools(experiment: Experiment) -> Tools:
     return resolve_tools(cluster.kafka_version, cluster.upgraded_from)
 
 
-def play_run(
-    name: str,
-    experiment: Experiment,
-    results: Path,
-    *,
-    seed: int,
-    screen: Screen,
-    label: str = "",
-    port_base: int | None = None,
-    say: Progress | None = None,
-    reserved: Callable[[Path], None] = lambda _run_dir: None,
-    on_phase: Progress = lambda _name: None,
-    to_be_left: bool = False,
-) -> Path:
-    """Play a run of an experiment in a new folder, and show it as it goes on; the folder.
+@dataclass(frozen=True)
+class Order:
+    """A run that is asked for: what is played, and where it is kept.
 
-    `label` names the run on the screen (else `name`), and `say` gets its lines (else the screen).
-    `to_be_left` is that of a `Run`. `reserved` is called with the folder before anything is in it,
-    `on_phase` as a phase begins.
-    Raises what `Run.play` and `reserve` do, SetupError where a version or an image cannot be had,
-    and BadInput where nothing listens that the program uses.
+    Its program, limits and versions are the experiment's. `label` names it on the screen (else
+    `name`), and `port_base` is the first port that it takes (else any that are free).
     """
-    check_reachable([experiment])
-    bring_versions([experiment])
-    tools = _checked_tools(experiment)
-    check_engines([experiment], _plays_embedded)
-    sweep(screen.say)
-    run_dir = reserve(results, name, growth_bytes=growth_bytes(experiment))
-    reserved(run_dir)
-    with processes.holding(run_dir), screen.watch(label or name, experiment) as watch:
 
-        def begun(phase: str) -> None:
-            watch.phase(phase)
-            on_phase(phase)
+    name: str
+    experiment: Experiment
+    results: Path  # absolute; the run gets a folder of its own below
+    seed: int
+    port_base: int | None = None
+    label: str = ""
 
-        Run(
-            name,
-            experiment,
-            tools,
-            run_dir,
-            seed=seed,
-            port_base=port_base,
-            progress=say or screen.say,
-            on_phase=begun,
-            look=watch.look,
-            to_be_left=to_be_left,
-        ).play()
-    return run_dir
+    def play(
+        self,
+        screen: Screen,
+        *,
+        reserved: Callable[[Path], None] = lambda _run_dir: None,
+        on_phase: Progress = lambda _name: None,
+        alone: bool = False,
+    ) -> Path:
+        """Play the run, and show it as it goes on; its folder.
+
+        `reserved` is called with the folder before anything is in it, `on_phase` as a phase begins.
+        A run that is `alone`, and of no suite, completes what killed runs left in the results, says
+        what it plays, and takes the first Ctrl-C for an end of the faults that it draws.
+        Raises what `Run.play` and `reserve` do, SetupError where a version or an image cannot be
+        had, and BadInput where nothing listens that the program uses.
+        """
+        experiment = self.experiment
+        check_reachable([experiment])
+        bring_versions([experiment])
+        tools = _checked_tools(experiment)
+        check_engines([experiment], _plays_embedded)
+        sweep(screen.say)
+        if alone:
+            sweep_results(self.results)
+        run_dir = reserve(self.results, self.name, growth_bytes=growth_bytes(experiment))
+        reserved(run_dir)
+        if alone:
+            screen.say(f"{self.name}: {experiment.claim}")
+            screen.say(f"seed {self.seed}, into {here(run_dir)}")
+        shown = screen.watch(self.label or self.name, experiment)
+        with processes.holding(run_dir), shown as watch:
+
+            def begun(phase: str) -> None:
+                watch.phase(phase)
+                on_phase(phase)
+
+            Run(
+                self.name,
+                experiment,
+                tools,
+                run_dir,
+                seed=self.seed,
+                port_base=self.port_base,
+                progress=screen.say,
+                on_phase=begun,
+                look=watch.look,
+                to_be_left=alone,
+            ).play()
+        return run_dir

@@ -15,7 +15,7 @@ from harness.catalogue.apps import with_app
 from harness.experiment import Cluster, Experiment, Fault
 from harness.experiment.app import App, Shows
 from harness.run.screen import Screen
-from harness.run.start import play_run
+from harness.run.start import Order
 
 SECRET: Final = "hunter2"
 FAULTS: Final = {
@@ -44,7 +44,7 @@ def main(image: str, backend: str, results: Path) -> None:
         one_by_one=True,
         duration_s=0,
     )
-    print(play_run("images", with_app(experiment, app), results, seed=1, screen=Screen()))
+    print(Order("images", with_app(experiment, app), results, seed=1).play(Screen()))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from harness.run.faults.kind import Evidence
 from harness.run.faults.targets import resolve
 from harness.run.scene import Scene
 from harness.run.screen import Screen
-from harness.run.start import play_run
+from harness.run.start import Order
 from harness.suite.play import new_repeat
 
 LANES = ("members", "producers", "member-1", "member-2")
@@ -322,7 +322,7 @@ def test_where_nobody_listens_is_said_before_anything_starts(tmp_path: Path) -> 
         experiment = using(f"{LOOPBACK}:{ports.take()}")
         candidate = Candidate.of("slow-dependency", experiment)
         for starts in (
-            lambda: play_run("x", experiment, tmp_path, seed=1, screen=Screen()),
+            lambda: Order("x", experiment, tmp_path, seed=1).play(Screen()),
             lambda: new_repeat(tmp_path, candidate, 2),
         ):
             with pytest.raises(BadInput, match=r"^nothing listens at .* is \[dependency\] DB of"):

@@ -332,9 +332,10 @@ def test_an_experiment_that_names_a_rule_that_there_is_not(
 
 
 def test_limits_of_the_project_come_last(theirs: Path) -> None:
-    from harness.cli.main import _parser
-    from harness.cli.options import experiment_of
+    from harness.cli.asked import choice_of
+    from harness.cli.main import COMMANDS
+    from harness.cli.options import parser
 
-    arguments = _parser().parse_args(["run", "baseline", "--limit", "lost=4"])
+    arguments = parser(COMMANDS).parse_args(["run", "baseline", "--limit", "lost=4"])
     arguments.project = project.opened(None)
-    assert Limits(standstill_s=10, lost=4) == experiment_of(arguments).limits
+    assert Limits(standstill_s=10, lost=4) == choice_of(arguments, "baseline").experiment().limits

@@ -12,7 +12,7 @@ from harness.catalogue import registry
 from harness.experiment import BACKENDS, Cluster, Experiment, Group
 from harness.provision import kafka, steps, wheels
 from harness.run.screen import Screen
-from harness.run.start import bring_versions, play_run
+from harness.run.start import Order, bring_versions
 
 BASELINE = registry.load("baseline")
 
@@ -111,5 +111,5 @@ def test_without_an_engine_only_what_works_is_advised(
 
     for each in (experiment, own):
         with pytest.raises(SetupError, match=f"no Docker engine answers .* start one, {advice}"):
-            play_run(name, each, tmp_path / "results", seed=1, screen=Screen())
+            Order(name, each, tmp_path / "results", seed=1).play(Screen())
     assert not (tmp_path / "results").exists()
