@@ -14,16 +14,16 @@ from harness.experiment.limits import Limits
 
 @dataclass(frozen=True)
 class Choice:
-    """An experiment's name, and what is asked of it.
+    """What is asked of an experiment, or of several: then it has no name.
 
     `settings` are knobs and brokers' settings, with texts as values. `app` is the program whose
     processes are the members, `of_project` are the limits that come last.
     """
 
-    name: str
     settings: Mapping[str, str]
     limits: Limits
     of_project: Limits = field(default_factory=Limits)
+    name: str = ""
     app: App | None = None
 
     def experiment(self) -> Experiment:

@@ -8,38 +8,8 @@ from typing import Any
 from harness.base.errors import BadInput
 from harness.base.paths import COMMAND
 from harness.catalogue import apps, limits
-from harness.catalogue.choice import Choice
 from harness.experiment.app import App
 from harness.experiment.limits import Limits
-from harness.provision.kafka import check_offered
-from harness.run.start import Order, default_seed
-
-
-def order_of(arguments: Namespace, name: str, **settings: str) -> Order:
-    """A run of this experiment as the arguments ask for it; the settings count as typed last.
-
-    Raises BadInput.
-    """
-    choice = choice_of(arguments, name, **settings)
-    experiment = choice.experiment()
-    return Order(
-        name=name,
-        experiment=experiment,
-        results=arguments.results.resolve(),
-        seed=default_seed(name) if arguments.seed is None else arguments.seed,
-        port_base=arguments.port_base,
-    )
-
-
-def choice_of(arguments: Namespace, name: str = "", **settings: str) -> Choice:
-    """What the arguments choose, of this experiment or of several. Raises BadInput."""
-    return Choice(
-        name,
-        settings={**settings_of(arguments), **settings},
-        limits=limits_of(arguments),
-        of_project=arguments.project.limits,
-        app=app_of(arguments) if "--image image" in arguments else None,
-    )
 
 
 def settings_of(arguments: Namespace) -> dict[str, str]:
@@ -51,8 +21,6 @@ def settings_of(arguments: Namespace) -> dict[str, str]:
         if not found:
             raise BadInput(f"--set {item!r} is not of the form KNOB=VALUE")
         settings[name] = value
-    if arguments.kafka is not None:
-        check_offered(arguments.kafka)
     for option, knob in (
         ("client", "group.client"),
         ("client_version", "group.client_version"),

@@ -23,11 +23,8 @@ _END_S: Final = 60.0
 def up_command(arguments: argparse.Namespace) -> int:
     """Bring up a cluster to play with by hand, until Ctrl-C or `down`."""
     from harness.catalogue.broker_settings import check_release
-    from harness.provision.kafka import check_offered
     from harness.run.by_hand.up import Ready, Wanted, bring_up
 
-    if arguments.kafka is not None:
-        check_offered(arguments.kafka)
     named = {"kafka_version": arguments.kafka, "security": arguments.security}
     named = {name: value for name, value in named.items() if value}
     settings = dict(_setting(item) for item in arguments.set)

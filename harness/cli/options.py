@@ -47,7 +47,7 @@ RUNS
 + CLUSTER LIMIT
 
 CLUSTER
---kafka: version of Kafka
+--kafka release: version of Kafka
 --security: plaintext, ssl or sasl_ssl (default: plaintext)
 
 LIMIT
@@ -256,6 +256,14 @@ def port(text: str) -> int:
     return number
 
 
+def release(version: str) -> str:
+    """A version of Kafka. Raises BadInput for one that cannot be had."""
+    from harness.provision.kafka import check_offered
+
+    check_offered(version)
+    return version
+
+
 def duration(text: str) -> float:
     """Seconds of a time like 90s, 30m or 1h; raises argparse's error for another."""
     from harness.run.by_hand.breakable import seconds
@@ -317,6 +325,7 @@ _TYPES: Final[dict[str, Callable[[str], Any]]] = {
     "float": float,
     "path": Path,
     "place": place,
+    "release": release,
     "port": port,
     "jobs": jobs,
     "time": duration,

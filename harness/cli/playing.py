@@ -29,15 +29,10 @@ _CHOOSES_A_NIGHT: Final = ("long", "only", "share", "client", "protocol")
 
 def experiment_command(arguments: argparse.Namespace) -> int:
     """Run an experiment, judge it and write its report."""
-    from harness.cli.asked import order_of
-
     check_repeat(arguments.repeat)
     if arguments.repeat > 1 and arguments.json:
         raise BadInput("--json is the result of one run: leave out --repeat")
-    order = order_of(arguments, arguments.name)
-    if arguments.repeat > 1:
-        return _repeat(order, arguments.repeat)
-    return _judged(order, as_json=arguments.json)
+    return _play(arguments, arguments.name, times=arguments.repeat)
 
 
 def try_command(arguments: argparse.Namespace) -> int:
@@ -54,19 +49,41 @@ def try_command(arguments: argparse.Namespace) -> int:
 
 def soak_command(arguments: argparse.Namespace) -> int:
     """Break one thing after the other, drawn by the seed, for a given time or until Ctrl-C."""
-    from harness.cli.asked import order_of
-
-    order = order_of(arguments, "soak", duration_s=f"{arguments.for_s:g}")
-    return _judged(order, as_json=arguments.json)
+    return _play(arguments, "soak", duration_s=f"{arguments.for_s:g}")
 
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Run an experiment and keep its history; `check` judges it later."""
-    from harness.cli.asked import order_of
+    return _play(arguments, arguments.name, times=0)
 
-    order = order_of(arguments, arguments.name)
-    print(order.play(Screen(), alone=True))
-    return Exit.AS_EXPECTED
+
+def _play(arguments: argparse.Namespace, name: str, times: int = 1, **settings: str) -> int:
+    """Play an experiment as the arguments ask for it, judging each run; 0 times is once, unjudged.
+
+    The settings count as typed last. Everything is checked before anything is started.
+    """
+    from harness.catalogue.choice import Choice
+    from harness.cli.asked import app_of, limits_of, settings_of
+    from harness.run.start import Order, default_seed
+
+    choice = Choice(
+        settings={**settings_of(arguments), **settings},
+        limits=limits_of(arguments),
+        of_project=arguments.project.limits,
+        name=name,
+        app=app_of(arguments),
+    )
+    order = Order(
+        name,
+        choice.experiment(),
+        results=arguments.results.resolve(),
+        seed=default_seed(name) if arguments.seed is None else arguments.seed,
+        port_base=arguments.port_base,
+    )
+    if times == 0:
+        print(order.play(Screen(), alone=True))
+        return Exit.AS_EXPECTED
+    return _judged(order, as_json=arguments.json) if times == 1 else _repeat(order, times)
 
 
 def check_repeat(times: int) -> None:
@@ -146,8 +163,9 @@ def play_suite(
 def matrix_command(arguments: argparse.Namespace) -> int:
     """Play the same experiments for several programs, and compare what they cost."""
     from harness.catalogue import apps
+    from harness.catalogue.choice import Choice
     from harness.catalogue.cover import Candidate
-    from harness.cli.asked import choice_of
+    from harness.cli.asked import limits_of, settings_of
     from harness.suite import play
 
     check_repeat(arguments.repeat)
@@ -158,7 +176,7 @@ def matrix_command(arguments: argparse.Namespace) -> int:
         if times > 1:
             raise BadInput(f"{times} apps are called {name}: give each a name of its own")
     names = list(dict.fromkeys(arguments.experiment)) or _IN_A_MATRIX
-    choice = choice_of(arguments)
+    choice = Choice(settings_of(arguments), limits_of(arguments), arguments.project.limits)
     candidates = [
         (program, Candidate.of(name, replace(choice, name=name, app=program).experiment()))
         for program in programs
@@ -226,7 +244,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     say_what_is_left_out()
     from harness.catalogue.choice import Choice
 
-    choice = Choice("", settings, limits_of(arguments))
+    choice = Choice(settings, limits_of(arguments))
     plan = cover.plan(
         long=arguments.long,
         only=names_of(arguments.only),

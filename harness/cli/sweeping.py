@@ -27,13 +27,14 @@ _OF_RUNS: Final = (
 def sweep_command(arguments: argparse.Namespace) -> int:
     """Play experiments over a grid of settings: what each setting buys, and what it costs."""
     from harness.base.words import plural
+    from harness.catalogue.choice import Choice
     from harness.catalogue.cover import Candidate
     from harness.catalogue.grid import grid_of
-    from harness.cli.asked import choice_of, listed
+    from harness.cli.asked import limits_of, listed, settings_of
     from harness.suite import play
 
     check_repeat(arguments.repeat)
-    choice = choice_of(arguments)
+    choice = Choice(settings_of(arguments), limits_of(arguments), arguments.project.limits)
     if choice.settings.get("cluster.backend") == "compose":
         raise BadInput(
             "a sweep needs clusters of its own, and BACKEND=compose has one: use BACKEND=docker"

@@ -23,7 +23,7 @@ SESSIONS = "session_timeout_ms=45000,6000,10_000"
 
 
 def grid(names: Sequence[str], *over: str, limits: Limits | None = None, **settings: str) -> Grid:
-    return grid_of(names, over, Choice("", settings, limits or Limits()))
+    return grid_of(names, over, Choice(settings, limits or Limits()))
 
 
 def places(found: Grid) -> list[tuple[str, Mapping[str, str]]]:
