@@ -1,4 +1,4 @@
-"""An experiment as somebody asks for it, which is checked before anything is played."""
+"""An experiment as it is asked for, which is checked before anything is played."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from harness.experiment.limits import Limits
 class Choice:
     """What is asked of an experiment, or of several: then it has no name.
 
-    `settings` are knobs and brokers' settings, with texts as values. `app` is the program whose
+    `settings` are texts by names, brokers' settings among them. `app` is the program whose
     processes are the members, `of_project` are the limits that come last.
     """
 

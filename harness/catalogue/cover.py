@@ -1,7 +1,7 @@
 """Which runs a suite is made of: every experiment at least once, and all that the rules need.
 
-What is to be covered is a rule judged for a client and a protocol (`Goal`); what brokers do whoever
-the client is, for the classic protocols and for KIP-848. Every experiment is taken as it is
+What is to be covered is a rule judged for a client and a protocol (`Goal`); what brokers do for any
+client, for the classic protocols and for KIP-848. Every experiment is taken as it is
 declared, and then for other clients and protocols, chosen by a greedy cover (least time per goal
 that is new), until every goal that some experiment can show is shown. What then shows nothing that
 others do not is left out, where its experiment is played for another client or protocol. The choice
@@ -25,7 +25,7 @@ from harness.run.estimate import WARMED_UP_S, estimate_s
 if TYPE_CHECKING:
     from harness.rules.rule import Rule
 
-# What a night may take by estimate, which tells more than it takes: one of 43 took 39 to 41.
+# What a night may take by estimate, which is more than it takes: one of 43 took 39 to 41.
 NIGHT_MIN: Final = 46
 
 
@@ -128,7 +128,11 @@ def plan(
     unturned = candidates(experiments, clients, protocols)
     every = candidates(experiments, clients, protocols, turn)
     mine = [each for each in every if each.experiment.long == long]
-    first = [each for each in mine if _as_declared(each, experiments[each.name], client, protocol)]
+    declared = {
+        label(name, client or each.group.client, protocol or each.group.protocol)
+        for name, each in experiments.items()
+    }
+    first = [each for each in mine if each.label in declared]
     mine_show = goals(mine)
     wanted = mine_show
     if long:  # the long set shows what only it can
@@ -173,23 +177,13 @@ def _refused(
     return tuple(reasons.values())
 
 
-def _as_declared(
-    candidate: Candidate, declared: Experiment, client: str | None, protocol: str | None
-) -> bool:
-    """Whether it is the experiment as it is declared, but for the client and protocol asked for."""
-    group = candidate.experiment.group
-    return group.client == (client or declared.group.client) and group.protocol == (
-        protocol or declared.group.protocol
-    )
-
-
 def candidates(
     experiments: dict[str, Experiment],
     clients: Sequence[str] = CLIENTS,
     protocols: Sequence[str] = PROTOCOLS,
     turn: Turn = registry.variant,
 ) -> list[Candidate]:
-    """Every experiment for every client and protocol that it can be played for, knobs turned.
+    """Every experiment for every client and protocol that it can be played for.
 
     A consumer that is sabotaged shows how the judge sees it, not what the client does: such a run
     shows only what no honest one can.

@@ -21,7 +21,7 @@ from harness.run.screen import Screen
 if TYPE_CHECKING:  # they take long to import
     from harness.catalogue.cover import Candidate
     from harness.history.suites import Suite
-    from harness.run.start import Order
+    from harness.run.order import Order
 
 _IN_A_MATRIX: Final = ("everyday", "rough-day", "rolling-deploy")
 _CHOOSES_A_NIGHT: Final = ("long", "only", "share", "client", "protocol")
@@ -64,7 +64,8 @@ def _play(arguments: argparse.Namespace, name: str, times: int = 1, **settings: 
     """
     from harness.catalogue.choice import Choice
     from harness.cli.asked import app_of, limits_of, settings_of
-    from harness.run.start import Order, default_seed
+    from harness.run.order import Order
+    from harness.run.start import default_seed, play_run
 
     choice = Choice(
         settings={**settings_of(arguments), **settings},
@@ -81,7 +82,7 @@ def _play(arguments: argparse.Namespace, name: str, times: int = 1, **settings: 
         port_base=arguments.port_base,
     )
     if times == 0:
-        print(order.play(Screen(), alone=True))
+        print(play_run(order, Screen(), alone=True))
         return Exit.AS_EXPECTED
     return _judged(order, as_json=arguments.json) if times == 1 else _repeat(order, times)
 
@@ -95,6 +96,7 @@ def check_repeat(times: int) -> None:
 def _judged(order: "Order", *, as_json: bool) -> int:
     """Play a run, judge it, and add its verdicts to the dataset; the exit code."""
     from harness.provision import steps
+    from harness.run.start import play_run
     from harness.suite.judging import Judge, show
     from harness.trend import dataset
 
@@ -105,7 +107,7 @@ def _judged(order: "Order", *, as_json: bool) -> int:
             held.enter_context(processes.holding(run_dir))  # until it has been judged
 
         with closing(Judge()) as judge:
-            run_dir = order.play(screen, reserved=ours, on_phase=judge.on_phase, alone=True)
+            run_dir = play_run(order, screen, reserved=ours, on_phase=judge.on_phase, alone=True)
             judge.judge(run_dir, first=screen.say)
         code = show(run_dir, as_json=as_json)
         dataset.accumulate(order.results)
@@ -177,31 +179,26 @@ def matrix_command(arguments: argparse.Namespace) -> int:
             raise BadInput(f"{times} apps are called {name}: give each a name of its own")
     names = list(dict.fromkeys(arguments.experiment)) or _IN_A_MATRIX
     choice = Choice(settings_of(arguments), limits_of(arguments), arguments.project.limits)
-    candidates = [
-        (program, Candidate.of(name, replace(choice, name=name, app=program).experiment()))
+    parts = [
+        (
+            Candidate.of(name, replace(choice, name=name, app=program).experiment()),
+            f"{program.name}, {name}",
+            {"client": program.name},
+        )
         for program in programs
         for name in names
     ]
-    # Round after round, so that one that is interrupted has something of each.
-    runs = [
-        (program, number, candidate)
-        for number in range(1, arguments.repeat + 1)
-        for program, candidate in candidates
-    ]
-    suite = play.new_matrix(
-        arguments.results.resolve(),
-        runs,
-        {
-            "repeat": arguments.repeat,
-            "examples": all(Path(each.folder).parent == apps.EXAMPLES for each in programs),
-            "command": _matrix_typed(arguments, programs),
-        },
-    )
+    asked = {
+        "repeat": arguments.repeat,
+        "examples": all(Path(each.folder).parent == apps.EXAMPLES for each in programs),
+        "command": _matrix_typed(arguments, programs),
+    }
+    suite = play.new_rounds("matrix", arguments.results.resolve(), parts, asked)
     screen = Screen()
     # How long they take depends on session timeouts that nobody knows before.
-    screen.say(f"{plural(len(runs), 'run')}, into {here(suite.path)}")
-    played = [candidate for _, _, candidate in runs]
-    return play_suite(suite, played, screen, arguments.seed, jobs=arguments.jobs)
+    screen.say(f"{plural(len(suite.entries), 'run')}, into {here(suite.path)}")
+    runs = [candidate for candidate, _, _ in parts] * arguments.repeat
+    return play_suite(suite, runs, screen, arguments.seed, jobs=arguments.jobs)
 
 
 def _matrix_typed(arguments: argparse.Namespace, programs: Sequence[App]) -> str:

@@ -29,7 +29,7 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     from harness.base.words import plural
     from harness.catalogue.choice import Choice
     from harness.catalogue.cover import Candidate
-    from harness.catalogue.grid import grid_of
+    from harness.catalogue.grid import grid_of, told
     from harness.cli.asked import limits_of, listed, settings_of
     from harness.suite import play
 
@@ -48,12 +48,6 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     if arguments.list:
         print(_listing(candidates, grid, arguments.repeat))
         return Exit.AS_EXPECTED
-    # Round after round, so that one that is interrupted has something of each.
-    runs = [
-        (point.settings, number, candidate)
-        for number in range(1, arguments.repeat + 1)
-        for point, candidate in candidates
-    ]
     asked = {
         "repeat": arguments.repeat,
         "faults": {each.name: list(map(described, each.experiment.faults)) for each in grid.points},
@@ -61,14 +55,18 @@ def sweep_command(arguments: argparse.Namespace) -> int:
         "set": choice.settings,
         "command": _typed(arguments, names),
     }
-    suite = play.new_sweep(arguments.results.resolve(), runs, asked, grid.left_out)
+    parts = [
+        (candidate, f"{point.name}, {told(point.settings)}", {"settings": dict(point.settings)})
+        for point, candidate in candidates
+    ]
+    suite = play.new_rounds("sweep", arguments.results.resolve(), parts, asked, grid.left_out)
     screen = Screen()
     for sentence in suite.notes:
         screen.say(sentence)
     minutes = once_s * arguments.repeat / 60
     screen.say(f"{many}, about {minutes:.0f} min, into {here(suite.path)}")
-    played = [candidate for _, _, candidate in runs]
-    return play_suite(suite, played, screen, arguments.seed, jobs=arguments.jobs)
+    runs = [candidate for candidate, _, _ in parts] * arguments.repeat
+    return play_suite(suite, runs, screen, arguments.seed, jobs=arguments.jobs)
 
 
 def _refuse_long(many: str, estimate_s: float) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from harness.base import processes
@@ -19,6 +19,7 @@ from harness.run.faults import KINDS
 from harness.run.folder import reserve
 from harness.run.interrupts import Progress
 from harness.run.leftovers import sweep, sweep_results
+from harness.run.order import Order
 from harness.run.run import Run
 from harness.run.screen import Screen
 
@@ -75,67 +76,52 @@ def _checked_tools(experiment: Experiment) -> Tools:
     return resolve_tools(cluster.kafka_version, cluster.upgraded_from)
 
 
-@dataclass(frozen=True)
-class Order:
-    """A run that is asked for: what is played, and where it is kept.
+def play_run(
+    order: Order,
+    screen: Screen,
+    *,
+    reserved: Callable[[Path], None] = lambda _run_dir: None,
+    on_phase: Progress = lambda _name: None,
+    alone: bool = False,
+) -> Path:
+    """Play a run, and show it as it goes on; its folder.
 
-    Its program, limits and versions are the experiment's. `label` names it on the screen (else
-    `name`), and `port_base` is the first port that it takes (else any that are free).
+    `reserved` is called with the folder before anything is in it, `on_phase` as a phase begins.
+    A run that is `alone`, and of no suite, completes what killed runs left in the results, says
+    what it plays, and takes the first Ctrl-C for an end of the faults that it draws.
+    Raises what `Run.play` and `reserve` do, SetupError where a version or an image cannot be had,
+    and BadInput where nothing listens that the program uses.
     """
+    experiment = order.experiment
+    check_reachable([experiment])
+    bring_versions([experiment])
+    tools = _checked_tools(experiment)
+    check_engines([experiment], _plays_embedded)
+    sweep(screen.say)
+    if alone:
+        sweep_results(order.results)
+    run_dir = reserve(order.results, order.name, growth_bytes=growth_bytes(experiment))
+    reserved(run_dir)
+    if alone:
+        screen.say(f"{order.name}: {experiment.claim}")
+        screen.say(f"seed {order.seed}, into {here(run_dir)}")
+    shown = screen.watch(order.label or order.name, experiment)
+    with processes.holding(run_dir), shown as watch:
 
-    name: str
-    experiment: Experiment
-    results: Path  # absolute; the run gets a folder of its own below
-    seed: int
-    port_base: int | None = None
-    label: str = ""
+        def begun(phase: str) -> None:
+            watch.phase(phase)
+            on_phase(phase)
 
-    def play(
-        self,
-        screen: Screen,
-        *,
-        reserved: Callable[[Path], None] = lambda _run_dir: None,
-        on_phase: Progress = lambda _name: None,
-        alone: bool = False,
-    ) -> Path:
-        """Play the run, and show it as it goes on; its folder.
-
-        `reserved` is called with the folder before anything is in it, `on_phase` as a phase begins.
-        A run that is `alone`, and of no suite, completes what killed runs left in the results, says
-        what it plays, and takes the first Ctrl-C for an end of the faults that it draws.
-        Raises what `Run.play` and `reserve` do, SetupError where a version or an image cannot be
-        had, and BadInput where nothing listens that the program uses.
-        """
-        experiment = self.experiment
-        check_reachable([experiment])
-        bring_versions([experiment])
-        tools = _checked_tools(experiment)
-        check_engines([experiment], _plays_embedded)
-        sweep(screen.say)
-        if alone:
-            sweep_results(self.results)
-        run_dir = reserve(self.results, self.name, growth_bytes=growth_bytes(experiment))
-        reserved(run_dir)
-        if alone:
-            screen.say(f"{self.name}: {experiment.claim}")
-            screen.say(f"seed {self.seed}, into {here(run_dir)}")
-        shown = screen.watch(self.label or self.name, experiment)
-        with processes.holding(run_dir), shown as watch:
-
-            def begun(phase: str) -> None:
-                watch.phase(phase)
-                on_phase(phase)
-
-            Run(
-                self.name,
-                experiment,
-                tools,
-                run_dir,
-                seed=self.seed,
-                port_base=self.port_base,
-                progress=screen.say,
-                on_phase=begun,
-                look=watch.look,
-                to_be_left=alone,
-            ).play()
-        return run_dir
+        Run(
+            order.name,
+            experiment,
+            tools,
+            run_dir,
+            seed=order.seed,
+            port_base=order.port_base,
+            progress=screen.say,
+            on_phase=begun,
+            look=watch.look,
+            to_be_left=alone,
+        ).play()
+    return run_dir

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.run import build
-from harness.run.start import Order
+from harness.run.order import Order
 
 UP: Final = "steady"  # the phase of a run in which all that it needs has been started
 ENDED: Final = "ended"  # in the last that a process tells

@@ -25,6 +25,7 @@ from harness.experiment import SLACK_MS
 from harness.history import store
 from harness.run import build
 from harness.run.screen import Relayed
+from harness.run.start import play_run
 from harness.suite.order import ENDED, UP, Task
 
 
@@ -64,7 +65,8 @@ def play(task: Task, tell: Callable[..., None]) -> None:
 
     try:
         with own.used(task.own_experiments, task.own_rules):
-            run_dir = task.order.play(
+            run_dir = play_run(
+                task.order,
                 Relayed(tell, task.columns),
                 reserved=lambda run_dir: tell(reserved=str(run_dir)),
                 on_phase=begun,

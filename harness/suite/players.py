@@ -117,8 +117,8 @@ class Players:
             self._let_go(player)
 
     def interrupt(self) -> None:
-        """Have all of them heal, clean and end."""
-        for player in self._players:
+        """Have all of them heal, clean and end; first those that would get the others' turns."""
+        for player in reversed(self._players):
             player.process.send_signal(signal.SIGINT)
 
     @property

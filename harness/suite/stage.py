@@ -19,8 +19,8 @@ from harness.catalogue.cover import Candidate
 from harness.history.suites import Entry, State, Suite
 from harness.report import report
 from harness.run.interrupts import Progress, uninterrupted
+from harness.run.order import Order
 from harness.run.screen import Screen
-from harness.run.start import Order
 from harness.suite.background import BackgroundJudge
 from harness.suite.order import ENDED, UP, Task
 from harness.suite.players import Player, Players

@@ -15,7 +15,7 @@ import pytest
 
 from harness.base.errors import SetupError
 from harness.catalogue import registry
-from harness.run.start import Order
+from harness.run.order import Order
 from harness.suite import player
 from harness.suite.order import UP, Task
 from harness.suite.players import Players
@@ -65,7 +65,7 @@ def test_what_becomes_of_a_run_is_told_last(
 ) -> None:
     told: list[dict[str, Any]] = []
 
-    def play(_: Order, screen: Any, *, reserved: Any, on_phase: Any, **__: Any) -> Path:
+    def play_run(_: Order, screen: Any, *, reserved: Any, on_phase: Any, **__: Any) -> Path:
         reserved(tmp_path)
         screen.say("start cluster")
         with screen.watch("baseline", registry.load("baseline")) as view:
@@ -75,7 +75,7 @@ def test_what_becomes_of_a_run_is_told_last(
             raise raised
         return tmp_path
 
-    monkeypatch.setattr(Order, "play", play)
+    monkeypatch.setattr(player, "play_run", play_run)
 
     player.play(task(tmp_path), lambda **what: told.append(what))
 

@@ -11,8 +11,9 @@ from harness.base.errors import BadInput, SetupError
 from harness.catalogue import registry
 from harness.experiment import BACKENDS, Cluster, Experiment, Group
 from harness.provision import kafka, steps, wheels
+from harness.run.order import Order
 from harness.run.screen import Screen
-from harness.run.start import Order, bring_versions
+from harness.run.start import bring_versions, play_run
 
 BASELINE = registry.load("baseline")
 
@@ -111,5 +112,5 @@ def test_without_an_engine_only_what_works_is_advised(
 
     for each in (experiment, own):
         with pytest.raises(SetupError, match=f"no Docker engine answers .* start one, {advice}"):
-            Order(name, each, tmp_path / "results", seed=1).play(Screen())
+            play_run(Order(name, each, tmp_path / "results", seed=1), Screen())
     assert not (tmp_path / "results").exists()
