@@ -26,7 +26,7 @@ from harness.history import store
 from harness.run import build
 from harness.run.screen import Relayed
 from harness.run.start import play_run
-from harness.suite.order import ENDED, UP, Task
+from harness.suite.task import ENDED, UP, Task
 
 
 class _Telling:

@@ -17,7 +17,7 @@ from harness.base.paths import ROOT
 from harness.base.priority import SHARES
 from harness.run.build import Built
 from harness.run.turns import TURNS, turns
-from harness.suite.order import ENDED, UP, Task
+from harness.suite.task import ENDED, UP, Task
 
 # Ticks in a run that came later than 50 ms. On two cores runs that were measured one at a time had
 # up to three, and those that were measured two at a time up to five, with the same verdicts.

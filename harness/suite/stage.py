@@ -22,8 +22,8 @@ from harness.run.interrupts import Progress, uninterrupted
 from harness.run.order import Order
 from harness.run.screen import Screen
 from harness.suite.background import BackgroundJudge
-from harness.suite.order import ENDED, UP, Task
 from harness.suite.players import Player, Players
+from harness.suite.task import ENDED, UP, Task
 
 Planned = tuple[Entry, Candidate, str]  # with what is said as it begins
 

@@ -18,9 +18,9 @@ from harness.cli.main import main
 from harness.history import manifest, store
 from harness.run.folder import reserve
 from harness.run.run import Run
-from harness.suite.order import ENDED, Task
 from harness.suite.player import play as play_here
 from harness.suite.players import Player, Players
+from harness.suite.task import ENDED, Task
 from tests.report.sample_run import write_manifest, write_run
 from tests.report.sample_suite import write_night
 from tests.torture.rounds import KILLS, Outcome, Round

@@ -17,8 +17,8 @@ from harness.base.errors import SetupError
 from harness.catalogue import registry
 from harness.run.order import Order
 from harness.suite import player
-from harness.suite.order import UP, Task
 from harness.suite.players import Players
+from harness.suite.task import UP, Task
 
 
 def task(results: Path) -> Task:
