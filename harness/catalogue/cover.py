@@ -1,14 +1,13 @@
 """Which runs a suite is made of: every experiment at least once, and all that the rules need.
 
-What is to be covered is a rule judged for a client and a protocol (`Goal`); what brokers do whoever
-the client is, for the classic protocols and for KIP-848. Every experiment is taken as it is
-declared, and then for other clients and protocols, chosen by greedy covers (least time per goal
+What is to be covered is a rule judged for a client and a protocol (`Goal`); what brokers do for any
+client, for the classic protocols and for KIP-848. Every experiment is taken as it is
+declared, and then for other clients and protocols, chosen by a greedy cover (least time per goal
 that is new), until every goal that some experiment can show is shown. What then shows nothing that
 others do not is left out, where its experiment is played for another client or protocol. The choice
 depends on nothing but what is declared, so two nights play the same set.
 """
 
-import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -26,9 +25,8 @@ from harness.run.estimate import WARMED_UP_S, estimate_s
 if TYPE_CHECKING:
     from harness.rules.rule import Rule
 
-# What a night may take by estimate, which tells more than it takes: one of 43 took 39 to 41.
+# What a night may take by estimate, which is more than it takes: one of 43 took 39 to 41.
 NIGHT_MIN: Final = 46
-_TRIES: Final = 100  # the exact optimum of today's set came within 43
 
 
 class Goal(NamedTuple):
@@ -130,13 +128,17 @@ def plan(
     unturned = candidates(experiments, clients, protocols)
     every = candidates(experiments, clients, protocols, turn)
     mine = [each for each in every if each.experiment.long == long]
-    first = [each for each in mine if _as_declared(each, experiments[each.name], client, protocol)]
+    declared = {
+        label(name, client or each.group.client, protocol or each.group.protocol)
+        for name, each in experiments.items()
+    }
+    first = [each for each in mine if each.label in declared]
     mine_show = goals(mine)
     wanted = mine_show
     if long:  # the long set shows what only it can
         wanted -= goals(each for each in every if not each.experiment.long)
     missing = goals_of_rules(clients, protocols) - mine_show
-    whole = _shortest(wanted, first, mine)
+    whole = _cover(wanted, first, mine)
     of_this_set = [each for each in unturned if each.experiment.long == long]
     refused = _refused(experiments, of_this_set, whole, turn)
     chosen = _share(whole, *share)
@@ -175,23 +177,13 @@ def _refused(
     return tuple(reasons.values())
 
 
-def _as_declared(
-    candidate: Candidate, declared: Experiment, client: str | None, protocol: str | None
-) -> bool:
-    """Whether it is the experiment as it is declared, but for the client and protocol asked for."""
-    group = candidate.experiment.group
-    return group.client == (client or declared.group.client) and group.protocol == (
-        protocol or declared.group.protocol
-    )
-
-
 def candidates(
     experiments: dict[str, Experiment],
     clients: Sequence[str] = CLIENTS,
     protocols: Sequence[str] = PROTOCOLS,
     turn: Turn = registry.variant,
 ) -> list[Candidate]:
-    """Every experiment for every client and protocol that it can be played for, knobs turned.
+    """Every experiment for every client and protocol that it can be played for.
 
     A consumer that is sabotaged shows how the judge sees it, not what the client does: such a run
     shows only what no honest one can.
@@ -274,41 +266,18 @@ def goals_of_rules(
     }
 
 
-def _shortest(
+def _cover(
     wanted: set[Goal], first: Sequence[Candidate], among: Sequence[Candidate]
 ) -> list[Candidate]:
-    """`first` and what shows the rest of what is wanted, none to spare: the shortest of some tries.
-
-    A greedy cover may pass by a shorter one. The tries differ in how long they take a candidate to
-    be, by a factor that is drawn anew for each, always from the same numbers.
+    """`first` and what shows the rest of what is wanted, least time per new goal first; none to
+    spare.
     """
-    drawn = random.Random(0)
-    missing = wanted - goals(first)
-    useful = [each for each in among if each.shows & missing]
-    tries = []
-    for number in range(_TRIES):
-        spread = 0.5 if number else 0.0
-        costs_s = [each.estimate_s * drawn.uniform(1 - spread, 1 + spread) for each in useful]
-        tries.append(_without_redundant([*first, *_greedy(missing, useful, costs_s)]))
-    return min(tries, key=lambda chosen: sum(each.estimate_s for each in chosen))
-
-
-def _greedy(
-    wanted: set[Goal], among: Sequence[Candidate], costs_s: Sequence[float]
-) -> list[Candidate]:
-    """Candidates that show everything wanted: least cost per new goal first."""
-    chosen: list[Candidate] = []
-    missing = set(wanted)
-    while missing:
-        useful = [
-            (cost_s / len(each.shows & missing), each.label, each)
-            for each, cost_s in zip(among, costs_s, strict=True)
-            if each.shows & missing
-        ]
-        best = min(useful, key=lambda found: found[:2])[2]
-        chosen.append(best)
-        missing -= best.shows
-    return chosen
+    chosen = list(first)
+    while missing := wanted - goals(chosen):
+        useful = [each for each in among if each.shows & missing]
+        cost_s = {each.label: each.estimate_s / len(each.shows & missing) for each in useful}
+        chosen.append(min(useful, key=lambda each: (cost_s[each.label], each.label)))
+    return _without_redundant(chosen)
 
 
 def _without_redundant(chosen: Sequence[Candidate]) -> list[Candidate]:

@@ -7,9 +7,8 @@ from typing import Final
 
 from harness.base.errors import BadInput
 from harness.catalogue import broker_settings, registry
-from harness.catalogue.limits import with_limits
+from harness.catalogue.choice import Choice
 from harness.experiment import CLIENTS, PROTOCOLS, Expect, Experiment, Verdict, one_of
-from harness.experiment.limits import Limits
 
 # An experiment is declared for some of each, with a verdict expected of each.
 _OFFERED: Final = {"group.client": CLIENTS, "group.protocol": PROTOCOLS}
@@ -48,24 +47,18 @@ class Grid:
     left_out: tuple[str, ...]
 
 
-def grid_of(
-    names: Sequence[str],
-    over: Iterable[str],
-    settings: Mapping[str, str],
-    limits: Limits,
-    of_project: Limits,
-) -> Grid:
+def grid_of(names: Sequence[str], over: Iterable[str], choice: Choice) -> Grid:
     """The grid of these experiments over texts such as "session_timeout_ms=6000,10000".
 
-    `settings` are the same for all runs. Raises BadInput for an unknown experiment or setting (with
-    the nearest name), and for a value that no run of one of the experiments could have, whatever
-    the other settings are. A point that makes no sense for its values together is left out, and so
-    is a client or protocol that an experiment is not for.
+    What else is chosen is the same for all runs. Raises BadInput for an unknown experiment or
+    setting (with the nearest name), and for a value that no run of one of the experiments could
+    have, whatever the other settings are. A point that makes no sense for its values together is
+    left out, and so is a client or protocol that an experiment is not for.
     """
     declared = {name: registry.load(name) for name in dict.fromkeys(names)}
     if not declared:
         raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
-    axes = _axes(over, next(iter(declared.values())), settings)
+    axes = _axes(over, next(iter(declared.values())), choice.settings)
     of_group = all(axis.setting in (*_OFFERED, _MEMBERS) for axis in axes)
     points: list[Point] = []
     refused: dict[str, dict[tuple[str, ...], str]] = {name: {} for name in declared}
@@ -73,7 +66,7 @@ def grid_of(
         for values in product(*(axis.values for axis in axes)):
             turned = {axis.setting: value for axis, value in zip(axes, values, strict=True)}
             try:
-                varied = _turned(experiment, settings, turned, limits, of_project)
+                varied = _turned(experiment, turned, choice)
                 varied = _as_declared(varied) if of_group else _where_exercised(varied)
             except BadInput as error:
                 refused[name][values] = str(error)
@@ -143,18 +136,13 @@ def _in_order(values: Sequence[str]) -> list[str]:
         return list(values)
 
 
-def _turned(
-    experiment: Experiment,
-    settings: Mapping[str, str],
-    swept: Mapping[str, str],
-    limits: Limits,
-    of_project: Limits,
-) -> Experiment:
+def _turned(experiment: Experiment, swept: Mapping[str, str], choice: Choice) -> Experiment:
     """The experiment with the settings of one point. Raises BadInput for a value of another type.
 
     A version of the client is for Java's alone where clients are swept. A larger group gets a
     partition for each member and for one that joins, unless the partitions are set.
     """
+    settings = choice.settings
     if swept.get("group.client", "java") != "java":
         settings = {
             name: value for name, value in settings.items() if not name.endswith("client_version")
@@ -165,7 +153,7 @@ def _turned(
     if _MEMBERS in swept and "load.partitions" not in set_:
         partitions = max(turned.load.partitions, turned.group.members + 1)
         turned = replace(turned, load=replace(turned.load, partitions=partitions))
-    return with_limits(turned, limits, of_project)
+    return choice.held(turned)
 
 
 def _as_declared(turned: Experiment) -> Experiment:

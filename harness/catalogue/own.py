@@ -16,6 +16,7 @@ from harness.catalogue import modules
 from harness.experiment import Source
 
 if TYPE_CHECKING:
+    from harness.rules import Rule
     from harness.rules.own import Own
 
 _PACKAGE: Final = "own_rules"  # that their modules of rules are in, so that they find each other

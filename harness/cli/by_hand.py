@@ -12,7 +12,6 @@ from harness.base import processes
 from harness.base.errors import BadInput, Exit, HarnessError
 from harness.base.paths import COMMAND, here
 from harness.base.wait import wait_until
-from harness.cli.options import add_security_option, duration, port
 from harness.experiment import Cluster, Load
 from harness.history import manifest
 from harness.run.screen import Screen
@@ -21,43 +20,11 @@ _TOPIC: Final = re.compile(r"(?P<name>[a-zA-Z0-9._-]{1,249})(?::(?P<partitions>[
 _END_S: Final = 60.0
 
 
-def add_up_options(up: argparse.ArgumentParser) -> None:
-    from harness.run.by_hand.layout import PORT_BASE
-
-    add = up.add_argument
-    add("--kafka", help="version of Kafka")
-    add_security_option(up)
-    add("--brokers", type=int, default=3, help="how many brokers (default: 3)")
-    topic_help = "create this topic (default: t:6); others are created when they are first used"
-    add("--topic", action="append", default=[], metavar="NAME:PARTITIONS", help=topic_help)
-    set_help = "a setting of brokers, by Kafka's name"
-    add("--set", action="append", default=[], metavar="NAME=VALUE", help=set_help)
-    add("--detach", action="store_true", help="return once it is up; `down` ends it")
-    port_help = f"use the ports from this one on (default: {PORT_BASE})"
-    add("--port-base", type=port, default=PORT_BASE, help=port_help)
-
-
-def add_fault_options(fault: argparse.ArgumentParser) -> None:
-    add = fault.add_argument
-    add("kind", metavar="KIND", nargs="?", help="without it: list what can be broken")
-    add("target", metavar="TARGET", nargs="*", help="coordinator, leader of t-3, members, …")
-    time_help = "how long it lasts: 500ms, 10s, 2m, 1h (default: 10s)"
-    add("--for", dest="lasts_s", type=duration, metavar="TIME", help=time_help)
-    add("--group", help="the group whose coordinator is meant (default: the only one)")
-    add("--how", metavar="WAY", help="the variant, if the kind has several (isolate-broker)")
-    add("--latency-ms", type=int, metavar="MS", help="added to each round trip")
-    bandwidth_help = "bandwidth of a link in each direction"
-    add("--bandwidth-kb-per-s", type=int, metavar="KB", help=bandwidth_help)
-
-
 def up_command(arguments: argparse.Namespace) -> int:
     """Bring up a cluster to play with by hand, until Ctrl-C or `down`."""
     from harness.catalogue.broker_settings import check_release
-    from harness.provision.kafka import check_offered
     from harness.run.by_hand.up import Ready, Wanted, bring_up
 
-    if arguments.kafka is not None:
-        check_offered(arguments.kafka)
     named = {"kafka_version": arguments.kafka, "security": arguments.security}
     named = {name: value for name, value in named.items() if value}
     settings = dict(_setting(item) for item in arguments.set)

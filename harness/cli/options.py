@@ -1,29 +1,247 @@
-"""What the commands' options mean, and what of them is refused."""
+"""The options of every command, as a table, and the parser that is made from it.
+
+A line names an option or an argument, says how it is read, and then what it means:
+
+    --grace-s float @stop.grace_s: seconds from that signal until it is killed (default: 30)
+
+It is read as text, or as a type of `_TYPES`. `flag` has no value, `*` may be given several times;
+`?`, `+` and `...` stand for at most one word, one or more, and any number. `=` comes before a
+default, `@` before the line of app.toml whose place it takes, and `>` before its name in the code,
+where it has another. `{a,b}` is what can be chosen; anything else stands for the value in the help.
+A line `+ RUNS` takes in the options of another part, and `## ` begins a group of the help.
+"""
 
 import argparse
 import re
 import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta, timezone, tzinfo
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NoReturn
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from harness.base.errors import BadInput
 from harness.base.paths import COMMAND
 from harness.base.ports import LAST_PORT
-from harness.experiment import Experiment
-from harness.experiment.app import App
-from harness.experiment.limits import LIMITS, Limits
-
-# Options that say something about a program of somebody else's.
-_OF_AN_APP: Final = (
-    *("app_name", "entrypoint", "build", "instances", "static", "env", "dependency", "value"),
-    *("records", "stdout", "signal", "http", "output_topic", "output_pattern", "verifiable"),
-    *("start_s", "steady_s", "grace_s"),
-)
-
 
 MOST_JOBS: Final = 64  # each has three brokers and a group
+
+Command = Callable[[argparse.Namespace], int]
+
+TABLE: Final = r"""
+EVERY
+--results path: folder of all runs (default: results, or the project's)
+## your own project
+--project path FILE: your kafka-chaos.toml (default: found from here)
+--experiments path FOLDER: folder of your own experiments
+--own-rules path FOLDER: folder of your own rules
+
+RUNS
+--seed int: draws when faults start, and in a soak which
+--set * KNOB=VALUE: a knob (see `describe`)
+--client: client library of our own members: librdkafka or java
+--client-version: version of the members' client: of confluent-kafka, or of Kafka's Java client
+--protocol: rebalance protocol of our own members: eager, cooperative or consumer (KIP-848)
+--backend: embedded (processes), docker, or for a single run compose
++ CLUSTER LIMIT
+
+CLUSTER
+--kafka release: version of Kafka
+--security: plaintext, ssl or sasl_ssl (default: plaintext)
+
+LIMIT
+--limit * NAME=VALUE: a promise: standstill_s=10, repeats=500, lost=0, drained_s=30, out_of_order=0
+
+PORTS
+--port-base port: use the ports from this one on (default: free ones)
+
+JOBS
+--jobs jobs N: how many runs are measured at one time, while the next one starts (default: one for
+    each 4 cores and 4 GB)
+
+JSON
+--json flag: print the result as JSON: numbers, verdicts, and the path of the page
+
+REPEAT
+--repeat int =1: how many runs, each with its own seed
+
+SPARK
+--spark URL: the Spark that does the work: spark://HOST:PORT or sc://HOST:PORT (default: this
+    machine)
+
+PROGRAM
+## your program
+--app path APP.TOML: its app.toml, or the folder that has it
+--name @name: its name on pages and in results
+--image @image: its image: each process is a container of it
+--entrypoint words @entrypoint COMMAND: entry point instead of the image's
+--build words @build COMMAND: build step, before anything is timed
+--instances int @instances: how many processes (default: 3)
+--env * pair @env NAME=VALUE: environment variable; {bootstrap}, {topic}, {group}, {member} are
+    replaced
+--dependency * pair @dependency NAME=HOST:PORT: a server that it uses besides Kafka; the variable
+    NAME gets the address of a proxy in front of it
+--static flag @static: give each process an instance id
+--value @records.value TEMPLATE: value of a record; {n} is its number
+--records path @records.file FILE: file with the values, one per line
+--stdout @effects.stdout PATTERN: it prints a line for each processed record; PATTERN finds the
+    record's number: 'done (?P<n>\d+)'
+--http ? @effects.http PATTERN: it posts each processed record to {sink}; PATTERN finds the number
+    in the post
+--output-topic @effects.output_topic TOPIC: it writes each processed record to this topic
+--output-pattern @effects.output_pattern PATTERN: finds the number in a record of that topic
+--verifiable flag @effects.verifiable: it prints the lines of Kafka's VerifiableConsumer
+--start-s float @start_s: seconds that a process may take until it asks to join (default: 90)
+--steady-s float @steady_s: seconds that the group may take until it is steady (default: 90, and
+    longer if its members announce that they may take longer)
+--signal @stop.signal: signal that ends it (default: SIGTERM)
+--grace-s float @stop.grace_s: seconds from that signal until it is killed (default: 30)
+--standstill-s float @limits.standstill_s: your promise: most seconds that a partition stands still
+    at one time
+--drained-s float @limits.drained_s: your promise: most seconds until everything is committed at the
+    end (default: 60)
+--repeats int @limits.repeats: your promise: most records of the run that come again
+--lost int @limits.lost: your promise: most lost records of a partition (default: 0)
+--out-of-order int @limits.out_of_order: your promise: most records processed after later ones
+    (default: 0)
+
+experiment
+name ? NAME: see `list`
++ PORTS RUNS PROGRAM REPEAT JSON
+
+run
+name ? NAME: see `list`
++ PORTS RUNS PROGRAM
+
+soak
+--for time =1h >for_s TIME: 30m, 2h, … (default: 1h); Ctrl-C ends it earlier, with a verdict
++ PORTS JSON RUNS PROGRAM
+
+try
+--experiment =everyday >name NAME: see `list` (default: everyday)
++ PORTS REPEAT JSON RUNS PROGRAM
+program ... COMMAND: after --: what to run
+
+nightly
+--list flag: print the set, and play nothing
+--long flag: play only the long experiments
+--only NAME,NAME:CLIENT/PROTOCOL: these runs instead of the whole set
+--share =1/1 K/N: the K-th of N equally long parts of the set
++ JOBS RUNS
+
+matrix
+--app * APP.TOML: a program, its folder, or an example by its name (default: all of consumers/apps)
+--experiment * NAME: see `list` (default: everyday, rough-day and rolling-deploy)
+--repeat int =3: runs of each (default: 3)
++ JOBS
+--seed int: seed of the first run; each later run has one more
+--backend: embedded (processes) or docker
++ CLUSTER LIMIT
+
+sweep
+name ? = NAME,NAME: one or more experiments; `list` has them
+--over * NAME=VALUE,VALUE: a knob (see `describe`), or a broker's setting by Kafka's name, and its
+    values; several make a grid
+--repeat int =3: runs of each (default: 3)
+--list flag: print the runs, and play nothing
++ JOBS RUNS
+
+check
+runs + place RUN: a run's folder, or a folder of runs; several print what changed; a run in another
+    store, such as s3a://BUCKET/results/NAME/RUN, is copied here first
+--rule * ID: judge by this rule, declared or not, print its rows, and write nothing
+--engine =spark {spark,duckdb}: duckdb prints verdicts within seconds, and writes nothing (default:
+    spark)
+--limit * NAME=VALUE: judge by this promise instead of the run's own, and write nothing
++ SPARK
+
+report
+run path RUN: folder of a run, of repeats, a matrix, a sweep or a night
++ JSON
+--into path FOLDER: for a matrix: add its programs to the page in this folder
+
+sql
+run ? path RUN: a run's folder, or a folder of runs
+query ? QUERY: without it: list the tables
+--format =table {table,csv,json}: format of the answer (default: table, with 200 rows at most)
+
+keep
+run path RUN: a run's folder
+--as >name NAME: name of the copy (default: its experiment's)
+
+pinned
+--renew flag: pin the results of today, and exit with 0
+
+explain
+logs + path LOG: brokers' log files, or folders of them
+--group: explain only this group
+--timezone zone ZONE: zone of times without one: Europe/Berlin, or +02:00 (default: shown as
+    written)
+--into path FOLDER: folder for explain.html and the tables
+
+compare
+a path A: folder of a run, of repeats, of a sweep or of a night
+b path B: folder of a run, of repeats, of a sweep or of a night
+--json flag: print it as JSON
+--each-run flag: of two nights, show the rules and figures of each run, too
+
+trend
++ SPARK
+--dataset PLACE: dataset to read: s3a://BUCKET/dataset, hdfs://… or a folder (default: the one in
+    --results)
+
+collect
+run path RUN: a run's folder
+
+up
++ CLUSTER
+--brokers int =3: how many brokers (default: 3)
+--topic * NAME:PARTITIONS: create this topic (default: t:6); others are created when they are first
+    used
+--set * NAME=VALUE: a setting of brokers, by Kafka's name
+--detach flag: return once it is up; `down` ends it
+--port-base port =29091: use the ports from this one on (default: 29091)
+
+fault
+kind ? KIND: without it: list what can be broken
+target ... TARGET: coordinator, leader of t-3, members, …
+--for time >lasts_s TIME: how long it lasts: 500ms, 10s, 2m, 1h (default: 10s)
+--group: the group whose coordinator is meant (default: the only one)
+--how WAY: the variant, if the kind has several (isolate-broker)
+--latency-ms int MS: added to each round trip
+--bandwidth-kb-per-s int KB: bandwidth of a link in each direction
+
+down
+
+list
+--rules flag: print every rule, and which experiments judge it
+--json flag: print experiments and rules as JSON
+
+describe
+name NAME: an experiment or a rule: see `list` and `list --rules`
+--sql flag: print a rule as the .sql file that makes it
+
+clean
+--all flag: remove all else as well that this project made in the folder of all runs; the dataset,
+    which has the verdicts of all runs, stays
+--cache flag: offer to remove environments, jars and AOT caches that nothing uses any more
+--dry-run flag: only list what would be ended and removed
+--yes flag: with --cache: remove without asking
+
+doctor
+
+compare-protocols
+name ? =consumer-crash NAME
+--protocol =eager,cooperative,consumer
+--set *
+--client
+--client-version
+--members
+--backend
++ CLUSTER
+--seed
+"""
 
 
 def port(text: str) -> int:
@@ -39,6 +257,14 @@ def port(text: str) -> int:
     return number
 
 
+def release(version: str) -> str:
+    """A version of Kafka. Raises BadInput for one that cannot be had."""
+    from harness.provision.kafka import check_offered
+
+    check_offered(version)
+    return version
+
+
 def duration(text: str) -> float:
     """Seconds of a time like 90s, 30m or 1h; raises argparse's error for another."""
     from harness.run.by_hand.breakable import seconds
@@ -49,246 +275,13 @@ def duration(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def add_jobs_option(suite: argparse.ArgumentParser) -> None:
-    """The option of every command that plays many runs: how many at one time."""
-    suite.add_argument(
-        "--jobs",
-        type=_jobs,
-        metavar="N",
-        help="how many runs are measured at one time, while the next one starts (default: one for "
-        "each 4 cores and 4 GB)",
-    )
-
-
-def _jobs(text: str) -> int:
+def jobs(text: str) -> int:
     """A number of runs at one time; raises argparse's error for another."""
     if not text.isdecimal() or not 1 <= int(text) <= MOST_JOBS:
         raise argparse.ArgumentTypeError(
             f"{text!r} runs cannot be measured at one time: choose from 1 to {MOST_JOBS}"
         )
     return int(text)
-
-
-def add_run_options(one: argparse.ArgumentParser) -> None:
-    """The options of every command that plays runs of one experiment, or of many."""
-    one.add_argument("--seed", type=int, help="draws when faults start, and in a soak which")
-    one.add_argument(
-        "--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob (see `describe`)"
-    )
-    one.add_argument("--client", help="client library of our own members: librdkafka or java")
-    one.add_argument(
-        "--client-version",
-        help="version of the members' client: of confluent-kafka, or of Kafka's Java client",
-    )
-    one.add_argument(
-        "--protocol",
-        help="rebalance protocol of our own members: eager, cooperative or consumer (KIP-848)",
-    )
-    one.add_argument("--backend", help="embedded (processes), docker, or for a single run compose")
-    one.add_argument("--kafka", help="version of Kafka")
-    add_security_option(one)
-    add_limit_option(one)
-
-
-def add_security_option(one: argparse.ArgumentParser) -> None:
-    """The option that says how clients and brokers speak to each other."""
-    one.add_argument("--security", help="plaintext, ssl or sasl_ssl (default: plaintext)")
-
-
-def add_limit_option(one: argparse.ArgumentParser) -> None:
-    """The option by which limits are given to any experiment."""
-    one.add_argument(
-        "--limit", action="append", default=[], metavar="NAME=VALUE",
-        help="a promise: standstill_s=10, repeats=500, lost=0, drained_s=30, out_of_order=0",
-    )  # fmt: skip
-
-
-def limits_of(arguments: argparse.Namespace) -> Limits:
-    """The limits that the arguments give, by `--limit` or by the option of a limit's own name.
-
-    Raises BadInput.
-    """
-    from harness.catalogue import limits
-
-    named = {name: getattr(arguments, name, None) for name in LIMITS}
-    texts = [f"{name}={value}" for name, value in named.items() if value is not None]
-    return limits.of_texts([*arguments.limit, *texts])
-
-
-def add_app_options(one: argparse.ArgumentParser) -> None:
-    """What a line of app.toml says, on the command line."""
-    program = one.add_argument_group("your program")
-    program.add_argument(
-        "--app", type=Path, metavar="APP.TOML", help="its app.toml, or the folder that has it"
-    )
-    program.add_argument(
-        "--name", dest="app_name", metavar="NAME", help="its name on pages and in results"
-    )
-    program.add_argument("--image", help="its image: each process is a container of it")
-    program.add_argument(
-        "--entrypoint", metavar="COMMAND", help="entry point instead of the image's"
-    )
-    program.add_argument("--build", metavar="COMMAND", help="build step, before anything is timed")
-    program.add_argument("--instances", type=int, help="how many processes (default: 3)")
-    program.add_argument(
-        "--env", action="append", default=[], metavar="NAME=VALUE",
-        help="environment variable; {bootstrap}, {topic}, {group}, {member} are replaced",
-    )  # fmt: skip
-    program.add_argument(
-        "--dependency", action="append", default=[], metavar="NAME=HOST:PORT",
-        help="a server that it uses besides Kafka; the variable NAME gets the address of a proxy "
-        "in front of it",
-    )  # fmt: skip
-    program.add_argument(
-        "--static", action="store_true", default=None, help="give each process an instance id"
-    )
-    program.add_argument("--value", metavar="TEMPLATE", help="value of a record; {n} is its number")
-    program.add_argument(
-        "--records", type=Path, metavar="FILE", help="file with the values, one per line"
-    )
-    program.add_argument(
-        "--stdout",
-        metavar="PATTERN",
-        help=r"it prints a line for each processed record; PATTERN finds the record's number: "
-        r"'done (?P<n>\d+)'",
-    )
-    program.add_argument(
-        "--http", nargs="?", const=True, metavar="PATTERN",
-        help="it posts each processed record to {sink}; PATTERN finds the number in the post",
-    )  # fmt: skip
-    program.add_argument(
-        "--output-topic", metavar="TOPIC", help="it writes each processed record to this topic"
-    )
-    program.add_argument(
-        "--output-pattern", metavar="PATTERN", help="finds the number in a record of that topic"
-    )
-    program.add_argument(
-        "--verifiable", action="store_true", default=None,
-        help="it prints the lines of Kafka's VerifiableConsumer",
-    )  # fmt: skip
-    program.add_argument(
-        "--start-s", type=float,
-        help="seconds that a process may take until it asks to join (default: 90)",
-    )  # fmt: skip
-    program.add_argument(
-        "--steady-s", type=float,
-        help="seconds that the group may take until it is steady (default: 90, and longer if its "
-        "members announce that they may take longer)",
-    )  # fmt: skip
-    program.add_argument("--signal", help="signal that ends it (default: SIGTERM)")
-    program.add_argument(
-        "--grace-s", type=float, help="seconds from that signal until it is killed (default: 30)"
-    )
-    for name, limit in (
-        ("standstill-s", "most seconds that a partition stands still at one time"),
-        ("drained-s", "most seconds until everything is committed at the end (default: 60)"),
-    ):
-        program.add_argument(f"--{name}", type=float, help=f"your promise: {limit}")
-    for name, limit in (
-        ("repeats", "most records of the run that come again"),
-        ("lost", "most lost records of a partition (default: 0)"),
-        ("out-of-order", "most records processed after later ones (default: 0)"),
-    ):
-        program.add_argument(f"--{name}", type=int, help=f"your promise: {limit}")
-
-
-def own_apps(arguments: argparse.Namespace) -> tuple[Path, ...]:
-    """The folders of the programs that the project around has."""
-    project = getattr(arguments, "project", None)
-    return () if project is None else tuple(project.apps)
-
-
-def app_of(arguments: argparse.Namespace, command: tuple[str, ...] = ()) -> App | None:
-    """The app that the arguments name, with what they say otherwise, or none. Raises BadInput."""
-    from harness.catalogue import apps
-
-    if arguments.app is None and not command and arguments.image is None:
-        for option in _OF_AN_APP:
-            if getattr(arguments, option, None) not in (None, []):
-                raise BadInput(
-                    f"--{option.removeprefix('app_').replace('_', '-')} is about a program of "
-                    "yours, and there is none: name it by --app, or use `try`"
-                )
-        return None
-    if arguments.app is not None and command:
-        raise BadInput(f"--app {arguments.app} has a command already: leave out what is after --")
-    if arguments.app:
-        own = {folder.name: folder for folder in own_apps(arguments)}
-        known = None if arguments.app.exists() else own.get(str(arguments.app))
-        app = apps.read(known or arguments.app)
-    elif arguments.image is not None:
-        app = apps.of_image(arguments.image, command, Path.cwd())
-    else:
-        app = apps.of_command(command, Path.cwd())
-    if arguments.value is not None and arguments.records is not None:
-        raise BadInput("--value and --records both say what the records are: leave out one")
-    return apps.turned(
-        app,
-        {
-            "name": arguments.app_name,
-            "image": arguments.image,
-            "entrypoint": _words("entrypoint", arguments.entrypoint),
-            "build": _words("build", arguments.build),
-            "instances": arguments.instances,
-            "static": arguments.static,
-            "start_s": arguments.start_s,
-            "steady_s": arguments.steady_s,
-            "dependency": _named("dependency", arguments.dependency, "NAME=HOST:PORT"),
-            "env": _named("env", arguments.env, "NAME=VALUE"),
-            "records.value": arguments.value,
-            "records.samples": apps.samples(arguments.records) if arguments.records else None,
-            "effects.stdout": arguments.stdout,
-            "effects.http": arguments.http,
-            "effects.output_topic": arguments.output_topic,
-            "effects.output_pattern": arguments.output_pattern,
-            "effects.verifiable": arguments.verifiable,
-            "stop.signal": arguments.signal,
-            "stop.grace_s": arguments.grace_s,
-            "limits.standstill_s": arguments.standstill_s,
-            "limits.drained_s": arguments.drained_s,
-            "limits.repeats": arguments.repeats,
-            "limits.lost": arguments.lost,
-            "limits.out_of_order": arguments.out_of_order,
-        },
-    )
-
-
-def _named(option: str, items: list[str], form: str) -> dict[str, str]:
-    """Names and texts from an option that may be given several times. Raises BadInput."""
-    found = {}
-    for item in items:
-        name, equals, value = item.partition("=")
-        if not equals:
-            raise BadInput(f"--{option} {item!r} is not of the form {form}")
-        found[name] = value
-    return found
-
-
-def _words(option: str, command: str | None) -> tuple[str, ...] | None:
-    if not command:
-        return None
-    try:
-        return tuple(shlex.split(command))
-    except ValueError as error:
-        raise BadInput(
-            f"--{option} {command!r} is not a command ({error}): correct its quotes"
-        ) from None
-
-
-def add_explain_options(explaining: argparse.ArgumentParser) -> None:
-    explaining.add_argument(
-        "logs", type=Path, nargs="+", metavar="LOG", help="brokers' log files, or folders of them"
-    )
-    explaining.add_argument("--group", help="explain only this group")
-    explaining.add_argument(
-        "--timezone",
-        type=zone,
-        metavar="ZONE",
-        help="zone of times without one: Europe/Berlin, or +02:00 (default: shown as written)",
-    )
-    explaining.add_argument(
-        "--into", type=Path, metavar="FOLDER", help="folder for explain.html and the tables"
-    )
 
 
 def zone(text: str) -> tzinfo:
@@ -305,119 +298,109 @@ def zone(text: str) -> tzinfo:
         ) from None
 
 
-def add_nightly_options(nightly: argparse.ArgumentParser) -> None:
-    nightly.add_argument("--list", action="store_true", help="print the set, and play nothing")
-    nightly.add_argument("--long", action="store_true", help="play only the long experiments")
-    nightly.add_argument(
-        "--only",
-        metavar="NAME,NAME:CLIENT/PROTOCOL",
-        help="these runs instead of the whole set",
-    )
-    nightly.add_argument(
-        "--share", default="1/1", metavar="K/N", help="the K-th of N equally long parts of the set"
-    )
-    add_jobs_option(nightly)
-    add_run_options(nightly)
+def place(named: str) -> Path | str:
+    """A folder of this machine, or the address of one in another store."""
+    return named if "://" in named else Path(named)
 
 
-def experiment_of(arguments: argparse.Namespace) -> Experiment:
-    """The experiment that the arguments ask for, checked, its knobs turned."""
-    from harness.catalogue import registry
-    from harness.catalogue.limits import with_limits
-
-    if not arguments.name:
-        raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
-    declared = registry.load(arguments.name)
-    app = app_of(arguments, tuple(getattr(arguments, "program", ())))
-    experiment = registry.with_knobs(declared, settings_of(arguments), of_app=app is not None)
-    if app is not None:
-        from harness.catalogue.apps import refuse_what_cannot_run, with_app
-
-        if experiment.group != declared.group:
-            raise BadInput(
-                f"{app.name} decides its own client, protocol and timers: leave out --client, "
-                "--protocol and every --set of the group; --instances sets the number of processes"
-            )
-        experiment = with_app(experiment, app)
-        refuse_what_cannot_run(app)
-    held = with_limits(experiment, limits_of(arguments), arguments.project.limits)
-    return registry.resolved(registry.checked(held))
+def _words(option: str, command: str) -> tuple[str, ...] | None:
+    """The words of a command. Raises BadInput where its quotes are wrong."""
+    try:
+        return tuple(shlex.split(command)) or None
+    except ValueError as error:
+        raise BadInput(
+            f"{option} {command!r} is not a command ({error}): correct its quotes"
+        ) from None
 
 
-def add_matrix_options(matrix: argparse.ArgumentParser) -> None:
-    matrix.add_argument(
-        "--app", action="append", default=[], metavar="APP.TOML",
-        help="a program, its folder, or an example by its name (default: all of consumers/apps)",
-    )  # fmt: skip
-    matrix.add_argument(
-        "--experiment", action="append", default=[], metavar="NAME",
-        help="see `list` (default: everyday, rough-day and rolling-deploy)",
-    )  # fmt: skip
-    matrix.add_argument("--repeat", type=int, default=3, help="runs of each (default: 3)")
-    add_jobs_option(matrix)
-    matrix.add_argument(
-        "--seed", type=int, help="seed of the first run; each later run has one more"
-    )
-    matrix.add_argument("--backend", help="embedded (processes) or docker")
-    matrix.add_argument("--kafka", help="version of Kafka")
-    add_security_option(matrix)
-    add_limit_option(matrix)
-    matrix.set_defaults(set=[], client=None, client_version=None, protocol=None)
+def _pair(option: str, form: str, item: str) -> tuple[str, str]:
+    """The parts of NAME=VALUE. Raises BadInput for another form."""
+    name, equals, value = item.partition("=")
+    if not equals:
+        raise BadInput(f"{option} {item!r} is not of the form {form}")
+    return name, value
 
 
-def share_of(text: str) -> tuple[int, int]:
-    """The number of a part and of how many, from K/N. Raises BadInput."""
-    number, _, of = text.partition("/")
-    if not (number.isdecimal() and of.isdecimal()):
-        raise BadInput(f"--share {text!r} is not of the form K/N, such as 1/2")
-    return int(number), int(of)
+_TYPES: Final[dict[str, Callable[[str], Any]]] = {
+    "int": int,
+    "float": float,
+    "path": Path,
+    "place": place,
+    "release": release,
+    "port": port,
+    "jobs": jobs,
+    "time": duration,
+    "zone": zone,
+}
 
 
-def names_of(text: str | None) -> list[str]:
-    """The runs that `--only` names; empty where it was not given. Raises BadInput."""
-    if text is None:
-        return []
-    names = text.replace(",", " ").split()
-    if not names:
-        raise BadInput(f"--only names no run: see `{COMMAND} nightly --list`")
-    return list(dict.fromkeys(names))
+class _Parser(argparse.ArgumentParser):
+    """Says one sentence, and ends with the contracted exit code."""
+
+    def error(self, message: str) -> NoReturn:
+        raise BadInput(f"{self.prog}: {message}; see --help")
 
 
-def refuse_to_set(arguments: argparse.Namespace, *options: str) -> None:
-    """Refuse a knob that the command turns itself, run by run."""
-    for item in arguments.set:
-        name = item.partition("=")[0].rpartition(".")[2]
-        if name in options:
-            raise BadInput(
-                f"--set {item} has no effect: this command chooses the {name} of each run; use "
-                f"--{name}"
-            )
+def parser(functions: Iterable[Command]) -> argparse.ArgumentParser:
+    """The parser of these commands, each with a part of the table: `try` is that of try_command."""
+    whole = _Parser(prog=COMMAND, description="Chaos testing of Kafka consumer groups.")
+    commands = whole.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+    parts = [part.splitlines() for part in re.sub(r"\n {4}", " ", TABLE).strip().split("\n\n")]
+    lines = {name: rest for name, *rest in parts}
+    for function in functions:
+        name = function.__name__.removesuffix("_command").replace("_", "-")
+        summary = (function.__doc__ or "").splitlines()[0]
+        added = commands.add_parser(name, help=summary, description=summary)
+        added.set_defaults(command=function)
+        _add(added, ["+ EVERY", *lines[name]], lines)
+    return whole
 
 
-def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
-    """Knobs and values, from `--set` and the options that stand for a knob. Raises BadInput."""
-    from harness.provision.kafka import check_offered
-
-    settings = {}
-    for item in arguments.set:
-        name, found, value = item.partition("=")
-        if not found:
-            raise BadInput(f"--set {item!r} is not of the form KNOB=VALUE")
-        settings[name] = value
-    if arguments.kafka is not None:
-        check_offered(arguments.kafka)
-    for option, knob in (
-        ("client", "group.client"),
-        ("client_version", "group.client_version"),
-        ("protocol", "group.protocol"),
-        ("backend", "cluster.backend"),
-        ("kafka", "cluster.kafka_version"),
-        ("security", "cluster.security"),
-    ):
-        if getattr(arguments, option) is not None:
-            settings[knob] = getattr(arguments, option)
-    return settings
+def _add(
+    whole: argparse.ArgumentParser, part: Sequence[str], lines: Mapping[str, Sequence[str]]
+) -> None:
+    to: argparse._ActionsContainer = whole
+    for line in part:
+        if line.startswith("+ "):
+            for other in line.split()[1:]:
+                _add(whole, lines[other], lines)
+        elif line.startswith("## "):
+            to = whole.add_argument_group(line[3:])
+        else:
+            how, _, meaning = line.partition(": ")
+            name, *words = how.split()
+            to.add_argument(name, help=meaning or None, **_read(name, words))
 
 
-def listed(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",") if item.strip()]
+def _read(name: str, words: Sequence[str]) -> dict[str, Any]:
+    """How an option or argument is read, as argparse has it."""
+    how: dict[str, Any] = {}
+    for word in words:
+        match word[0], word:
+            case _, "flag":
+                how["action"] = "store_true"
+            case _, "*":
+                how |= {"action": "append", "default": []}
+            case _, "?" | "+" | "...":
+                how["nargs"] = "*" if word == "..." else word
+            case "=", _:
+                how["default"] = word[1:]
+            case "@", _:
+                how |= {"dest": f"{name} {word[1:]}", "default": None}
+            case ">", _:
+                how["dest"] = word[1:]
+            case "{", _:
+                how["choices"] = word[1:-1].split(",")
+            case _ if word in _TYPES or word in ("words", "pair"):
+                how["type"] = _TYPES.get(word, word)
+            case _:
+                how["metavar"] = word
+    if how.get("type") == "words":
+        how["type"] = partial(_words, name)
+    if how.get("type") == "pair":
+        how["type"] = partial(_pair, name, how["metavar"])
+    if name.startswith("--") and how.get("nargs") == "?":
+        how["const"] = True
+    if "dest" in how and how.get("action") != "store_true":
+        how.setdefault("metavar", name[2:].replace("-", "_").upper())
+    return how

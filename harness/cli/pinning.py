@@ -14,17 +14,6 @@ from harness.catalogue.project import FILE, Project
 _MOST: Final = 20  # lines of one difference that are printed
 
 
-def add_keep_options(keep: argparse.ArgumentParser) -> None:
-    keep.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
-    name_help = "name of the copy (default: its experiment's)"
-    keep.add_argument("--as", dest="name", metavar="NAME", help=name_help)
-
-
-def add_pinned_options(pinned: argparse.ArgumentParser) -> None:
-    renew_help = "pin the results of today, and exit with 0"
-    pinned.add_argument("--renew", action="store_true", help=renew_help)
-
-
 def keep_command(arguments: argparse.Namespace) -> int:
     """Keep a small copy of a run in your project, and pin what your own rules find in it."""
     from harness.suite import kept

@@ -1,26 +1,19 @@
-"""The commands that play runs: `experiment`, `run`, `matrix` and `nightly`."""
+"""The commands that play runs: `experiment`, `try`, `soak`, `run`, `matrix` and `nightly`."""
 
 import argparse
 import shlex
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from harness.base import processes
 from harness.base.errors import BadInput, Exit, NoData
 from harness.base.paths import COMMAND, ROOT, here
-from harness.cli.options import (
-    experiment_of,
-    limits_of,
-    names_of,
-    own_apps,
-    refuse_to_set,
-    settings_of,
-    share_of,
-)
-from harness.cli.showing import say_what_is_left_out
+from harness.base.words import plural
+from harness.cli.showing import pages_of, say_what_is_left_out
 from harness.experiment import CLIENTS, PROTOCOLS, one_of
 from harness.experiment.app import App
 from harness.run.screen import Screen
@@ -28,40 +21,25 @@ from harness.run.screen import Screen
 if TYPE_CHECKING:  # they take long to import
     from harness.catalogue.cover import Candidate
     from harness.history.suites import Suite
-    from harness.suite.play import Publish
+    from harness.run.order import Order
 
-SOAK: Final = "soak"  # the experiment that goes on
-EVERYDAY: Final = "everyday"  # the experiment that a program is tried with
-_IN_A_MATRIX: Final = (EVERYDAY, "rough-day", "rolling-deploy")
+_IN_A_MATRIX: Final = ("everyday", "rough-day", "rolling-deploy")
+_CHOOSES_A_NIGHT: Final = ("long", "only", "share", "client", "protocol")
 
 
 def experiment_command(arguments: argparse.Namespace) -> int:
     """Run an experiment, judge it and write its report."""
-    from harness.provision import steps
-    from harness.suite.judging import Judge, show
-    from harness.trend import dataset
-
-    if arguments.repeat < 1:
-        raise BadInput(f"--repeat {arguments.repeat} runs nothing: use 1 or more")
-    if arguments.repeat > 1:
-        if arguments.json:
-            raise BadInput("--json is the result of one run: leave out --repeat")
-        return _repeat(arguments)
-    screen = Screen()
-    with ExitStack() as held:
-        with closing(Judge()) as judge:
-            run_dir = _run(arguments, arguments.seed, held, screen, on_phase=judge.on_phase)
-            judge.judge(run_dir, first=screen.say)
-        code = show(run_dir, as_json=arguments.json)
-        dataset.accumulate(arguments.results.resolve())
-    with suppress(KeyboardInterrupt):  # the verdict is there, and decides the exit code
-        steps.finish()
-    return code
+    check_repeat(arguments.repeat)
+    if arguments.repeat > 1 and arguments.json:
+        raise BadInput("--json is the result of one run: leave out --repeat")
+    return _play(arguments, arguments.name, times=arguments.repeat)
 
 
 def try_command(arguments: argparse.Namespace) -> int:
     """Play the usual faults on your own program, and show what they cost it."""
-    if arguments.app is None and not arguments.program and arguments.image is None:
+    from harness.cli.asked import names_a_program
+
+    if not names_a_program(arguments):
         raise BadInput(
             "which program? write its command after --, as in `try -- ./consumer --config x`, or "
             "name its --app or its --image"
@@ -71,57 +49,109 @@ def try_command(arguments: argparse.Namespace) -> int:
 
 def soak_command(arguments: argparse.Namespace) -> int:
     """Break one thing after the other, drawn by the seed, for a given time or until Ctrl-C."""
-    arguments.set.append(f"duration_s={arguments.for_s:g}")
-    return experiment_command(arguments)
+    return _play(arguments, "soak", duration_s=f"{arguments.for_s:g}")
 
 
-def _repeat(arguments: argparse.Namespace) -> int:
-    from harness.catalogue import cover
-    from harness.report.many import repeat
+def run_command(arguments: argparse.Namespace) -> int:
+    """Run an experiment and keep its history; `check` judges it later."""
+    return _play(arguments, arguments.name, times=0)
+
+
+def _play(arguments: argparse.Namespace, name: str, times: int = 1, **settings: str) -> int:
+    """Play an experiment as the arguments ask for it, judging each run; 0 times is once, unjudged.
+
+    The settings count as typed last. Everything is checked before anything is started.
+    """
+    from harness.catalogue.choice import Choice
+    from harness.cli.asked import app_of, limits_of, settings_of
+    from harness.run.order import Order
+    from harness.run.start import default_seed, play_run
+
+    choice = Choice(
+        settings={**settings_of(arguments), **settings},
+        limits=limits_of(arguments),
+        of_project=arguments.project.limits,
+        name=name,
+        app=app_of(arguments),
+    )
+    order = Order(
+        name,
+        choice.experiment(),
+        results=arguments.results.resolve(),
+        seed=default_seed(name) if arguments.seed is None else arguments.seed,
+        port_base=arguments.port_base,
+    )
+    if times == 0:
+        print(play_run(order, Screen(), alone=True))
+        return Exit.AS_EXPECTED
+    return _judged(order, as_json=arguments.json) if times == 1 else _repeat(order, times)
+
+
+def check_repeat(times: int) -> None:
+    """Refuse to play nothing. Raises BadInput."""
+    if times < 1:
+        raise BadInput(f"--repeat {times} runs nothing: use 1 or more")
+
+
+def _judged(order: "Order", *, as_json: bool) -> int:
+    """Play a run, judge it, and add its verdicts to the dataset; the exit code."""
+    from harness.provision import steps
+    from harness.run.start import play_run
+    from harness.suite.judging import Judge, show
+    from harness.trend import dataset
+
+    screen = Screen()
+    with ExitStack() as held:
+
+        def ours(run_dir: Path) -> None:
+            held.enter_context(processes.holding(run_dir))  # until it has been judged
+
+        with closing(Judge()) as judge:
+            run_dir = play_run(order, screen, reserved=ours, on_phase=judge.on_phase, alone=True)
+            judge.judge(run_dir, first=screen.say)
+        code = show(run_dir, as_json=as_json)
+        dataset.accumulate(order.results)
+    with suppress(KeyboardInterrupt):  # the verdict is there, and decides the exit code
+        steps.finish()
+    return code
+
+
+def _repeat(order: "Order", times: int) -> int:
+    from harness.catalogue.cover import Candidate
     from harness.suite import play
 
-    candidate = cover.Candidate.of(arguments.name, experiment_of(arguments))
-    results = arguments.results.resolve()
-    repeated = play.new_repeat(results, candidate, arguments.repeat)
+    candidate = Candidate.of(order.name, order.experiment)
+    repeated = play.new_repeat(order.results, candidate, times)
     screen = Screen()
-    screen.say(f"{arguments.name}: {candidate.experiment.claim}")
-    screen.say(f"{arguments.repeat} runs, into {here(repeated.path)}")
-    return play_suite(
-        repeated,
-        [candidate] * arguments.repeat,
-        arguments,
-        screen=screen,
-        publish=repeat.write,
-        show=repeat.print_repeat,
-        port_base=arguments.port_base,
-        jobs=1,
-    )
+    screen.say(f"{order.name}: {order.experiment.claim}")
+    screen.say(f"{times} runs, into {here(repeated.path)}")
+    runs = [candidate] * times
+    return play_suite(repeated, runs, screen, order.seed, port_base=order.port_base, jobs=1)
 
 
 def play_suite(
     suite: "Suite",
     runs: "Sequence[Candidate]",
-    arguments: argparse.Namespace,
-    *,
     screen: Screen,
-    publish: "Publish",
-    show: "Publish",
+    seed: int | None,
+    *,
     jobs: int | None,
     port_base: int | None = None,
 ) -> Exit:
     """Play a suite, show what came of it, and add its verdicts to the dataset; its exit code.
 
-    `jobs` and `port_base` are those of `suite.play.play`.
+    `seed`, `jobs` and `port_base` are those of `suite.play.play`.
     """
     from harness.suite import play
     from harness.trend import dataset
 
-    results = arguments.results.resolve()
+    results = suite.path.parent.parent
+    publish, show = pages_of(suite.kind)
     code = play.play(
         suite,
         runs,
         results,
-        seed=arguments.seed,
+        seed=seed,
         screen=screen,
         publish=publish,
         port_base=port_base,
@@ -134,140 +164,69 @@ def play_suite(
 
 def matrix_command(arguments: argparse.Namespace) -> int:
     """Play the same experiments for several programs, and compare what they cost."""
-    from harness.base.words import plural
-    from harness.catalogue import apps, cover, registry
-    from harness.catalogue.limits import with_limits
-    from harness.report.many import matrix_text
+    from harness.catalogue import apps
+    from harness.catalogue.choice import Choice
+    from harness.catalogue.cover import Candidate
+    from harness.cli.asked import limits_of, settings_of
     from harness.suite import play
 
-    if arguments.repeat < 1:
-        raise BadInput(f"--repeat {arguments.repeat} runs nothing: use 1 or more")
-    own = own_apps(arguments)
+    check_repeat(arguments.repeat)
+    own = arguments.project.apps
     every = [str(folder) for folder in own or apps.examples()]
     programs = [apps.named(each, own) for each in arguments.app or every]
     for name, times in Counter(program.name for program in programs).items():
         if times > 1:
             raise BadInput(f"{times} apps are called {name}: give each a name of its own")
     names = list(dict.fromkeys(arguments.experiment)) or _IN_A_MATRIX
-    settings = settings_of(arguments)
-    declared = {name: registry.with_knobs(registry.load(name), settings) for name in names}
-    limits, promised = limits_of(arguments), arguments.project.limits
-    played = [
-        (program, name, with_limits(apps.with_app(experiment, program), limits, promised))
+    choice = Choice(settings_of(arguments), limits_of(arguments), arguments.project.limits)
+    parts = [
+        (
+            Candidate.of(name, replace(choice, name=name, app=program).experiment()),
+            f"{program.name}, {name}",
+            {"client": program.name},
+        )
         for program in programs
-        for name, experiment in declared.items()
+        for name in names
     ]
-    candidates = [
-        (program, cover.Candidate.of(name, registry.resolved(registry.checked(experiment))))
-        for program, name, experiment in played
-    ]
-    for program in programs:
-        apps.refuse_what_cannot_run(program)
-    # Round after round, so that one that is interrupted has something of each.
-    runs = [
-        (program, number, candidate)
-        for number in range(1, arguments.repeat + 1)
-        for program, candidate in candidates
-    ]
-    results = arguments.results.resolve()
-    suite = play.new_matrix(
-        results,
-        runs,
-        {
-            "repeat": arguments.repeat,
-            "examples": all(Path(each.folder).parent == apps.EXAMPLES for each in programs),
-            "command": _matrix_typed(arguments, programs, names),
-        },
-    )
+    asked = {
+        "repeat": arguments.repeat,
+        "examples": all(Path(each.folder).parent == apps.EXAMPLES for each in programs),
+        "command": _matrix_typed(arguments, programs),
+    }
+    suite = play.new_rounds("matrix", arguments.results.resolve(), parts, asked)
     screen = Screen()
     # How long they take depends on session timeouts that nobody knows before.
-    screen.say(f"{plural(len(runs), 'run')}, into {here(suite.path)}")
-    return play_suite(
-        suite,
-        [candidate for _, _, candidate in runs],
-        arguments,
-        screen=screen,
-        publish=matrix_text.write,
-        show=matrix_text.print_matrix,
-        jobs=arguments.jobs,
-    )
+    screen.say(f"{plural(len(suite.entries), 'run')}, into {here(suite.path)}")
+    runs = [candidate for candidate, _, _ in parts] * arguments.repeat
+    return play_suite(suite, runs, screen, arguments.seed, jobs=arguments.jobs)
 
 
-def _matrix_typed(
-    arguments: argparse.Namespace, programs: Sequence[App], names: Sequence[str]
-) -> str:
+def _matrix_typed(arguments: argparse.Namespace, programs: Sequence[App]) -> str:
     """The command that gives the same matrix anywhere, with no path of this machine."""
     from harness.catalogue.apps import FILE
+    from harness.cli.asked import typed
 
     words = [*COMMAND.split(), "matrix"]
-    for typed, program in zip(arguments.app, programs, strict=False):
+    for named, program in zip(arguments.app, programs, strict=False):
         folder = Path(program.folder)
         below = folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else Path(folder.name)
-        other = Path(typed).name if Path(typed).is_file() else FILE  # of several in a folder
+        other = Path(named).name if Path(named).is_file() else FILE  # of several in a folder
         words += ["--app", str(below if other == FILE else below / other)]
-    for name in names if arguments.experiment else ():
-        words += ["--experiment", name]
-    words += ["--repeat", str(arguments.repeat)]
-    for option in ("seed", "backend", "kafka", "security"):
-        if getattr(arguments, option) is not None:
-            words += [f"--{option}", str(getattr(arguments, option))]
-    for limit in arguments.limit:
-        words += ["--limit", limit]
-    return shlex.join(words)
-
-
-def run_command(arguments: argparse.Namespace) -> int:
-    """Run an experiment and keep its history; `check` judges it later."""
-    with ExitStack() as held:
-        print(_run(arguments, arguments.seed, held, Screen()))
-    return Exit.AS_EXPECTED
-
-
-def _run(
-    arguments: argparse.Namespace,
-    seed: int | None,
-    held: ExitStack,
-    screen: Screen,
-    on_phase: Callable[[str], None] = lambda _name: None,
-) -> Path:
-    """Play a run; its folder, which is this process's until `held` is closed."""
-    from harness.run.leftovers import sweep, sweep_results
-    from harness.run.start import default_seed, play_run
-
-    experiment = experiment_of(arguments)
-    seed = default_seed(arguments.name) if seed is None else seed
-    sweep(screen.say)
-    sweep_results(arguments.results)
-
-    def reserved(run_dir: Path) -> None:
-        held.enter_context(processes.holding(run_dir))
-        screen.say(f"{arguments.name}: {experiment.claim}")
-        screen.say(f"seed {seed}, into {here(run_dir)}")
-
-    return play_run(
-        arguments.name,
-        experiment,
-        arguments.results.resolve(),
-        seed=seed,
-        screen=screen,
-        port_base=arguments.port_base,
-        reserved=reserved,
-        on_phase=on_phase,
-        to_be_left=True,
-    )
+    options = ("experiment", "repeat", "seed", "backend", "kafka", "security", "limit")
+    return shlex.join([*words, *typed(arguments, *options)])
 
 
 def nightly_command(arguments: argparse.Namespace) -> int:
     """Play the whole set of experiments, judge the runs, and write one index of them."""
     from harness.catalogue import cover, registry
-    from harness.catalogue.limits import with_limits
     from harness.catalogue.refusals import check_client_version
-    from harness.report.many import index
+    from harness.cli.asked import limits_of, names_of, refuse_to_set, settings_of, share_of
+    from harness.suite import play
 
     for option, allowed in (("client", CLIENTS), ("protocol", PROTOCOLS)):
         if getattr(arguments, option) is not None:
             one_of(option, getattr(arguments, option), allowed)
-    refuse_to_set(arguments, "client", "protocol", "backend")
+    refuse_to_set(arguments.set, "client", "protocol", "backend")
     settings = {
         knob: value
         for knob, value in settings_of(arguments).items()
@@ -280,16 +239,17 @@ def nightly_command(arguments: argparse.Namespace) -> int:
             "a night needs clusters of its own, and BACKEND=compose has one: use BACKEND=docker"
         )
     say_what_is_left_out()
-    limits = limits_of(arguments)
+    from harness.catalogue.choice import Choice
+
+    choice = Choice(settings, limits_of(arguments))
     plan = cover.plan(
         long=arguments.long,
         only=names_of(arguments.only),
         client=arguments.client,
         protocol=arguments.protocol,
         backend=settings.get("cluster.backend", "embedded"),
-        turn=lambda experiment, client, protocol: with_limits(
-            registry.variant(experiment, client, protocol, settings, arguments.client or "java"),
-            limits,
+        turn=lambda experiment, client, protocol: choice.held(
+            registry.variant(experiment, client, protocol, settings, arguments.client or "java")
         ),
         share=share_of(arguments.share),
     )
@@ -298,32 +258,12 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         return Exit.AS_EXPECTED
     if not plan.runs:
         raise NoData(f"no experiment fits: see `{COMMAND} nightly --list`")
-    from harness.base.words import plural
-    from harness.suite import play
-
-    results = arguments.results.resolve()
-    night = play.new_nightly(
-        results,
-        plan,
-        {
-            "long": arguments.long,
-            "only": arguments.only,
-            "share": arguments.share,
-            "client": arguments.client,
-            "protocol": arguments.protocol,
-            "settings": settings,
-            **({"limits": limits.promised} if limits.promised else {}),
-        },
-    )
+    asked = {name: getattr(arguments, name) for name in _CHOOSES_A_NIGHT} | {"settings": settings}
+    if choice.limits.promised:
+        asked["limits"] = choice.limits.promised
+    night = play.new_nightly(arguments.results.resolve(), plan, asked)
     screen = Screen()
     many = plural(len(plan.runs), "run")
     screen.say(f"{many}, about {plan.estimate_s / 60:.0f} min, into {here(night.path)}")
-    return play_suite(
-        night,
-        [planned.candidate for planned in plan.runs],
-        arguments,
-        screen=screen,
-        publish=index.write,
-        show=index.print_suite,
-        jobs=arguments.jobs,
-    )
+    played = [planned.candidate for planned in plan.runs]
+    return play_suite(night, played, screen, arguments.seed, jobs=arguments.jobs)

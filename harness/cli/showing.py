@@ -6,10 +6,13 @@ import shutil
 import sys
 import textwrap
 from dataclasses import fields
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from harness.base.errors import BadInput, Exit
 from harness.experiment import Fault
+
+if TYPE_CHECKING:
+    from harness.suite.play import Publish
 
 _WIDEST: Final = 100  # characters of a line that is easy to read
 
@@ -33,6 +36,17 @@ def say_what_is_left_out() -> None:
 
     for sentence in registry.every()[1]:
         sys.stderr.write(f"kafka-chaos: left out: {sentence}\n")
+
+
+def pages_of(kind: str) -> "tuple[Publish, Publish]":
+    """What writes the pages of a suite of this kind, and what prints them."""
+    from harness.report.many import index, matrix_text, repeat, sweep_text
+
+    return {
+        "repeat": (repeat.write, repeat.print_repeat),
+        "matrix": (matrix_text.write, matrix_text.print_matrix),
+        "sweep": (sweep_text.write, sweep_text.print_sweep),
+    }.get(kind, (index.write, index.print_suite))
 
 
 def describe_command(arguments: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from harness.base import processes
 from harness.base.errors import BadInput, Exit, NoData
 from harness.base.paths import COMMAND, here
 from harness.base.words import plural
-from harness.cli.options import limits_of
+from harness.cli.showing import pages_of
 from harness.history import manifest
 from harness.run.interrupts import keyboard_interrupts
 from harness.run.screen import Screen
@@ -63,11 +63,11 @@ def _fetched(arguments: argparse.Namespace, judge: "Judge") -> list[Path]:
 def _look(run: Path, arguments: argparse.Namespace) -> int:
     """Print what is found in one run, and keep nothing."""
     from harness.catalogue import registry
-    from harness.catalogue.limits import check_asked
+    from harness.catalogue.limits import check_asked, of_texts
     from harness.suite.judging import look
 
     declared = manifest.read(run).get("declared") or {}
-    limits = limits_of(arguments).promised if arguments.limit else None
+    limits = of_texts(arguments.limit).promised if arguments.limit else None
     rules = registry.rules_named(arguments.rule)
     if rules or limits is not None:
         check_asked(rules, declared, limits)
@@ -108,7 +108,7 @@ def report_command(arguments: argparse.Namespace) -> int:
     """
     from harness.history.suites import is_suite, load_suite
     from harness.report import report
-    from harness.report.many import index, matrix_text, repeat, sweep_text
+    from harness.report.many import matrix_text
     from harness.report.many.matrix import matrix_of
     from harness.report.many.verdicts import refresh_states
     from harness.suite.judging import show
@@ -122,21 +122,12 @@ def report_command(arguments: argparse.Namespace) -> int:
         if not processes.held(suite.path):  # what goes on keeps its own record
             refresh_states(suite)
             suite.save()
-        if suite.kind == "repeat":
-            repeat.write(suite)
-            repeat.print_repeat(suite)
-        elif suite.kind == "matrix":
-            matrix_text.write(suite)
-            matrix_text.print_matrix(suite)
-            if arguments.into is not None:
-                matrix_text.publish(matrix_of(suite), arguments.into)
-                print(f"published into {here(arguments.into)}")
-        elif suite.kind == "sweep":
-            sweep_text.write(suite)
-            sweep_text.print_sweep(suite)
-        else:
-            index.write(suite)
-            index.print_suite(suite)
+        write, show_all = pages_of(suite.kind)
+        write(suite)
+        show_all(suite)
+        if arguments.into is not None:
+            matrix_text.publish(matrix_of(suite), arguments.into)
+            print(f"published into {here(arguments.into)}")
         return suite.exit_code
     report(arguments.run)
     return show(arguments.run, as_json=arguments.json)

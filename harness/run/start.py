@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.base import processes
 from harness.base.errors import BadInput
+from harness.base.paths import here
 from harness.cluster.backends import check_engines
 from harness.cluster.dependencies import check_reachable
 from harness.experiment import Experiment
@@ -17,7 +18,8 @@ from harness.run.estimate import growth_bytes
 from harness.run.faults import KINDS
 from harness.run.folder import reserve
 from harness.run.interrupts import Progress
-from harness.run.leftovers import sweep
+from harness.run.leftovers import sweep, sweep_results
+from harness.run.order import Order
 from harness.run.run import Run
 from harness.run.screen import Screen
 
@@ -75,50 +77,51 @@ def _checked_tools(experiment: Experiment) -> Tools:
 
 
 def play_run(
-    name: str,
-    experiment: Experiment,
-    results: Path,
-    *,
-    seed: int,
+    order: Order,
     screen: Screen,
-    label: str = "",
-    port_base: int | None = None,
-    say: Progress | None = None,
+    *,
     reserved: Callable[[Path], None] = lambda _run_dir: None,
     on_phase: Progress = lambda _name: None,
-    to_be_left: bool = False,
+    alone: bool = False,
 ) -> Path:
-    """Play a run of an experiment in a new folder, and show it as it goes on; the folder.
+    """Play a run, and show it as it goes on; its folder.
 
-    `label` names the run on the screen (else `name`), and `say` gets its lines (else the screen).
-    `to_be_left` is that of a `Run`. `reserved` is called with the folder before anything is in it,
-    `on_phase` as a phase begins.
+    `reserved` is called with the folder before anything is in it, `on_phase` as a phase begins.
+    A run that is `alone`, and of no suite, completes what killed runs left in the results, says
+    what it plays, and takes the first Ctrl-C for an end of the faults that it draws.
     Raises what `Run.play` and `reserve` do, SetupError where a version or an image cannot be had,
     and BadInput where nothing listens that the program uses.
     """
+    experiment = order.experiment
     check_reachable([experiment])
     bring_versions([experiment])
     tools = _checked_tools(experiment)
     check_engines([experiment], _plays_embedded)
     sweep(screen.say)
-    run_dir = reserve(results, name, growth_bytes=growth_bytes(experiment))
+    if alone:
+        sweep_results(order.results)
+    run_dir = reserve(order.results, order.name, growth_bytes=growth_bytes(experiment))
     reserved(run_dir)
-    with processes.holding(run_dir), screen.watch(label or name, experiment) as watch:
+    if alone:
+        screen.say(f"{order.name}: {experiment.claim}")
+        screen.say(f"seed {order.seed}, into {here(run_dir)}")
+    shown = screen.watch(order.label or order.name, experiment)
+    with processes.holding(run_dir), shown as watch:
 
         def begun(phase: str) -> None:
             watch.phase(phase)
             on_phase(phase)
 
         Run(
-            name,
+            order.name,
             experiment,
             tools,
             run_dir,
-            seed=seed,
-            port_base=port_base,
-            progress=say or screen.say,
+            seed=order.seed,
+            port_base=order.port_base,
+            progress=screen.say,
             on_phase=begun,
             look=watch.look,
-            to_be_left=to_be_left,
+            to_be_left=alone,
         ).play()
     return run_dir

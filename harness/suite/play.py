@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,13 +17,11 @@ from typing import Any, Final
 from harness.base import processes
 from harness.base.errors import Exit, SetupError
 from harness.base.paths import check_for_kafka
-from harness.catalogue import grid
 from harness.catalogue.cover import Candidate, Cover
 from harness.catalogue.limits import promised_in
 from harness.cluster.backends import check_engines
 from harness.cluster.dependencies import check_reachable
 from harness.experiment import Verdict
-from harness.experiment.app import App
 from harness.history import manifest
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
 from harness.report import exit_code
@@ -88,43 +87,29 @@ def _point_latest(suite: Suite) -> None:
     link.replace(suite.path.with_name("latest"))
 
 
-def new_matrix(
-    results: Path, runs: Sequence[tuple[App, int, Candidate]], asked: dict[str, Any]
-) -> Suite:
-    """A suite of runs of several programs, in `results/matrix/`, and `latest` pointing at it.
-
-    Each run is given with its program and the number of its repeat. `asked` are the options that
-    chose the set. Raises SetupError where its folder cannot be made.
-    """
-    candidates = [candidate for _, _, candidate in runs]
-    suite = new_suite("matrix", results / "matrix", "", candidates)
-    suite.asked = asked
-    for entry, (app, number, candidate) in zip(suite.entries, runs, strict=True):
-        entry.client = app.name
-        entry.label = f"{app.name}, {candidate.name}, run {number}"
-    _point_latest(suite)
-    return suite
-
-
-def new_sweep(
+def new_rounds(
+    kind: str,
     results: Path,
-    runs: Sequence[tuple[Mapping[str, str], int, Candidate]],
+    parts: Sequence[tuple[Candidate, str, Mapping[str, Any]]],
     asked: dict[str, Any],
-    left_out: Sequence[str],
+    left_out: Sequence[str] = (),
 ) -> Suite:
-    """A suite of runs of several settings, in `results/sweep/`, and `latest` pointing at it.
+    """A suite that plays each part as often as `asked`, in `results/<kind>/`, and `latest` pointing
+    at it.
 
-    Each run is given with what is swept and the number of its repeat. `asked` are the options that
-    chose the set; `left_out` says of each point without runs, why. Raises SetupError where its
-    folder cannot be made.
+    A part has its label, and what else its entries say of it. Round after round is played, so that
+    a suite that is interrupted has something of each. `left_out` says of each part that is not
+    played, why. Raises SetupError where its folder cannot be made.
     """
-    candidates = [candidate for _, _, candidate in runs]
-    suite = new_suite("sweep", results / "sweep", "", candidates)
+    times = asked["repeat"]
+    suite = new_suite(kind, results / kind, "", [candidate for candidate, _, _ in parts] * times)
     suite.asked = asked
     suite.notes = [f"Left out: {sentence}." for sentence in left_out]
-    for entry, (settings, number, candidate) in zip(suite.entries, runs, strict=True):
-        entry.settings = dict(settings)
-        entry.label = f"{candidate.name}, {grid.told(settings)}, run {number}"
+    rounds = [(number, *part) for number in range(1, times + 1) for part in parts]
+    suite.entries = [
+        replace(entry, label=f"{label}, run {number}", **more)
+        for entry, (number, _, label, more) in zip(suite.entries, rounds, strict=True)
+    ]
     _point_latest(suite)
     return suite
 

@@ -26,7 +26,7 @@ from harness.history import store
 from harness.run import build
 from harness.run.screen import Relayed
 from harness.run.start import play_run
-from harness.suite.order import ENDED, UP, Order
+from harness.suite.task import ENDED, UP, Task
 
 
 class _Telling:
@@ -56,23 +56,18 @@ class _Telling:
                 self._writing = False
 
 
-def play(order: Order, tell: Callable[..., None]) -> None:
+def play(task: Task, tell: Callable[..., None]) -> None:
     """Play a run, and tell of it; at last what became of it."""
-    build.take_as_built(order.built)
+    build.take_as_built(task.built)
 
     def begun(phase: str) -> None:
         tell(phase=phase, built=sorted(build.built()) if phase == UP else [])
 
     try:
-        with own.used(order.own_experiments, order.own_rules):
+        with own.used(task.own_experiments, task.own_rules):
             run_dir = play_run(
-                order.experiment_name,
-                order.experiment,
-                order.results,
-                seed=order.seed,
-                screen=Relayed(tell, order.columns),
-                label=order.label,
-                port_base=order.port_base,
+                task.order,
+                Relayed(tell, task.columns),
                 reserved=lambda run_dir: tell(reserved=str(run_dir)),
                 on_phase=begun,
             )
@@ -100,13 +95,13 @@ def _end_with_the_suite(through: threading.Event) -> None:
 
 def main() -> None:
     """Play what is ordered on standard input."""
-    order = pickle.load(sys.stdin.buffer)  # it is from the suite that started this
-    assert isinstance(order, Order)
+    task = pickle.load(sys.stdin.buffer)  # it is from the suite that started this
+    assert isinstance(task, Task)
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what others print is not to be told
     telling = _Telling(out)
     threading.Thread(target=_end_with_the_suite, args=(telling.through,), daemon=True).start()
-    play(order, telling)
+    play(task, telling)
 
 
 if __name__ == "__main__":

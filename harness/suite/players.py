@@ -17,7 +17,7 @@ from harness.base.paths import ROOT
 from harness.base.priority import SHARES
 from harness.run.build import Built
 from harness.run.turns import TURNS, turns
-from harness.suite.order import ENDED, UP, Order
+from harness.suite.task import ENDED, UP, Task
 
 # Ticks in a run that came later than 50 ms. On two cores runs that were measured one at a time had
 # up to three, and those that were measured two at a time up to five, with the same verdicts.
@@ -71,7 +71,7 @@ class Players:
             turn.unlink()  # whoever has it is measured to the end
         return True
 
-    def start(self, order: Order) -> Player:
+    def start(self, task: Task) -> Player:
         """Have a run played."""
         with self._log.open("ab") as log:
             process = subprocess.Popen(
@@ -87,7 +87,7 @@ class Players:
         self._players.append(player)
         assert process.stdin is not None
         with suppress(BrokenPipeError):  # it has ended, and whoever listens to it says so
-            process.stdin.write(pickle.dumps(order))
+            process.stdin.write(pickle.dumps(task))
             process.stdin.flush()
         threading.Thread(target=self._listen, args=(player,), daemon=True).start()
         return player
@@ -117,8 +117,8 @@ class Players:
             self._let_go(player)
 
     def interrupt(self) -> None:
-        """Have all of them heal, clean and end."""
-        for player in self._players:
+        """Have all of them heal, clean and end; first those that would get the others' turns."""
+        for player in reversed(self._players):
             player.process.send_signal(signal.SIGINT)
 
     @property

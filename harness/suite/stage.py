@@ -19,10 +19,11 @@ from harness.catalogue.cover import Candidate
 from harness.history.suites import Entry, State, Suite
 from harness.report import report
 from harness.run.interrupts import Progress, uninterrupted
+from harness.run.order import Order
 from harness.run.screen import Screen
 from harness.suite.background import BackgroundJudge
-from harness.suite.order import ENDED, UP, Order
 from harness.suite.players import Player, Players
+from harness.suite.task import ENDED, UP, Task
 
 Planned = tuple[Entry, Candidate, str]  # with what is said as it begins
 
@@ -91,20 +92,22 @@ class Stage:
     def _start(self, entry: Entry, candidate: Candidate, said: str) -> None:
         assert entry.seed is not None
         entry.state, entry.reason = State.INTERRUPTED, "it was interrupted before it was complete"
-        order = Order(
-            experiment_name=entry.experiment,
-            experiment=candidate.experiment,
-            results=self._results,
-            seed=entry.seed,
-            label=entry.label,
-            port_base=self._port_base,
+        task = Task(
+            Order(
+                name=entry.experiment,
+                experiment=candidate.experiment,
+                results=self._results,
+                seed=entry.seed,
+                port_base=self._port_base,
+                label=entry.label,
+            ),
             built=frozenset(self._players.built),
             columns=self._screen.columns,
             own_experiments=own.experiments_folder(),
             own_rules=own.rules_folder(),
         )
         try:
-            player = self._players.start(order)
+            player = self._players.start(task)
         except OSError as error:
             entry.state = State.FAILED
             entry.reason = f"the harness failed: no process for this run could be started ({error})"

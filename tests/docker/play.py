@@ -14,6 +14,7 @@ from typing import Final
 from harness.catalogue.apps import with_app
 from harness.experiment import Cluster, Experiment, Fault
 from harness.experiment.app import App, Shows
+from harness.run.order import Order
 from harness.run.screen import Screen
 from harness.run.start import play_run
 
@@ -44,7 +45,7 @@ def main(image: str, backend: str, results: Path) -> None:
         one_by_one=True,
         duration_s=0,
     )
-    print(play_run("images", with_app(experiment, app), results, seed=1, screen=Screen()))
+    print(play_run(Order("images", with_app(experiment, app), results, seed=1), Screen()))
 
 
 if __name__ == "__main__":

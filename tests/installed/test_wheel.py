@@ -16,7 +16,8 @@ from harness import __version__
 from harness.base.errors import Exit
 from harness.base.paths import ROOT
 from harness.catalogue import apps, project, registry
-from harness.cli import main as cli
+from harness.cli.main import COMMANDS
+from harness.cli.options import parser
 from harness.provision.environment import env_dir
 from kafka_chaos import command, pytest_plugin
 from tests.installed.conftest import CODE, Installed, tracked
@@ -66,7 +67,7 @@ def test_a_wheel_has_the_whole_of_its_own_module(wheel: Path) -> None:
 
 
 def test_the_command_knows_those_of_the_harness() -> None:
-    listed = cli._parser().format_help()
+    listed = parser(COMMANDS).format_help()
 
     assert set(command.COMMANDS) == set(re.findall(r"^    ([a-z][a-z-]*)", listed, re.MULTILINE))
 

@@ -14,7 +14,8 @@ import pytest
 
 from harness.base.paths import ROOT
 from harness.check.judge import Asked, examine, verdict_of
-from harness.cli.main import _parser
+from harness.cli.main import COMMANDS
+from harness.cli.options import parser
 from harness.history import manifest
 from harness.tables.engines.base import Engine
 from harness.tables.source import load, read_run
@@ -54,7 +55,7 @@ def test_the_rules_see_it_where_it_is_and_only_there(defect: str, duckdb_engine:
 @pytest.mark.parametrize(("kind", "row"), [("seen", "Command"), ("not-seen", "Without it")])
 def test_the_command_plays_what_is_kept(defect: str, kind: str, row: str) -> None:
     words = shlex.split(DEFECTS[defect][row].strip("`"))
-    asked = _parser().parse_args(["experiment", *words[1:]])
+    asked = parser(COMMANDS).parse_args(["experiment", *words[1:]])
     facts = manifest.read(FOUND / defect / kind)
     group: Mapping[str, Any] = facts["declared"]["group"]
 

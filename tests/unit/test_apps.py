@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +11,11 @@ import pytest
 from harness.base.errors import BadInput, Exit
 from harness.catalogue import cover, registry
 from harness.catalogue.apps import read, with_app
+from harness.catalogue.project import Project
+from harness.cli.asked import app_of
 from harness.cli.main import main
-from harness.cli.options import add_app_options, app_of
+from harness.cli.options import parser
+from harness.cli.playing import try_command
 from harness.experiment import APP, Cluster, Expect, Fault, Limits, Verdict
 from harness.experiment.app import App, Records, Shows, Stop, filled, numbered
 from harness.history.whose import SHARED
@@ -71,9 +73,9 @@ def of_file(tmp_path: Path, text: str) -> App:
 
 
 def of_line(*arguments: str, command: tuple[str, ...] = ()) -> App | None:
-    parser = argparse.ArgumentParser()
-    add_app_options(parser)
-    return app_of(parser.parse_args(arguments), command)
+    parsed = parser([try_command]).parse_args(["try", *arguments, "--", *command])
+    parsed.project = Project()
+    return app_of(parsed)
 
 
 def test_every_field_of_a_file_is_read(tmp_path: Path) -> None:

@@ -91,21 +91,6 @@ def test_the_set_is_the_same_every_time(night: cover.Cover) -> None:
     assert night == cover.plan()
 
 
-def test_it_is_shorter_than_what_the_greedy_cover_finds() -> None:
-    # Greedy takes the four for 8 first, at 2 each, and then both others all the same.
-    goals = [Goal(f"R{number:02}", "librdkafka", "eager") for number in range(6)]
-    some = [
-        cover.Candidate(name, declared(), frozenset(shows), estimate_s)
-        for name, shows, estimate_s in [
-            ("middle", goals[1:5], 8.0),
-            ("left", goals[:3], 7.0),
-            ("right", goals[3:], 7.0),
-        ]
-    ]
-    chosen = cover._shortest(set(goals), [], some)
-    assert {each.name for each in chosen} == {"left", "right"}
-
-
 def test_what_each_run_adds_adds_up(night: cover.Cover) -> None:
     added = [goal for run in night.runs for goal in run.adds]
 

@@ -30,6 +30,7 @@ from harness.provision import toxiproxy
 from harness.run.faults import KINDS
 from harness.run.faults.kind import Evidence
 from harness.run.faults.targets import resolve
+from harness.run.order import Order
 from harness.run.scene import Scene
 from harness.run.screen import Screen
 from harness.run.start import play_run
@@ -322,7 +323,7 @@ def test_where_nobody_listens_is_said_before_anything_starts(tmp_path: Path) -> 
         experiment = using(f"{LOOPBACK}:{ports.take()}")
         candidate = Candidate.of("slow-dependency", experiment)
         for starts in (
-            lambda: play_run("x", experiment, tmp_path, seed=1, screen=Screen()),
+            lambda: play_run(Order("x", experiment, tmp_path, seed=1), Screen()),
             lambda: new_repeat(tmp_path, candidate, 2),
         ):
             with pytest.raises(BadInput, match=r"^nothing listens at .* is \[dependency\] DB of"):

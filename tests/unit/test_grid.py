@@ -10,6 +10,7 @@ import pytest
 
 from harness.base.errors import BadInput
 from harness.catalogue import broker_settings, registry
+from harness.catalogue.choice import Choice
 from harness.catalogue.grid import Grid, grid_of
 from harness.cluster.plan import within_limits
 from harness.experiment import UNSET, Verdict
@@ -22,7 +23,7 @@ SESSIONS = "session_timeout_ms=45000,6000,10_000"
 
 
 def grid(names: Sequence[str], *over: str, limits: Limits | None = None, **settings: str) -> Grid:
-    return grid_of(names, over, settings, limits or Limits(), Limits())
+    return grid_of(names, over, Choice(settings, limits or Limits()))
 
 
 def places(found: Grid) -> list[tuple[str, Mapping[str, str]]]:

@@ -15,19 +15,15 @@ import pytest
 
 from harness.base.errors import SetupError
 from harness.catalogue import registry
+from harness.run.order import Order
 from harness.suite import player
-from harness.suite.order import UP, Order
 from harness.suite.players import Players
+from harness.suite.task import UP, Task
 
 
-def order(results: Path) -> Order:
-    return Order(
-        experiment_name="baseline",
-        experiment=registry.load("baseline"),
-        results=results,
-        seed=1,
-        label="baseline",
-        port_base=None,
+def task(results: Path) -> Task:
+    return Task(
+        Order("baseline", registry.load("baseline"), results, seed=1, label="baseline"),
         built=frozenset({("/here", ("make",))}),
         columns=80,
         own_experiments=None,
@@ -38,7 +34,7 @@ def order(results: Path) -> Order:
 def test_a_run_that_is_refused_is_void_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("this is no folder")
     with closing(Players(tmp_path / "playing.log")) as players:
-        started = players.start(order(tmp_path / "results"))
+        started = players.start(task(tmp_path / "results"))
         told: list[dict[str, Any]] = []
         while not told or "ended" not in told[-1]:
             who, what = players.told()
@@ -69,7 +65,7 @@ def test_what_becomes_of_a_run_is_told_last(
 ) -> None:
     told: list[dict[str, Any]] = []
 
-    def play_run(*_: Any, screen: Any, reserved: Any, on_phase: Any, **__: Any) -> Path:
+    def play_run(_: Order, screen: Any, *, reserved: Any, on_phase: Any, **__: Any) -> Path:
         reserved(tmp_path)
         screen.say("start cluster")
         with screen.watch("baseline", registry.load("baseline")) as view:
@@ -81,7 +77,7 @@ def test_what_becomes_of_a_run_is_told_last(
 
     monkeypatch.setattr(player, "play_run", play_run)
 
-    player.play(order(tmp_path), lambda **what: told.append(what))
+    player.play(task(tmp_path), lambda **what: told.append(what))
 
     assert {"reserved": str(tmp_path)} == told[0]
     assert {"say": "start cluster"} == told[1]

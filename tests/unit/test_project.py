@@ -9,6 +9,7 @@ import pytest
 
 from harness.base.errors import BadInput, Exit
 from harness.catalogue import own, project, registry
+from harness.catalogue.choice import Choice
 from harness.cli.main import main
 from harness.experiment import Limits
 from harness.history.schema import HISTORY
@@ -390,9 +391,7 @@ def test_an_experiment_that_names_a_rule_that_there_is_not(
 
 
 def test_limits_of_the_project_come_last(theirs: Path) -> None:
-    from harness.cli.main import _parser
-    from harness.cli.options import experiment_of
+    opened = project.opened(None)
 
-    arguments = _parser().parse_args(["run", "baseline", "--limit", "lost=4"])
-    arguments.project = project.opened(None)
-    assert Limits(standstill_s=10, lost=4) == experiment_of(arguments).limits
+    choice = Choice({}, Limits(lost=4), opened.limits, "baseline")
+    assert Limits(standstill_s=10, lost=4) == choice.experiment().limits

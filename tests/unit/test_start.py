@@ -11,6 +11,7 @@ from harness.base.errors import BadInput, SetupError
 from harness.catalogue import registry
 from harness.experiment import BACKENDS, Cluster, Experiment, Group
 from harness.provision import kafka, steps, wheels
+from harness.run.order import Order
 from harness.run.screen import Screen
 from harness.run.start import bring_versions, play_run
 
@@ -111,5 +112,5 @@ def test_without_an_engine_only_what_works_is_advised(
 
     for each in (experiment, own):
         with pytest.raises(SetupError, match=f"no Docker engine answers .* start one, {advice}"):
-            play_run(name, each, tmp_path / "results", seed=1, screen=Screen())
+            play_run(Order(name, each, tmp_path / "results", seed=1), Screen())
     assert not (tmp_path / "results").exists()

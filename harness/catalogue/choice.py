@@ -1,0 +1,49 @@
+"""An experiment as it is asked for, which is checked before anything is played."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harness.base.errors import BadInput
+from harness.catalogue import registry
+from harness.catalogue.apps import refuse_what_cannot_run, with_app
+from harness.catalogue.limits import with_limits
+from harness.experiment import Experiment
+from harness.experiment.app import App
+from harness.experiment.limits import Limits
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is asked of an experiment, or of several: then it has no name.
+
+    `settings` are texts by names, brokers' settings among them. `app` is the program whose
+    processes are the members, `of_project` are the limits that come last.
+    """
+
+    settings: Mapping[str, str]
+    limits: Limits
+    of_project: Limits = field(default_factory=Limits)
+    name: str = ""
+    app: App | None = None
+
+    def experiment(self) -> Experiment:
+        """The experiment as it can be played. Raises BadInput."""
+        if not self.name:
+            raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
+        app = self.app
+        declared = registry.load(self.name)
+        turned = registry.with_knobs(declared, self.settings, of_app=app is not None)
+        if app is not None:
+            if turned.group != declared.group:
+                raise BadInput(
+                    f"{app.name} decides its own client, protocol and timers: leave out --client, "
+                    "--protocol and every --set of the group; --instances sets the number of "
+                    "processes"
+                )
+            turned = with_app(turned, app)
+            refuse_what_cannot_run(app)
+        return registry.resolved(registry.checked(self.held(turned)))
+
+    def held(self, experiment: Experiment) -> Experiment:
+        """An experiment held to the limits. Raises BadInput for one that nothing would judge."""
+        return with_limits(experiment, self.limits, self.of_project)
