@@ -126,7 +126,7 @@ check: ## check format, lint and types
 	@$(ENV) -m tests.checks
 
 docs: ## write docs/rules.md, docs/clients.md and the table of ARCHITECTURE.md
-	@$(ENV) -m harness.catalogue.rules_page > docs/.rules.md && mv docs/.rules.md docs/rules.md
+	@$(ENV) -m harness.rules.list_of_rules > docs/.rules.md && mv docs/.rules.md docs/rules.md
 	@$(ENV) -m harness.report.many.published docs
 	@$(ENV) -m tests.rooms
 

@@ -161,4 +161,3 @@ def _rules_in(file: Path) -> "list[Rule]":
             "module without one begin with an underscore"
         )
     return found
-

@@ -1,8 +1,7 @@
-"""What is said of each rule: its page (`describe RULE`), and docs/rules.md, which lists all."""
+"""The page of a rule (`describe RULE`)."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -10,49 +9,13 @@ from experiments import ANY_RUN
 from harness.catalogue import registry
 from harness.experiment import APP, CLIENTS, PROTOCOLS, Expect, Experiment, Verdict
 from harness.rules.catalogue import RULES
-from harness.rules.documents import DOCUMENTS, STATEMENTS
+from harness.rules.documents import STATEMENTS
 from harness.rules.rule import OF_A_PROGRAM, OF_THE_KIND, Rule
 from harness.rules.rule_file import written
-from harness.rules.rule_names import GROUPS, NAMES, id_of, name_of
+from harness.rules.rule_names import id_of, name_of
 from harness.run.faults import needs_app
 
-_HEAD: Final = """# Rules
-
-Runs are judged by these rules. A rule has a name, of its group and of what it says:
-`session/silent-member-is-evicted`. Its id, R01, stands in stored results, and every command and
-experiment takes either. `python3 -m harness describe session/silent-member-is-evicted` prints its
-page: its statement, why it matters to people who run consumers, its source, the clients and
-protocols that it is about, and the experiments that judge it. A rule is the file of its name in
-[harness/rules](../harness/rules), its query below a header; `describe --sql` prints it. `make docs`
-writes this list.
-
-An experiment declares the verdicts that it expects. Every other rule about the run's client and
-protocol is judged as well, and an unexpected violation fails the run.
-
-Some experiments expect VIOLATED: the statement does not hold, or does not hold any more, or a
-saboteur (`saboteur-…`) breaks it on purpose. This proves that the rule notices a violation.
-
-Sources and statements name five documents about consumer groups, written for Kafka 0.11 to 2.x.
-They are not published here: *tests* and *replaces* say in our words what they say.
-
-"""
-
-
 _IN_PASSING: Final = "judged in every run of our own members in which it can be examined"
-
-
-def index() -> str:
-    """docs/rules.md: the name and the id of every rule, by what it is about."""
-    parts = [
-        f"## [{group.capitalize()}](../harness/rules/{group}): {about}\n\n"
-        + ", ".join(
-            f"`{name.removeprefix(group)[1:]}` ({rule})"
-            for rule, name in NAMES.items()
-            if name.startswith(f"{group}/")
-        )
-        for group, about in GROUPS.items()
-    ]
-    return "\n\n".join([_HEAD + _documents().rstrip(), *parts]) + "\n"
 
 
 def page(rule: str) -> str:
@@ -69,10 +32,6 @@ def pages(rules: Iterable[str]) -> dict[str, str]:
     """The same of several rules, by id: every experiment is read once."""
     experiments = registry.every()[0]
     return {rule: _section(RULES[rule], experiments) for rule in rules}
-
-
-def _documents() -> str:
-    return "".join(f"- document {number}: {title}\n" for number, title in DOCUMENTS.items())
 
 
 def _section(rule: Rule, experiments: dict[str, Experiment]) -> str:
@@ -159,7 +118,3 @@ def _only(expect: Expect) -> str:
 
 def _some(chosen: Sequence[str], all_of_them: Sequence[str]) -> str:
     return "all" if tuple(chosen) == tuple(all_of_them) else ", ".join(chosen)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(index())

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import Exit
-from harness.catalogue.rules_page import index, pages
+from harness.catalogue.rules_page import pages
 from harness.cli.main import main
 from harness.rules import RULES
+from harness.rules.list_of_rules import index
 from harness.rules.rule_names import name_of
 
 ROOT = Path(__file__).resolve().parents[2]
