@@ -331,7 +331,7 @@ def test_what_the_action_cannot_do_is_the_sentence_and_the_exit_code_of_the_comm
     played = next(each for each in runner.done if each.name == "play")
     assert "failure" == played.outcome
     assert "4" == runner.contexts["steps"]["chaos"]["outputs"]["exit-code"]
-    assert "kafka-chaos: there is no experiment" in played.output
+    assert "kafka-chaos: there is no limit" in played.output
     assert not list(runner.workspace.rglob("broken-in"))
 
 

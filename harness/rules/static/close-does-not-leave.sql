@@ -4,7 +4,8 @@
 -- why: Nobody processes its partitions until the session ends, even if it is gone for good.
 -- source: KIP-345; group.instance.id; rd_kafka_consumer_close
 -- id: X03 | rows: closed static members | unit: ms | measured: after the last sign of life | low:
---   was evicted too early | high: was evicted too late | protocols: classic
+--   was evicted too early | high: was evicted too late | protocols: classic |
+--   delayed by: member, toxiproxy, broker
 --
 -- Static members that closed while the run went on.
 --

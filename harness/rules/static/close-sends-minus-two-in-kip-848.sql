@@ -4,7 +4,8 @@
 -- why: Nobody processes its partitions until it is back or its session ends.
 -- source: KIP-848, Static membership; ConsumerGroupHeartbeatRequest.MemberEpoch
 -- id: X03-epoch | rows: closed static members | unit: ms | measured: after the last sign of life |
---   low: was evicted too early | high: was evicted too late | protocols: consumer
+--   low: was evicted too early | high: was evicted too late | protocols: consumer |
+--   delayed by: member, toxiproxy, broker
 --
 -- Static members that closed while the run went on: their last heartbeat, and what it changed.
 --
