@@ -220,7 +220,7 @@ def _variant(experiment: Experiment, client: str, protocol: str, turn: Turn) -> 
 
 def _shows(experiment: Experiment) -> frozenset[Goal]:
     """The rules that a run is sure to show; one that is expected to be UNKNOWN shows nothing."""
-    from harness.rules.catalogue import RULES  # needs pyspark, which is slow to import
+    from harness.rules.catalogue import RULES  # reads the file of every rule
 
     group = experiment.group
     judged = {
