@@ -127,7 +127,7 @@ def _contained(declared: Mapping[str, Any]) -> frozenset[str]:
 
     The kernel does not tell us how long any of these waited for a processor.
     """
-    cluster = (declared.get("cluster") or {}).get("backend") == "docker"
+    cluster = (declared.get("cluster") or {}).get("backend", "embedded") != "embedded"
     program = bool((declared.get("app") or {}).get("image"))
     return frozenset(
         ({"broker", "controller", "toxiproxy"} if cluster else set())
