@@ -122,7 +122,7 @@ def render_experiments() -> str:
 
 def in_words(expect: Expect) -> str:
     """A rule with its title, the verdict expected of it, of whom, why, and within which limits."""
-    text = f"{expect.rule} {expect.verdict}{' sometimes' if expect.sometimes else ''}"
+    text = f"{name_of(expect.rule)} {expect.verdict}{' sometimes' if expect.sometimes else ''}"
     for_whom = (*expect.clients, *expect.protocols, *(f"Kafka {each}*" for each in expect.kafka))
     if for_whom:
         text += f" for {', '.join(for_whom)}"
@@ -133,10 +133,7 @@ def in_words(expect: Expect) -> str:
         return text
     if within := _within(expect):
         return f"{text}\n       expected {within}; any other violation is not as expected"
-    return (
-        f"{text}\n       any violation of {expect.rule} is as expected; limit it with by=, "
-        "at_most= or up_to="
-    )
+    return f"{text}\n       any violation is as expected; limit it with by=, at_most= or up_to="
 
 
 def render_rules() -> str:

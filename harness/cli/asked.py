@@ -19,7 +19,7 @@ def settings_of(arguments: Namespace) -> dict[str, str]:
     for item in given.get("set", []):
         name, found, value = item.partition("=")
         if not found:
-            raise BadInput(f"--set {item!r} is not of the form KNOB=VALUE")
+            raise BadInput(f"--set {item!r} is not of the form NAME=VALUE")
         settings[name] = value
     for option, knob in (
         ("client", "group.client"),

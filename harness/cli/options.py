@@ -39,7 +39,7 @@ EVERY
 
 RUNS
 --seed int: draws when faults start, and in a soak which
---set * KNOB=VALUE: a knob (see `describe`)
+--set * NAME=VALUE: a setting (see `describe`)
 --client: client library of our own members: librdkafka or java
 --client-version: version of the members' client: of confluent-kafka, or of Kafka's Java client
 --protocol: rebalance protocol of our own members: eager, cooperative or consumer (KIP-848)
@@ -141,8 +141,8 @@ matrix
 
 sweep
 name ? = NAME,NAME: one or more experiments; `list` has them
---over * NAME=VALUE,VALUE: a knob (see `describe`), or a broker's setting by Kafka's name, and its
-    values; several make a grid
+--over * NAME=VALUE,VALUE: a setting (see `describe`), or a broker's setting by Kafka's name, and
+    its values; several make a grid
 --repeat int =3: runs of each (default: 3)
 --list flag: print the runs, and play nothing
 + JOBS RUNS

@@ -50,7 +50,7 @@ def pages_of(kind: str) -> "tuple[Publish, Publish]":
 
 
 def describe_command(arguments: argparse.Namespace) -> int:
-    """Describe a rule, or an experiment: its claim, its faults, its rules and its knobs."""
+    """Describe a rule, or an experiment: its claim, its faults, its rules and its settings."""
     from harness.catalogue import listing, registry
     from harness.run.faults import needs_app
 
@@ -85,7 +85,7 @@ def describe_command(arguments: argparse.Namespace) -> int:
             print(f"rule   {listing.in_words(expect)}")
     for name, value in experiment.limits.promised.items():
         print(f"limit  {name} = {value}")
-    print("\nknobs (--set KNOB=VALUE)")
+    print("\nsettings (--set NAME=VALUE)")
     for name, value in registry.knobs(experiment).items():
         print(f"  {name} = {value}")
     print("  brokers' settings go by Kafka's names: --set group.initial.rebalance.delay.ms=0")

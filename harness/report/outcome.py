@@ -35,9 +35,16 @@ def verdict_of(row: Row) -> str:
     return str(row["verdict"] or Verdict.UNKNOWN)
 
 
+def name_of(rule: str | None) -> str:
+    """The name of a rule by its id; the id of one that has none, as of another version."""
+    from harness.rules import rule_names  # which reads every rule, and most commands need none
+
+    return rule_names.name_of(rule or "")
+
+
 def title_of(row: Row) -> str:
-    """The name of the rule in words; nothing for a rule that this version does not have."""
-    from harness.rules import RULES  # every module of rules, which most commands do without
+    """What the rule says, as a heading; nothing for a rule that this version does not have."""
+    from harness.rules import RULES
 
     found = RULES.get(row["rule"] or "")
     return found.title if found else ""
@@ -129,7 +136,7 @@ def in_a_line(manifest: Manifest, verdicts: Sequence[Row]) -> str:
     """The overall result with each verdict that differs, for a line on the terminal."""
     headline = outcome_of(manifest, verdicts).headline
     differing = [
-        f"{row['rule']} {verdict_of(row)} (expected {expected_of(row)})"
+        f"{name_of(row['rule'])} {verdict_of(row)} (expected {expected_of(row)})"
         for row in in_order(verdicts)
         if standing(row) is Standing.DIFFERS
     ]
@@ -155,12 +162,12 @@ def left_out(manifest: Manifest) -> tuple[str, str]:
         return "", ""
     names = left_out_of_an_app()
     why = "they are about our own consumers, or need what only these write down"
-    return f"{len(names)} rules are left out: {why}", ", ".join(names)
+    return f"{len(names)} rules are left out: {why}", ", ".join(map(name_of, names))
 
 
 @dataclass(frozen=True)
 class Others:
-    """What was found by rules that the experiment does not declare; nothing of an older run."""
+    """Rules that the experiment does not declare, by their ids; an older run has none."""
 
     hold: tuple[str, ...] = ()
     unknown: tuple[Row, ...] = ()
@@ -177,7 +184,7 @@ class Others:
             ([str(row["rule"]) for row in self.unknown], "could not be judged"),
         ):
             if names:
-                parts.append(f"{len(names)} {words} ({', '.join(names)})")
+                parts.append(f"{len(names)} {words} ({', '.join(map(name_of, names))})")
         total = len(self.hold) + len(self.unknown) + len(self.violated)
         return f"{plural(total, 'rule')} that the experiment does not declare: {', '.join(parts)}"
 

@@ -20,6 +20,7 @@ from harness.experiment.limits import Limits
 from harness.history import seals, store
 from harness.history.schema import HISTORY
 from harness.report import exit_code, report
+from harness.rules.rule_names import id_of
 from harness.tables.engines.base import Engine
 from tests.recorded.keep import PROGRAMS, RUNS
 from tests.recorded.test_recorded_runs import copied
@@ -69,7 +70,7 @@ def test_a_promise_that_is_not_kept_fails_the_run(
 
     assert Exit.DIFFERS == exit_code(run_dir)
     failed = ET.parse(run_dir / "junit.xml").findall(".//failure/..")
-    assert 1 == len({case.get("name") for case in failed} & NOT_KEPT)
+    assert 1 == len({id_of(case.get("name") or "") for case in failed} & NOT_KEPT)
     assert "stood still for longer than promised" in (run_dir / "report.html").read_text()
 
 

@@ -7,6 +7,7 @@ from harness.report.load import load
 from harness.report.parts.costs import costs
 from harness.report.run.page import page
 from harness.report.text.summary import summary
+from harness.rules.rule_names import NAMES
 from tests.report.sample_matrix import EVERYDAY, fault, fine, judgement, write_app_run
 from tests.report.sample_run import TOPIC, write_manifest, write_run
 
@@ -84,7 +85,7 @@ def test_they_are_on_the_page_and_in_the_summary_and_rules_left_out_are_folded(
         assert f"<li>{each}</li>" in text
         assert f"- {each}" in short
     folded = next(part for part in text.split("<details") if "rules are left out" in part)
-    assert "R21-stop" in folded.partition("</summary>")[2].partition("</details>")[0]
+    assert NAMES["R21-stop"] in folded.partition("</summary>")[2].partition("</details>")[0]
     assert "tells brokers neither name nor version" in text
-    assert "R21-stop" not in short
+    assert NAMES["R21-stop"] not in short
     assert "rules are left out" in short

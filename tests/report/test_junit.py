@@ -25,6 +25,15 @@ def test_one_case_per_rule_and_failures_exactly_where_verdicts_differ(tmp_path: 
     assert {case.get("classname") for case in suite.findall("testcase")} == {"consumer-freeze"}
 
 
+def test_a_case_has_the_name_of_its_rule_and_its_id_as_a_property(tmp_path: Path) -> None:
+    case = suite_of(write_run(tmp_path / "run", verdicts=[verdict("R01")])).find("testcase")
+
+    assert case is not None
+    assert "session/silent-member-is-evicted" == case.get("name")
+    kept = {each.get("name"): each.get("value") for each in case.iterfind("properties/property")}
+    assert {"id": "R01"} == kept
+
+
 def test_failure_tells_verdict_expectation_and_reason(tmp_path: Path) -> None:
     failure = suite_of(write_run(tmp_path / "run")).find("testcase/failure[@type='UNKNOWN']")
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from harness.base.errors import Exit
 from harness.report import exit_code, print_summary, report
 from harness.report.load import load_manifest
+from harness.report.outcome import name_of
 from harness.report.text.terminal import print_verdicts
 from tests.report.sample_run import measured, verdict, write_run
 from tests.report.test_page import Parsed
@@ -27,8 +28,8 @@ ROWS = [
     row("R01", "VIOLATED"),
 ]
 SENTENCE = (
-    "4 rules that the experiment does not declare: 2 hold, 1 violated (R01), "
-    "1 could not be judged (X12)"
+    "4 rules that the experiment does not declare: 2 hold, 1 violated "
+    f"({name_of('R01')}), 1 could not be judged ({name_of('X12')})"
 )
 
 
@@ -62,7 +63,7 @@ def test_how_many_were_looked_at_is_said_everywhere(run_dir: Path) -> None:
     assert f"- others: {SENTENCE}" in (run_dir / "summary.md").read_text()
     assert SENTENCE in (run_dir / "junit.xml").read_text()
     page = Parsed((run_dir / "report.html").read_text()).text
-    assert f"{SENTENCE} R13, R33" in page
+    assert f"{SENTENCE} {name_of('R13')}, {name_of('R33')}" in page
 
 
 def test_why_one_could_not_be_judged_is_folded_and_fails_nothing(tmp_path: Path) -> None:
@@ -71,7 +72,7 @@ def test_why_one_could_not_be_judged_is_folded_and_fails_nothing(tmp_path: Path)
 
     assert Exit.AS_EXPECTED == exit_code(run_dir)
     page = Parsed((run_dir / "report.html").read_text()).text
-    assert "X12 this machine stood still for 80 ms" in page
+    assert f"{name_of('X12')} this machine stood still for 80 ms" in page
     assert "does not declare it" not in page
 
 

@@ -63,7 +63,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def rules_in_order(page: str) -> list[str]:
     table = page.partition('id="verdicts"')[2].partition("</section>")[0]
-    return re.findall(r'data-label="Rule"[^>]*><code>([^<]*)</code>', table)
+    return re.findall(r'data-label="Rule"[^>]*><b>[^<]*</b><div><code>([^<]*)</code>', table)
 
 
 def test_verdicts_that_differ_come_first_then_results_then_the_rest_as_given(page: str) -> None:

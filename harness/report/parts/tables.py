@@ -15,6 +15,7 @@ from harness.report.outcome import (
     expected_of,
     in_order,
     is_excused,
+    name_of,
     others_in,
     sign_of,
     standing,
@@ -53,7 +54,8 @@ class Gauge:
 
 @dataclass(frozen=True)
 class VerdictRow:
-    rule: str
+    rule: str  # its id
+    name: str
     title: str
     statement: str
     source: str
@@ -88,6 +90,7 @@ def _verdict_row(run: Run, row: Row, others: Collection[str]) -> VerdictRow:
     unit = row["unit"] or ""
     return VerdictRow(
         rule=row["rule"] or NOTHING,
+        name=name_of(row["rule"]) or NOTHING,
         title=title_of(row),
         statement=clip(row["statement"], _MOST_TEXT),
         source=clip(row["source"], _MOST_TEXT),

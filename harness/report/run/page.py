@@ -19,7 +19,7 @@ from harness.base.words import plural
 from harness.history.derived import VERDICTS_FILE
 from harness.history.whose import BY_CLIENT_ID
 from harness.report.load import Manifest, Run, libraries_of
-from harness.report.outcome import files_lost, left_out, others_in, outcome
+from harness.report.outcome import files_lost, left_out, name_of, others_in, outcome
 from harness.report.parts import stops, tables
 from harness.report.parts.costs import costs
 from harness.report.parts.members import members_of
@@ -68,6 +68,7 @@ def page(run: Run) -> str:
             lost=files_lost(run),
             left_out=left_out(run.manifest),
             others=others_in(run),
+            name_of=name_of,
             members=members,
             path_width=PATH_WIDTH,
             timeline=timeline(run, axis, members) if axis else None,

@@ -8,6 +8,7 @@ from harness.report.load import Row, Run
 from harness.report.outcome import (
     Standing,
     expected_of,
+    name_of,
     others_in,
     outcome,
     standing,
@@ -63,7 +64,9 @@ def junit(run: Run) -> str:
 
 
 def _case(suite: ET.Element, experiment: str, row: Row) -> None:
-    case = _new_case(suite, experiment, str(row["rule"]))
+    case = _new_case(suite, experiment, name_of(row["rule"]))
+    kept = ET.SubElement(case, "properties")
+    ET.SubElement(kept, "property", {"name": "id", "value": _clean(str(row["rule"]))})
     if standing(row) is not Standing.DIFFERS:
         return
     reason = str(row["reason"] or "no reason given")

@@ -8,6 +8,7 @@ from harness.report.outcome import (
     files_lost,
     in_order,
     left_out,
+    name_of,
     others_in,
     outcome,
     sign_of,
@@ -77,7 +78,7 @@ def _verdicts(rows: list[Row]) -> list[str]:
         why = " ".join(text for text in (row["reason"], row["because"]) if text)
         cells = (
             sign_of(row),
-            safe(row["rule"] or ""),
+            safe(name_of(row["rule"])),
             verdict,
             safe(measured(row)),
             safe(bound(row["bound_low"], row["bound_high"], row["unit"] or "")),

@@ -17,13 +17,13 @@ from harness.report.outcome import (
     files_lost,
     in_order,
     left_out,
+    name_of,
     others_in,
     others_of,
     outcome,
     outcome_of,
     sign_of,
     standing,
-    title_of,
     verdict_of,
 )
 from harness.report.parts.costs import costs
@@ -39,7 +39,7 @@ _MEANINGS: Final = {
     "?": "could not be judged",
     "≠": "is violated as the experiment expects: documented, and measured otherwise",
 }
-_FREE: Final = (2, 4, 5)  # sign, rule, verdict and count are never cut
+_FREE: Final = (1, 3, 4)  # sign, verdict and count are never cut
 
 
 def print_summary(run_dir: Path, console: Console | None = None) -> None:
@@ -75,7 +75,7 @@ def print_verdicts(
 def _sentences(rows: Sequence[Row]) -> list[Text]:
     """The reason of each verdict that differs from what was expected."""
     differing = [row for row in rows if standing(row) is Standing.DIFFERS]
-    told = [Text(f"{row['rule']}  {row['reason']}") for row in differing]
+    told = [Text(f"{name_of(row['rule'])}: {row['reason']}") for row in differing]
     return [Text(), *told] if told else []
 
 
@@ -121,11 +121,11 @@ def _legend(rows: list[Row]) -> list[Text]:
 
 
 def _table(rows: list[Row], width: int) -> list[Text]:
-    head = ("", "rule", "", "verdict", "measured", "bound", "rows")
+    head = ("", "rule", "verdict", "measured", "bound", "rows")
     cells = [head, *(_cells(row) for row in rows)]
     styles = ["bold", *(_STYLES[standing(row)] for row in rows)]
-    rows_of_text = align(cells, width, free=_FREE, right=(6,))
-    marked = rows_of_text[0].index(head[4])  # all before it carries the colour
+    rows_of_text = align(cells, width, free=_FREE, right=(5,))
+    marked = rows_of_text[0].index(head[3])  # all before it carries the colour
     lines = []
     for line, style in zip(rows_of_text, styles, strict=True):
         text = Text(line)
@@ -145,14 +145,14 @@ def _cells(row: Row) -> tuple[str, ...]:
     unit = "" if found != NOTHING else row["unit"] or ""  # said once is enough on one line
     limits = bound(row["bound_low"], row["bound_high"], unit)
     rows = number(row["examined"])
-    return sign_of(row), row["rule"] or "", title_of(row), verdict, found, limits, rows
+    return sign_of(row), name_of(row["rule"]), verdict, found, limits, rows
 
 
 def print_rows(rows: Mapping[str, Sequence[Row]], console: Console | None = None) -> None:
     """Print each thing that rules examined: verdict, what was measured, its bounds, and why."""
     lines = []
     for rule, found in rows.items():
-        lines += [Text(), Text(f"{rule}: {len(found):,} examined")]
+        lines += [Text(), Text(f"{name_of(rule)}: {len(found):,} examined")]
         lines += [Text(f"  {row_text(row)}") for row in found]
     show(console or Console(highlight=False), lines)
 

@@ -13,6 +13,7 @@ from harness.report.outcome import (
     exit_code_of,
     expected_of,
     in_order,
+    name_of,
     outcome,
     standing,
     title_of,
@@ -62,6 +63,7 @@ def as_json(run: Run) -> str:
 def _verdict(row: Row) -> dict[str, Any]:
     return {
         "rule": row["rule"],
+        "name": name_of(row["rule"]),
         "title": title_of(row) or row["statement"],
         "verdict": verdict_of(row),
         "expected": expected_of(row),
