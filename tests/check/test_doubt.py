@@ -177,7 +177,6 @@ def test_where_nobody_can_say_who_waited_the_machine_is_as_busy_as_anybody_tells
     ("cluster", "image", "untold"),
     [
         ("embedded", "", set()),
-        ("docker", "", {"broker", "controller", "toxiproxy"}),
         ("compose", "", {"broker", "controller", "toxiproxy"}),
         ("docker", "orders:1", {"broker", "controller", "toxiproxy", "member"}),
         ("embedded", "orders:1", {"member"}),
