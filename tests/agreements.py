@@ -51,6 +51,11 @@ _TEXT_OR_SPACE: Final = re.compile(
 )
 
 
+# What asks a query of many runs at once, as of the cases of a file.
+LIFTED: Final = hashlib.sha256(
+    b"".join((ROOT / "harness/tables" / name).read_bytes() for name in ("lift.py", "many_runs.py"))
+).hexdigest()
+
 Queries = frozenset[str]  # digests of queries and of what runs them
 
 

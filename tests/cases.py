@@ -30,9 +30,12 @@ from typing import Any, Final
 
 import pytest
 
+from harness.experiment import APP
 from harness.tables.engines.base import Engine
+from harness.tables.many_runs import Many, One
+from harness.tables.source import run_of
 from tests import agreements
-from tests.histories import History, after, client_of, differences, judged
+from tests.histories import History, after, client_of, differences, judged, judged_as, many_of
 from tests.notation import history_of
 
 SUFFIX: Final = ".cases"
@@ -177,6 +180,8 @@ class Cases(pytest.File):
         except ValueError as error:
             raise self.CollectError(f"{self.path}: {error}") from error
         self.known = known
+        self._runs: dict[str, dict[Case, One]] = {}  # by engine
+        self._many: list[Many] = []
         names: Counter[str] = Counter()
         self.cases = []
         for each in cases:
@@ -193,12 +198,38 @@ class Cases(pytest.File):
         """What its steps make."""
         return history_of(case.history, self.known)
 
+    def judged(self, case: Case, engine: Engine) -> dict[str, Any]:
+        """The verdict of a case, by a query that is asked of the histories of all cases at once."""
+        if engine.name not in self._runs:
+            self._runs[engine.name] = self._datasets(engine)
+        return judged_as(self._runs[engine.name][case], case.rule)
+
+    def _datasets(self, engine: Engine) -> dict[Case, One]:
+        """Two of them: programs have other tables than our own consumers."""
+        found: dict[Case, One] = {}
+        histories = {case: case.history for case in self.cases}
+        runs = {case: run_of(history.manifest()) for case, history in histories.items()}
+        for of_programs in (True, False):
+            cases = [case for case, run in runs.items() if (run.client == APP) is of_programs]
+            if cases:
+                many = many_of([(runs[case], histories[case]) for case in cases], engine)
+                self._many.append(many)
+                found |= {case: One(many, number) for number, case in enumerate(cases)}
+        return found
+
+    def teardown(self) -> None:
+        """Forget the histories."""
+        for many in self._many:
+            many.close()
+        self._many.clear()
+        self._runs.clear()
+
     @cached_property
     def queries(self) -> agreements.Queries:
         """One digest of all that judges by these cases."""
         asked = {(each.written.rule, client_of(each.history)) for each in self.cases}
         found = [agreements.queries_of_rules([rule], client, differences) for rule, client in asked]
-        return agreements.as_one(frozenset().union(*found))
+        return agreements.as_one(frozenset([agreements.LIFTED]).union(*found))
 
 
 class Case(pytest.Function):
@@ -226,7 +257,10 @@ class Case(pytest.Function):
 
     def found(self, engine: Engine) -> dict[str, Any]:
         """The verdict."""
-        return judged(self.history, engine, self.rule)
+        if self.config.getoption("--one-by-one"):
+            return judged(self.history, engine, self.rule)
+        assert isinstance(self.parent, Cases)
+        return self.parent.judged(self, engine)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Where it stands."""
@@ -251,7 +285,7 @@ def _judge_one(request: pytest.FixtureRequest, first_engine: Engine) -> None:
 
 
 class Alike(pytest.Function):
-    """DuckDB and Spark judge alike by the first case of each statement (or by each case)."""
+    """DuckDB and Spark judge alike by all cases of a file."""
 
     @classmethod
     def of(cls, parent: Cases) -> Alike:
@@ -273,14 +307,7 @@ class Alike(pytest.Function):
 def _compare(request: pytest.FixtureRequest, engines_for: Any) -> None:
     file = request.node.file
     first, *others = engines_for(lambda: file.queries)
-    if not others:
-        return
-    seen = set()
-    for case in file.cases:
-        statement = (*case.written.statement, client_of(case.history))
-        if statement in seen and not request.config.getoption("--each-judgement"):
-            continue
-        seen.add(statement)
+    for case in file.cases if others else ():
         verdict = case.found(first)
         for other in others:
             assert [] == differences(verdict, case.found(other)), case.nodeid

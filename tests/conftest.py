@@ -169,6 +169,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "which have to agree on every row",
     )
     parser.addoption(
+        "--one-by-one",
+        action="store_true",
+        help="judge each hand-written history by itself, and not those of a file at once",
+    )
+    parser.addoption(
         "--keep-agreed",
         action="store_true",
         help="write tests/agreed.txt anew, from what these tests judge (`make agreed`)",

@@ -22,7 +22,8 @@ from harness.rules import RULES
 from harness.run.faults import KINDS
 from harness.tables.base import Tables
 from harness.tables.engines.base import Engine, Frame
-from harness.tables.source import Sources, run_of
+from harness.tables.many_runs import Many, One
+from harness.tables.source import Run, Sources, run_of
 from tests.in_memory import tables_of_run
 
 T0 = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -534,24 +535,34 @@ class _Frames(dict[str, Frame]):
 
 
 def judged(history: History, engine: Engine, rule: str) -> dict[str, Any]:
-    """The verdict row of one rule, with its examined rows under "rows".
+    """The verdict row of one rule, with its examined rows under "rows"."""
+    sources = Sources(frames=_Frames(history, engine))
+    tables = _tables(history, engine, sources)
+    try:
+        verdict = judged_as(tables, rule)
+        assert not sources.unreadable, f"{rule}: {sources.unreadable}"
+    finally:
+        tables.close()
+    return verdict
+
+
+def many_of(histories: Sequence[tuple[Run, History]], engine: Engine) -> Many:
+    """The histories of these runs as one dataset."""
+    runs = [run for run, _ in histories]
+    return Many(engine, runs, lambda name, number: histories[number][1].arrow(name))
+
+
+def judged_as(tables: Tables | One, rule: str) -> dict[str, Any]:
+    """The same, of a run's tables.
 
     A query that fails is raised here. In a recorded run it makes the verdict UNKNOWN, which is also
     what a history gives in which there is nothing to examine.
     """
-    sources = Sources(frames=_Frames(history, engine))
-    tables = _tables(history, engine, sources)
-    try:
-        outcome: Outcome = examine(tables, [rule])
-        if outcome.unknown or sources.unreadable:
-            tables.answer(
-                RULES[rule].examine
-            ).toArrow()  # with the whole message, if it fails again
-            raise AssertionError(f"{rule}: {outcome.unknown} {sources.unreadable}")
-        verdict = verdict_of(Asked(rule), outcome, tables)
-    finally:
-        tables.close()
-    return {**verdict, "rows": outcome.rows.get(rule, [])}
+    outcome: Outcome = examine(tables, [rule])
+    if outcome.unknown:
+        tables.answer(RULES[rule].examine).toArrow()  # with the whole message, if it fails again
+        raise AssertionError(f"{rule}: {outcome.unknown}")
+    return {**verdict_of(Asked(rule), outcome, tables), "rows": outcome.rows.get(rule, [])}
 
 
 def client_of(history: History) -> str:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import pyarrow as pa
 
@@ -24,6 +24,11 @@ from harness.rules import RULES, Need, Rule
 from harness.rules.lineage import judged_of_an_app
 from harness.tables.base import Tables
 from harness.tables.source import Unreadable
+
+if TYPE_CHECKING:
+    from harness.tables.many_runs import One
+
+    OfARun = Tables | One
 
 JUDGEMENTS: Final = TABLES["judgements"]
 WHOLE: Final[Mapping[str, str]] = MappingProxyType({})
@@ -52,7 +57,7 @@ class Outcome:
     unknown: dict[str, str] = field(default_factory=dict)
 
 
-def asked_of(tables: Tables) -> list[Asked]:
+def asked_of(tables: OfARun) -> list[Asked]:
     """The rules to judge in a run: those its experiment declares, and those of every run.
 
     A run without faults is not asked whether its faults took effect.
@@ -93,7 +98,7 @@ def asked_of(tables: Tables) -> list[Asked]:
 
 
 def examine(
-    tables: Tables,
+    tables: OfARun,
     rules: Sequence[str],
     lacking: Mapping[str, str] = WHOLE,
     told: Steps = unheard,
@@ -134,7 +139,7 @@ def _unknown_if_broken(name: str, outcome: Outcome) -> Iterator[None]:
         outcome.unknown[name] = f"the rule could not be judged: {kind}: {lines[0][:300]}"
 
 
-def _rows_of(tables: Tables, name: str, lacking: Mapping[str, str]) -> list[Row]:
+def _rows_of(tables: OfARun, name: str, lacking: Mapping[str, str]) -> list[Row]:
     rule = RULES.get(name)
     if rule is None:
         raise Unreadable(f"there is no rule {name}; see `python -m harness list`")
@@ -145,12 +150,12 @@ def _rows_of(tables: Tables, name: str, lacking: Mapping[str, str]) -> list[Row]
     return one_row.judged(rule, frame.toArrow().to_pylist())
 
 
-def _withhold(tables: Tables, outcome: Outcome, unwatched: str | None) -> None:
+def _withhold(tables: OfARun, outcome: Outcome, unwatched: str | None) -> None:
     """The rows that this machine spoilt become null, and so does the rule about its clock."""
     _say_withheld(outcome, [*_guard(tables, outcome, unwatched), *_doubt(tables, outcome)])
 
 
-def _guard(tables: Tables, outcome: Outcome, unwatched: str | None) -> list[str]:
+def _guard(tables: OfARun, outcome: Outcome, unwatched: str | None) -> list[str]:
     """Where this machine stood still within a row's guard, its `ok` becomes null.
 
     `unwatched` says why it is not known whether it did. Returned is what each timing was withheld
@@ -174,7 +179,7 @@ def _guard(tables: Tables, outcome: Outcome, unwatched: str | None) -> list[str]
     return touched + _withheld(doubt.by_the_time_of_day(still_accused, stalls))
 
 
-def _doubt(tables: Tables, outcome: Outcome) -> list[str]:
+def _doubt(tables: OfARun, outcome: Outcome) -> list[str]:
     """What is outside its bounds by no more than processes waited meanwhile becomes null.
 
     Returned is what each timing was withheld for.
@@ -191,7 +196,7 @@ def _doubt(tables: Tables, outcome: Outcome) -> list[str]:
     return _withheld(doubt.by_waits(doubtful, waits, untold=tables.run.contained))
 
 
-def _timed(tables: Tables, outcome: Outcome) -> list[doubt.Timed]:
+def _timed(tables: OfARun, outcome: Outcome) -> list[doubt.Timed]:
     return doubt.timed(outcome.rows, cast("int", tables.run.settings.get("heartbeat_ms", 0)))
 
 
@@ -215,7 +220,7 @@ def _say_withheld(outcome: Outcome, touched: Sequence[str]) -> None:
         row.update(ok=None, why=f"{what} near {len(touched)} judged {timings}")
 
 
-def _say_pressure(tables: Tables, outcome: Outcome) -> None:
+def _say_pressure(tables: OfARun, outcome: Outcome) -> None:
     """The rule about this machine's clock says how busy it was, whether or not that mattered.
 
     Who sleeps is woken at once, so a clock may tick on time while everybody else waits.
@@ -238,7 +243,7 @@ def said_nothing(asked: Asked, outcome: Outcome) -> bool:
     return asked.if_seen and not outcome.rows.get(asked.rule) and asked.rule not in outcome.unknown
 
 
-def verdict_of(asked: Asked, outcome: Outcome, tables: Tables) -> Row:
+def verdict_of(asked: Asked, outcome: Outcome, tables: OfARun) -> Row:
     rule = RULES.get(asked.rule)
     rows = outcome.rows.get(asked.rule, [])
     unknown = outcome.unknown.get(asked.rule)

@@ -28,7 +28,10 @@ from tests.remembering import Remembering
 # Violations that are put into kept runs.
 _TAMPERED: Final = "tests/tampered/test_tampered.py::test_a_violation_is_noticed"
 _SAME: Final = ("file", "within", "kind", "diff")  # by what a change is known again
-_OPTIONS: Final = ("-q", "-s", "--no-header", "-p", "no:cacheprovider", "--snapshot-warn-unused")
+_OPTIONS: Final = (
+    *("-q", "-s", "--no-header", "-p", "no:cacheprovider", "--snapshot-warn-unused"),
+    "--one-by-one",
+)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,0 +1,175 @@
+"""Many runs as one dataset: each table is derived, and each rule asked, of all of them at once.
+
+Planning a query takes a thousand times as long as running it over the history of one run, so that
+a hundred runs cost little more than one. `Many` has the tables of all, with the column `run`;
+`One` is what a single run has of them, and is asked like the tables of a run by itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from harness.history.schema import HISTORY
+from harness.tables.engines.base import Engine, Frame, Setting, settings_in, tables_in
+from harness.tables.engines.duckdb import _literal as duckdb_literal
+from harness.tables.lift import RUN, RUNS, lifted
+from harness.tables.recipes import VIEWS, recipes_of
+from harness.tables.source import Run
+from harness.tables.vocabulary import ERRORS, Query, expand, text_of
+
+_serial = count()
+
+
+class Many:
+    """The histories of runs, and what is derived from them, for queries in Spark SQL.
+
+    `history` gives the rows of a file, by its name and the number of a run. All runs are of the
+    same kind of client: those of programs have other tables.
+    """
+
+    def __init__(
+        self, engine: Engine, runs: Sequence[Run], history: Callable[[str, int], pa.Table]
+    ) -> None:
+        self._engine = engine
+        self.runs = runs
+        self._history = history
+        self._recipes = {**VIEWS, **recipes_of(runs[0].client)}
+        self._views: dict[str, str] = {}
+        self._prefix = f"kc{next(_serial)}_"
+        self._settings = _settings(runs, engine.name)
+        self._answers: dict[str, list[pa.Table]] = {}
+
+    def ask(self, query: Query | str) -> pa.Table:
+        """The rows of a query about one run, of every run."""
+        return self._frame(query).toArrow()
+
+    def answers(self, query: Query | str) -> list[pa.Table]:
+        """The same by run; each query is asked once."""
+        text = query if isinstance(query, str) else text_of(query)
+        if text not in self._answers:
+            self._answers[text] = by_run(self.ask(text), len(self.runs))
+        return self._answers[text]
+
+    def close(self) -> None:
+        """Forget the views."""
+        for view in self._views.values():
+            self._engine.drop(view)
+        self._views.clear()
+
+    def _frame(self, query: Query | str) -> Frame:
+        text = expand(query if isinstance(query, str) else text_of(query))
+        text = _lifted(text, frozenset(name for name in settings_in(text) if self._varies(name)))
+        views = {name: self._view(name) for name in tables_in(text)}
+        return self._engine.query(text, views, {**ERRORS, **self._settings})
+
+    def _varies(self, name: str) -> bool:
+        if name not in self._settings and name not in ERRORS:
+            raise ValueError(f"a query names the setting :{name}, which does not exist")
+        return isinstance(self._settings.get(name), ByRun)
+
+    def _view(self, name: str) -> str:
+        if name not in self._views:
+            view = f"{self._prefix}{name}"
+            self._engine.define(view, self._rows(name))
+            self._views[name] = view
+        return self._views[name]
+
+    def _rows(self, name: str) -> Frame:
+        if name == RUNS:
+            return self._engine.rows(pa.table({RUN: pa.array(range(len(self.runs)), pa.int32())}))
+        if name in HISTORY:
+            return self._engine.rows(self._of_all(name))
+        return self._engine.rows(self._frame(self._recipes[name]).toArrow())
+
+    def _of_all(self, name: str) -> pa.Table:
+        parts = [self._history(name, number) for number in range(len(self.runs))]
+        numbered = [
+            part.add_column(0, RUN, pa.repeat(pa.scalar(number, pa.int32()), part.num_rows))
+            for number, part in enumerate(parts)
+            if part.num_rows or not number
+        ]
+        return pa.concat_tables(numbered).combine_chunks()
+
+
+class One:
+    """What one run has of a dataset, asked like its own tables (harness.tables.base)."""
+
+    def __init__(self, many: Many, number: int) -> None:
+        self._many = many
+        self._number = number
+        self.run = many.runs[number]
+
+    def answer(self, query: Query) -> Frame:
+        """The rows of a query."""
+        return _Held(self._many.answers(query)[self._number])
+
+    def table(self, name: str) -> Frame:
+        """The rows of a table."""
+        return _Held(self._many.answers(f"SELECT * FROM {{{name}}}")[self._number])
+
+    def files_behind(self, build: Callable[[], Frame]) -> tuple[Frame, frozenset[str]]:
+        """What `build` returns; a run of a dataset has whole files."""
+        return build(), frozenset()
+
+
+class _Held:
+    def __init__(self, rows: pa.Table) -> None:
+        self._rows = rows
+
+    def toArrow(self) -> pa.Table:  # noqa: N802 (Spark's name)
+        """The rows."""
+        return self._rows
+
+
+@dataclass(frozen=True, repr=False)
+class ByRun:
+    """A setting in which runs differ: in a query it is an array, in the order of the runs."""
+
+    text: str  # as the engine writes it
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def by_run(rows: pa.Table, runs: int) -> list[pa.Table]:
+    """The rows of each run, in the order in which they are, without the column `run`."""
+    numbers = rows.column(RUN)
+    order = pc.array_sort_indices(numbers.combine_chunks())
+    ordered = rows.drop_columns([RUN]).take(order)
+    counts = Counter(numbers.to_pylist())
+    found, begin = [], 0
+    for number in range(runs):
+        found.append(ordered.slice(begin, counts[number]))
+        begin += counts[number]
+    return found
+
+
+def _settings(runs: Sequence[Run], engine: str) -> Mapping[str, Any]:
+    """Each setting of any of the runs: its value, or an array of those of all of them."""
+    found: dict[str, Any] = {}
+    for name in {name: None for run in runs for name in run.settings}:
+        values = [run.settings.get(name) for run in runs]
+        same = len(set(map(repr, values))) == 1
+        found[name] = values[0] if same else ByRun(_array(values, engine))
+    return found
+
+
+def _array(values: Sequence[Setting | None], engine: str) -> str:
+    if engine == "spark":
+        from harness.tables.engines import spark
+
+        return f"array({', '.join('NULL' if v is None else spark._literal(v) for v in values)})"
+    return f"[{', '.join('NULL' if v is None else duckdb_literal(v) for v in values)}]"
+
+
+@cache
+def _lifted(text: str, varying: frozenset[str]) -> str:
+    return lifted(text, varying)
