@@ -101,6 +101,15 @@ test-fast: ## do the same without the tests that start brokers
 	@$(ENV) -m tests.checks --set-up
 	@$(MAKE) test-fast-only
 
+# What any new rule, table, fault or experiment has to satisfy.
+FITS = $(wildcard tests/rules/test_*.py) tests/tables/test_queries.py tests/recorded/test_expected_violations.py \
+    $(addprefix tests/unit/test_,registry.py faults.py drawn_faults.py cover.py rooms.py tidy.py)
+
+.PHONY: fits
+fits: ## check what any new rule, fault or experiment has to satisfy, in about a minute [ONLY=tests/rules/mine.cases]
+	@$(ENV) -m tests.checks --set-up
+	@$(WHOLE) -m pytest --quiet --numprocesses 2 --dist worksteal $(FITS) $(ONLY)
+
 .PHONY: wheel
 wheel: ## make the wheel of the command `kafka-chaos`, in dist/
 	@rm -rf build dist kafka_chaos.egg-info

@@ -35,7 +35,7 @@ class CannotLift(Exception):
     """A query that cannot be asked of many runs at once; the message says what is in the way."""
 
 
-class _Source(NamedTuple):
+class _SelectSource(NamedTuple):
     """What a select reads: a table, or another query. One without runs has no alias."""
 
     alias: str
@@ -67,12 +67,12 @@ def lifted(query: str, varying: Collection[str]) -> str:
     return _STANDS_FOR.sub(lambda it: f":{it[2]}" if it[1] else f"{{{it[2]}}}", text)
 
 
-def _sources(select: Any, numbers: Iterator[int]) -> list[_Source]:
+def _sources(select: Any, numbers: Iterator[int]) -> list[_SelectSource]:
     """What a select reads, that with runs first; one that reads nothing reads the runs."""
     first = select.args.get("from_")
     joins = select.args.get("joins") or []
     read = [*([(first.this, None)] if first else []), *((each.this, each) for each in joins)]
-    found = [_Source(_alias(node, numbers), join) for node, join in read]
+    found = [_SelectSource(_alias(node, numbers), join) for node, join in read]
     known = [each for each in found if each.alias]
     if known:
         return known
@@ -82,7 +82,7 @@ def _sources(select: Any, numbers: Iterator[int]) -> list[_Source]:
         select.set("from_", exp.From(this=runs))
     else:
         select.append("joins", exp.Join(this=runs, kind="CROSS"))
-    return [_Source(alias, None)]
+    return [_SelectSource(alias, None)]
 
 
 def _all_runs(alias: str) -> Any:
@@ -135,7 +135,7 @@ class _Lift:
     """One select on its way."""
 
     def __init__(
-        self, select: Any, sources: list[_Source], around: str, numbers: Iterator[int]
+        self, select: Any, sources: list[_SelectSource], around: str, numbers: Iterator[int]
     ) -> None:
         self._select = select
         self._sources = sources
@@ -175,7 +175,7 @@ class _Lift:
         """The run of a row; of a full join it is whichever side's there is."""
         return _column("" if self._full else self._first)
 
-    def _join(self, source: _Source) -> None:
+    def _join(self, source: _SelectSource) -> None:
         """Rows of the same run alone."""
         join = source.join
         if using := join.args.get("using"):

@@ -1,8 +1,9 @@
 """Many runs as one dataset: each table is derived, and each rule asked, of all of them at once.
 
-Planning a query takes a thousand times as long as running it over the history of one run, so that
-a hundred runs cost little more than one. `Many` has the tables of all, with the column `run`;
-`One` is what a single run has of them, and is asked like the tables of a run by itself.
+To plan a query takes far longer than to run it over the history of one run: 93 hand-written ones
+were judged by DuckDB in 13.8 s one by one, and in 1.3 s as a dataset. `Many` has the tables of all,
+with the column `run`; `One` is what a single run has of them, and is asked like the tables of a run
+by itself. One thread at a time may ask.
 """
 
 from __future__ import annotations
@@ -109,18 +110,18 @@ class One:
 
     def answer(self, query: Query) -> Frame:
         """The rows of a query."""
-        return _Held(self._many.answers(query)[self._number])
+        return _RowsOfOne(self._many.answers(query)[self._number])
 
     def table(self, name: str) -> Frame:
         """The rows of a table."""
-        return _Held(self._many.answers(f"SELECT * FROM {{{name}}}")[self._number])
+        return _RowsOfOne(self._many.answers(f"SELECT * FROM {{{name}}}")[self._number])
 
     def files_behind(self, build: Callable[[], Frame]) -> tuple[Frame, frozenset[str]]:
         """What `build` returns; a run of a dataset has whole files."""
         return build(), frozenset()
 
 
-class _Held:
+class _RowsOfOne:
     def __init__(self, rows: pa.Table) -> None:
         self._rows = rows
 
