@@ -170,13 +170,12 @@ def explain_command(arguments: argparse.Namespace) -> int:
 
 def compare_command(arguments: argparse.Namespace) -> int:
     """Compare two runs, two sets of repeats, two sweeps or two nights."""
-    from harness.report.many import compare_nights
     from harness.report.many.compare import as_json, compare
     from harness.report.many.compare_text import print_compared
 
     compared = compare(arguments.a, arguments.b)
     if arguments.json:
-        print(json.dumps({**as_json(compared), **compare_nights.as_json(compared)}, indent=2))
+        print(json.dumps(as_json(compared), indent=2))
     else:
         print_compared(compared, each_run=arguments.each_run)
     return Exit.DIFFERS if compared.worse else Exit.AS_EXPECTED

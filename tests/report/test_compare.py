@@ -11,8 +11,7 @@ from rich.console import Console
 from harness.base.errors import Exit, NoData
 from harness.cli.main import main
 from harness.history.suites import State, Suite
-from harness.report.many.compare import compare, settings_of
-from harness.report.many.compare_nights import shifts
+from harness.report.many.compare import compare, settings_of, shifts
 from harness.report.many.compare_text import print_compared
 from tests.report.sample_run import manifest, measured, verdict, write_manifest
 from tests.report.sample_suite import entry, write_judged, write_night, write_repeats
@@ -29,7 +28,7 @@ def test_a_run_beside_itself_is_alike(tmp_path: Path) -> None:
     found = compare(run, run)
 
     assert [] == found.worse
-    assert () == found.pairs[0].settings
+    assert [] == found.pairs[0].settings
     assert "set up alike" in printed(run, run)
 
 
@@ -115,7 +114,7 @@ def test_two_nights_are_compared_run_by_run(tmp_path: Path) -> None:
     assert ["baseline:librdkafka/eager", "broker-kill:librdkafka/eager"] == [
         pair.a.label for pair in found.pairs
     ]
-    assert ("consumer-crash:java/eager",) == found.only_a
+    assert ["consumer-crash:java/eager"] == found.only_a
     assert [] == found.worse
 
 

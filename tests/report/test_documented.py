@@ -61,7 +61,7 @@ def test_numbers_and_reasons_of_several_runs_are_put_together() -> None:
     )
 
     assert "holds in part (2 runs, 5 – 12 ms)" == found.stated[0].text
-    assert ("it is paused",) == found.stated[0].because
+    assert ["it is paused"] == found.stated[0].because
 
 
 def test_what_replaced_a_statement_stands_beside_it() -> None:
@@ -92,7 +92,7 @@ def test_an_application_that_does_otherwise_says_nothing_of_a_statement() -> Non
         verdict("R15-repeats"),
         verdict("R15-repeats", "VIOLATED", experiment="listener-none"),
     )
-    assert ("holds", 1) == (found.status, len(found.stated[0].verdicts))
+    assert ("holds", 1) == (found.status, len(found.stated[0].rows))
 
 
 def test_what_could_not_be_told_is_counted_beside_what_could() -> None:

@@ -142,8 +142,7 @@ def test_what_differs_in_a_run_for_one_reason_is_one_row(night: Suite) -> None:
             ("R08", "HOLDS", "HOLDS", "a log is missing"),
         )
     ]
-    table = index.shown(night, verdicts).blocks[0].table
-    assert table is not None
+    table = index.shown(night, verdicts).blocks[0]
     assert [
         ("R01, R02, R03 and 2 more", "HOLDS", "a log is missing"),
         ("R06", "VIOLATED", "a log is missing"),

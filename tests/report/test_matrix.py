@@ -34,7 +34,7 @@ def client(matrix: Matrix, name: str) -> Client:
 
 def cell(matrix: Matrix, name: str, situation: str) -> Cell:
     cells = client(matrix, name).cells
-    return next(each for each in cells if each.column.situation == situation)
+    return next(each for each in cells if each.column["situation"] == situation)
 
 
 def texts(found: Cell | End) -> list[str]:
@@ -69,7 +69,7 @@ def test_runs_that_show_nothing_are_missing_in_every_cell_and_named(tmp_path: Pa
     assert [
         ("kafkajs, everyday, run 2", "void", "broker-2 <b>ended</b> outside the plan"),
         ("kafkajs, everyday, run 3", "not played", ""),
-    ] == [(each.label, each.state, each.reason) for each in matrix.unshown]
+    ] == [(each["label"], each["state"], each["reason"]) for each in matrix.unshown]
 
 
 def test_without_effects_records_were_fetched_again(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_experiments_are_kept_apart(tmp_path: Path) -> None:
     ]  # fmt: skip
     matrix = matrix_of(suite_of(tmp_path, *runs))
 
-    crashes = [each.experiment for each in matrix.columns if each.situation == "crash"]
+    crashes = [each["experiment"] for each in matrix.columns if each["situation"] == "crash"]
     assert ["everyday", "consumer-crash"] == crashes
     assert ["everyday", "consumer-crash"] == [end.experiment for end in matrix.clients[0].ends]
 
@@ -238,7 +238,7 @@ def test_a_run_that_was_removed_is_named(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "everyday" / "run-1")
     matrix = matrix_of(suite)
 
-    assert (3, "its folder has been removed") == (matrix.shown, matrix.unshown[0].reason)
+    assert (3, "its folder has been removed") == (matrix.shown, matrix.unshown[0]["reason"])
     assert "n = 2 of 3" == texts(cell(matrix, "franz-go", "crash"))[-1]
 
 
@@ -329,7 +329,7 @@ def test_runs_of_another_version_take_the_place_of_those_that_are_there(tmp_path
     second = suite_of(tmp_path / "second", played(tmp_path / "second", run))
     both = matrix_text.publish(matrix_of(second), into)
 
-    assert ("kgo v1.23.0",) == client(both, "franz-go").libraries
+    assert ["kgo v1.23.0"] == client(both, "franz-go").libraries
     assert "n = 1" == texts(cell(both, "franz-go", "crash"))[-1]
     assert "n = 1 of 2" == texts(cell(both, "kafkajs", "crash"))[-1]
 

@@ -1,6 +1,5 @@
 """What a night showed: a page, a Markdown summary, JUnit, one file of verdicts, a terminal."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -11,21 +10,9 @@ from harness.base.words import plural
 from harness.experiment import CLIENTS, PROTOCOLS
 from harness.history.suites import State, Suite
 from harness.report.load import Row as Verdict
-from harness.report.many import documented
-from harness.report.many.blocks import (
-    ASIDE,
-    MARKDOWN,
-    WRITTEN,
-    Block,
-    Line,
-    Overview,
-    Row,
-    Table,
-    TableColumn,
-    print_shown,
-)
-from harness.report.many.blocks import PAGE as ON_PAGE
-from harness.report.many.since import Since, since
+from harness.report.many import blocks, documented
+from harness.report.many.blocks import Block, Cell, Column, Line, Overview, Row
+from harness.report.many.since import since
 from harness.report.many.suite_rows import (
     MOST_REASON,
     Verdicts,
@@ -60,7 +47,7 @@ def write(suite: Suite) -> None:
 
 def print_suite(suite: Suite, console: Console | None = None) -> None:
     """Print what differs, one line per run, and where the page is."""
-    print_shown(shown(suite, read_verdicts(suite)), console)
+    blocks.print_shown(shown(suite, read_verdicts(suite)), console)
 
 
 def _as_kept(verdicts: Verdicts) -> list[dict[str, Any]]:
@@ -72,9 +59,26 @@ def shown(suite: Suite, verdicts: Verdicts) -> Overview:
     """All that is shown of a night."""
     rows = _as_kept(verdicts)
     documents = documented.sentence(documented.judged(rows))
-    blocks = (
-        _differing(suite, verdicts),
-        _news(since(suite, rows)),
+    differs = _differing(suite, verdicts)
+    none = () if differs else (Line("No verdict differs from the expected one."),)
+    sentence, changes = since(suite, rows)
+    parts = (
+        Block(
+            "differs",
+            "What differs",
+            columns=("run", "rules", "verdict", "expected", Column("why", free=True)),
+            rows=differs[:MOST_ROWS],
+            notes=(*_left_out(differs), *none, *suite.notes),
+            most=_MOST_ON_TERMINAL,
+        ),
+        Block(
+            "since",
+            "Since the night before",
+            columns=(Column("run", free=True), "rule", "before", "now"),
+            rows=changes[:MOST_ROWS],
+            notes=(Line(sentence), *_left_out(changes)),
+            most=_MOST_ON_TERMINAL,
+        ),
         runs(suite, verdicts),
         Block(
             "documents",
@@ -86,99 +90,55 @@ def shown(suite: Suite, verdicts: Verdicts) -> Overview:
     )
     title = f"{suite.kind} {suite.name}"
     files = (("index", here(suite.path / PAGE)),)
-    return shown_of(suite, title, detail_of(verdicts), blocks, _facts(suite, verdicts), files=files)
+    return shown_of(suite, title, detail_of(verdicts), parts, _facts(suite, verdicts), files=files)
 
 
-def _differing(suite: Suite, verdicts: Verdicts) -> Block:
+def _differing(suite: Suite, verdicts: Verdicts) -> list[Row]:
     """Verdicts that are not as expected, run by run; those of one run and reason are one row."""
     found = []
     for entry in suite.entries:
         alike: dict[tuple[str, str, str], list[Verdict]] = {}
         for row in differing(verdicts[entry.label]):
             alike.setdefault((verdict_of(row), expected_of(row), row["reason"]), []).append(row)
-        found += [
-            Row(
-                (
-                    Line(entry.label, link=link_to(suite, entry)),
-                    names([row["rule"] for row in rows]),
-                    Line(verdict, "differs", sign=sign_of(rows[0])),
-                    expected,
-                    clip(reason, MOST_REASON),
-                ),
-                "differs",
-            )
-            for (verdict, expected, reason), rows in alike.items()
-        ]
-    columns = ("run", "rules", "verdict", "expected", "why")
-    none = () if found else ("No verdict differs from the expected one.",)
-    return Block(
-        "differs",
-        "What differs",
-        table=_first_of(columns, found, "why"),
-        notes=(*_left_out(len(found)), *(Line(each) for each in none), *suite.notes),
-        most=_MOST_ON_TERMINAL,
-    )
+        run = Line(entry.label, link=link_to(suite, entry))
+        for (verdict, expected, reason), rows in alike.items():
+            rules = names([row["rule"] for row in rows])
+            what = Line(verdict, "differs", sign=sign_of(rows[0]))
+            found.append(Row((run, rules, what, expected, clip(reason, MOST_REASON)), "differs"))
+    return found
 
 
-def _first_of(heads: Sequence[str], rows: Sequence[Row], free: str) -> Table | None:
-    columns = tuple(TableColumn(head, free=head == free) for head in heads)
-    return Table(columns, tuple(rows[:MOST_ROWS])) if rows else None
-
-
-def _left_out(total: int) -> tuple[str, ...]:
+def _left_out(rows: Sequence[Row]) -> tuple[str, ...]:
     """What a table leaves to the file of verdicts; none where it has all."""
-    hidden = total - MOST_ROWS
+    hidden = len(rows) - MOST_ROWS
     return () if hidden <= 0 else (f"{hidden:,} more are in verdicts.parquet.",)
-
-
-def _news(news: Since) -> Block:
-    rows = [
-        Row(
-            (each.label, each.rule, each.before, Line(each.now, each.standing, sign=each.sign)),
-            each.standing,
-        )
-        for each in news.changes
-    ]
-    return Block(
-        "since",
-        "Since the night before",
-        table=_first_of(("run", "rule", "before", "now"), rows, "run"),
-        notes=(Line(news.sentence()), *_left_out(len(rows))),
-        most=_MOST_ON_TERMINAL,
-    )
 
 
 def _by_client(suite: Suite, verdicts: Verdicts) -> Block:
     """Every rule, with its worst verdict for each client and protocol."""
     there = {(entry.client, entry.protocol) for entry in suite.entries}
     columns = [(c, p) for c in CLIENTS for p in PROTOCOLS if (c, p) in there]
-    judged: dict[tuple[str, str, str], list[tuple[Verdict, str]]] = defaultdict(list)
+    judged: dict[tuple[str, str, str], list[tuple[Verdict, str]]] = {}
     for entry in suite.entries:
         for row in verdicts[entry.label]:
-            judged[row["rule"], entry.client, entry.protocol].append((row, link_to(suite, entry)))
+            key = row["rule"], entry.client, entry.protocol
+            judged.setdefault(key, []).append((row, link_to(suite, entry)))
     rows = []
     for rule in RULES.values():
-        cells: list[Line | Sequence[Line]] = []
-        for client, protocol in columns:
-            found = judged.get((rule.id, client, protocol), [])
-            applies = rule.speaks_of(client, protocol)
-            cells.append(_worst(found) if found else Line("not judged" if applies else "", "sub"))
-        tone = "" if any(not isinstance(cell, Line) for cell in cells) else ASIDE
-        rows.append(Row((rule.id, rule.title, *cells), tone))
+        found = [judged.get((rule.id, *each), []) for each in columns]
+        cells: list[Cell] = [
+            _worst(every) if every else Line("not judged" if rule.speaks_of(*each) else "", "sub")
+            for every, each in zip(found, columns, strict=True)
+        ]
+        rows.append(Row((rule.id, rule.title, *cells), "" if any(found) else blocks.ASIDE))
     return Block(
         "rules",
         "Rules by client and protocol",
         "The worst verdict of all runs, linked to the run that it comes from, and how many runs "
         "judged it. Empty where the statement is about others.",
-        table=Table(
-            (
-                TableColumn("rule"),
-                TableColumn(""),
-                *(TableColumn(" ".join(each)) for each in columns),
-            ),
-            tuple(rows),
-        ),
-        on=WRITTEN,
+        columns=("rule", "", *map(" ".join, columns)),
+        rows=rows,
+        on=blocks.WRITTEN,
     )
 
 
@@ -186,26 +146,22 @@ def _worst(found: Sequence[tuple[Verdict, str]]) -> list[Line]:
     """The worst of a rule's verdicts, as `in_order` has them."""
     worst = in_order([row for row, _ in found])[0]
     link = next(link for row, link in found if row is worst)
-    runs_of_it = [Line(f"× {len(found)}", "sub")] if len(found) > 1 else []
-    return [Line(verdict_of(worst), standing(worst), link, sign_of(worst)), *runs_of_it]
+    times = f"× {len(found)}" if len(found) > 1 else ""
+    return [Line(verdict_of(worst), standing(worst), link, sign_of(worst)), Line(times, "sub")]
 
 
 def _gaps(suite: Suite) -> list[Block]:
     """What no run of it covers; a summary has only the count."""
     count = f"Not covered by any experiment: {len(suite.uncovered)}."
+    gaps = (
+        ("gaps", "Covered by no experiment", suite.uncovered),
+        ("elsewhere", "Covered only by runs that this one leaves out", suite.elsewhere),
+    )
     return [
-        Block("uncovered", "", notes=(Line(count),), on=(MARKDOWN,)),
+        Block("uncovered", "", notes=(Line(count),), on=(blocks.MARKDOWN,)),
         *(
-            Block(
-                id_,
-                heading,
-                notes=(", ".join(goals) or "None.",),
-                on=(ON_PAGE,),
-            )
-            for id_, heading, goals in (
-                ("gaps", "Covered by no experiment", suite.uncovered),
-                ("elsewhere", "Covered only by runs that this one leaves out", suite.elsewhere),
-            )
+            Block(id_, heading, notes=(", ".join(goals) or "None.",), on=(blocks.PAGE,))
+            for id_, heading, goals in gaps
         ),
     ]
 
@@ -219,8 +175,9 @@ def _facts(suite: Suite, verdicts: Verdicts) -> list[Fact]:
     bad = len(differing(rows))
     unplayed = suite.count(State.VOID, State.FAILED)
     estimate_ms = sum(entry.estimate_s for entry in suite.played) * 1_000
+    rules = plural(len({row["rule"] for row in rows}), "rule")
     return [
-        Fact("verdicts", f"{len(rows):,}", f"of {plural(len({r['rule'] for r in rows}), 'rule')}"),
+        Fact("verdicts", f"{len(rows):,}", f"of {rules}"),
         Fact("differ", f"{bad:,}", "verdicts", "bad" if bad else ""),
         Fact("void or failed", str(unplayed), "runs", "bad" if unplayed else ""),
         Fact("this machine", duration(max(late, default=None)), "late at most, in any run"),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from harness.base.errors import NoData
 from harness.base.words import plural
@@ -13,57 +11,36 @@ from harness.experiment import label
 from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import Suite, is_suite, load_suite
 from harness.report.load import Row
+from harness.report.many import blocks
 from harness.report.many.verdicts import rows_in
 from harness.report.outcome import Standing, sign_of, standing, verdict_of
 
-_NONE: Final = "not judged"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_ORDER: Final = (Standing.DIFFERS, Standing.RESULT, Standing.AS_EXPECTED)
 
 
-@dataclass(frozen=True)
-class Change:
-    """One rule of one run whose verdict is another than it was the night before."""
-
-    label: str
-    rule: str
-    before: str
-    now: str
-    standing: str
-    sign: str
-
-
-@dataclass(frozen=True)
-class Since:
-    """What is different since a night: `night` is its name, null if there was none before."""
-
-    night: str | None
-    changes: tuple[Change, ...] = ()
-
-    def sentence(self) -> str:
-        """In one sentence."""
-        if self.night is None:
-            return "There is no night of the same set before this one to compare with."
-        if not self.changes:
-            return f"No verdict is another one than in {self.night}."
-        return f"{plural(len(self.changes), 'verdict')} changed since {self.night}."
-
-
-def since(suite: Suite, rows: Iterable[Row]) -> Since:
-    """Compare a night's verdicts with those of the night before; only runs that both have begun."""
+def since(suite: Suite, rows: Iterable[Row]) -> tuple[str, list[blocks.Row]]:
+    """What changed since the night before, in a sentence, and a row for each: run, rule, verdict
+    before and now, the worst first. Only runs that both have begun are compared.
+    """
     found = night_before(suite)
     if found is None:
-        return Since(None)
-    before, rows_before = found
-    was = _by_rule(rows_before)
-    now = _by_rule(rows)
+        return "There is no night of the same set before this one to compare with.", []
+    night, rows_before = found
+    was, now = _by_rule(rows_before), _by_rule(rows)
     both = {label for label, _ in was} & {label for label, _ in now}
+    keys = [key for key in sorted({*was, *now}) if key[0] in both]
     changes = [
         _change(key, was.get(key), now.get(key))
-        for key in sorted({*was, *now})
-        if key[0] in both and _verdict(was.get(key)) != _verdict(now.get(key))
+        for key in keys
+        if _verdict(was.get(key)) != _verdict(now.get(key))
     ]
-    worst_first = {Standing.DIFFERS: 0, Standing.RESULT: 1, Standing.AS_EXPECTED: 2}
-    changes.sort(key=lambda each: worst_first[Standing(each.standing)])
-    return Since(before.name, tuple(changes))
+    changes.sort(key=lambda each: _ORDER.index(Standing(each.tone)))
+    if not changes:
+        return f"No verdict is another one than in {night.name}.", []
+    return f"{plural(len(changes), 'verdict')} changed since {night.name}.", changes
 
 
 def night_before(suite: Suite) -> tuple[Path, Sequence[Row]] | None:
@@ -98,10 +75,10 @@ def _by_rule(rows: Iterable[Row]) -> dict[tuple[str, str], Row]:
 
 
 def _verdict(row: Row | None) -> str:
-    return _NONE if row is None else verdict_of(row)
+    return "not judged" if row is None else verdict_of(row)
 
 
-def _change(key: tuple[str, str], was: Row | None, now: Row | None) -> Change:
-    how = standing(now) if now is not None else Standing.AS_EXPECTED
-    sign = sign_of(now) if now is not None else "–"
-    return Change(*key, before=_verdict(was), now=_verdict(now), standing=how, sign=sign)
+def _change(key: tuple[str, str], was: Row | None, now: Row | None) -> blocks.Row:
+    how = Standing.AS_EXPECTED if now is None else standing(now)
+    sign = "–" if now is None else sign_of(now)
+    return blocks.Row((*key, _verdict(was), blocks.Line(_verdict(now), how, sign=sign)), how)

@@ -1,8 +1,8 @@
 """The verdicts of all runs of a suite, and what they add up to."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,6 +30,16 @@ SUITE_VERDICTS: Final = pa.schema(
 )
 
 
+_ENDED: Final = {
+    State.DIFFERS: "with a verdict that differs",
+    State.VOID: "void",
+    State.FAILED: "failed",
+    State.INTERRUPTED: "interrupted",
+    State.SPOILT: "spoilt and played again",
+    State.PLANNED: "not played",
+}
+
+
 def refresh_states(suite: Suite) -> None:
     """Have the states of its runs say what their folders say: they may have been judged again.
 
@@ -40,9 +50,8 @@ def refresh_states(suite: Suite) -> None:
     for entry in suite.entries:
         run_dir = suite.run_dir(entry)
         unjudged = entry.state is State.FAILED and entry.reason.startswith(UNJUDGED)
-        if run_dir is None or not (entry.judged or unjudged or entry.state is State.INTERRUPTED):
-            continue
-        if not run_dir.exists():
+        may_be = entry.judged or unjudged or entry.state is State.INTERRUPTED
+        if not may_be or run_dir is None or not run_dir.exists():
             continue
         try:
             state, problem = states.get(exit_code(run_dir), State.FAILED), "no rule was"
@@ -66,24 +75,20 @@ def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:
         return []
     if entry.label.endswith(AGAIN) and not entry.judged:
         return []
-    about = {
-        "run": Path(entry.folder).name if entry.folder else "",
-        "experiment": entry.experiment,
-        "kafka": entry.kafka,
-        "seed": entry.seed,
-        "folder": entry.folder,
-    }
-    run_dir = suite.run_dir(entry)
+    run_dir, folder = suite.run_dir(entry), entry.folder
+    run = Path(folder).name if folder else ""
     if entry.judged and run_dir is not None and run_dir.exists():
-        remedy = f"judge the run again with `{COMMAND} check {run_dir}`"
         judged.settle(run_dir)
+        remedy = f"judge the run again with `{COMMAND} check {run_dir}`"
         rows = rows_in(run_dir / VERDICTS_FILE, remedy)
-        return [{**about, **row} for row in rows]
-    if entry.judged:
+    elif entry.judged:
         remedy = f"{run_dir} was removed, so what it showed is nowhere else"
-        rows = rows_in(suite.path / VERDICTS_FILE, remedy)
-        return [row for row in rows if row["run"] == about["run"]]
-    return [{**about, **_unknown(entry, rule)} for rule in entry.rules]
+        return [row for row in rows_in(suite.path / VERDICTS_FILE, remedy) if row["run"] == run]
+    else:
+        rows = [_unknown(entry, rule) for rule in entry.rules]
+    about = {"run": run, "folder": folder, "seed": entry.seed}
+    about |= {"experiment": entry.experiment, "kafka": entry.kafka}
+    return [{**about, **row} for row in rows]
 
 
 def rows_in(path: Path, remedy: str) -> list[Row]:
@@ -94,22 +99,18 @@ def rows_in(path: Path, remedy: str) -> list[Row]:
         raise NoData(f"{path} cannot be read ({error}): {remedy}") from error
 
 
-def _unknown(entry: Entry, rule: dict[str, str]) -> dict[str, Any]:
+def _unknown(entry: Entry, rule: Row) -> Row:
     from harness.rules import RULES
 
     found = RULES.get(rule["id"])
     return {
         "rule": rule["id"],
-        "source": found.source if found else None,
-        "statement": found.statement if found else None,
-        "unit": found.unit if found else None,
+        **{name: getattr(found, name, None) for name in ("source", "statement", "unit")},
         "protocol": entry.protocol,
         "client": entry.client,
         "expected": rule["expected"],
         "verdict": str(Verdict.UNKNOWN),
-        "examined": 0,
-        "violations": 0,
-        "unknowns": 0,
+        **dict.fromkeys(("examined", "violations", "unknowns"), 0),
         "reason": f"the run is {entry.state}: {entry.reason}",
     }
 
@@ -136,12 +137,9 @@ def _withheld(violations: Path) -> bool:
     return bool(unknown) and all(str(row["why"]).startswith(SPOILT) for row in unknown)
 
 
-def table_of(rows: Iterable[Row]) -> pa.Table:
+def table_of(rows: Sequence[Row]) -> pa.Table:
     """Verdicts of a suite as a table."""
-    names = [column.name for column in SUITE_VERDICTS]
-    return pa.Table.from_pylist(
-        [{name: row.get(name) for name in names} for row in rows], schema=SUITE_VERDICTS
-    )
+    return pa.Table.from_pylist(rows, schema=SUITE_VERDICTS)
 
 
 def headline(suite: Suite) -> str:
@@ -154,16 +152,9 @@ def headline(suite: Suite) -> str:
         again = f", {spoilt} of them only when played again" if spoilt else ""
         return f"All {total} as expected{again}"
     parts = [f"{suite.count(State.AS_EXPECTED)} of {total} as expected"]
-    for state, words in (
-        (State.DIFFERS, "with a verdict that differs"),
-        (State.VOID, "void"),
-        (State.FAILED, "failed"),
-        (State.INTERRUPTED, "interrupted"),
-        (State.SPOILT, "spoilt and played again"),
-        (State.PLANNED, "not played"),
-    ):
-        if count := suite.count(state):
-            parts.append(f"{count} {words}")
+    parts += [
+        f"{count} {words}" for state, words in _ENDED.items() if (count := suite.count(state))
+    ]
     return ", ".join(parts)
 
 
