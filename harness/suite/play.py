@@ -24,8 +24,7 @@ from harness.cluster.dependencies import check_reachable
 from harness.experiment import Verdict
 from harness.history import manifest
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
-from harness.report import exit_code
-from harness.report.many.verdicts import only_withheld
+from harness.report.many.verdicts import only_withheld, state_of
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
 from harness.run.leftovers import sweep, sweep_results
 from harness.run.screen import Screen
@@ -282,14 +281,12 @@ def _write_so_far(write: Callable[[], object], say: Progress) -> None:
 def _settle(suite: Suite, judge: BackgroundJudge, say: Progress, *, wait: bool = False) -> None:
     """Put what has been judged meanwhile into the entries."""
     entries = {suite.run_dir(entry): entry for entry in suite.entries if entry.folder is not None}
-    states = {Exit.AS_EXPECTED: State.AS_EXPECTED, Exit.DIFFERS: State.DIFFERS}
     for run_dir, problem in judge.finished(wait=wait):
         entry = entries[run_dir.resolve()]
         if problem:
             entry.state, entry.reason = State.FAILED, f"{UNJUDGED}: {problem}"
         else:
-            entry.state = states.get(exit_code(run_dir), State.FAILED)
-            entry.reason = "" if entry.judged else f"{UNJUDGED}: no rule was"
+            entry.state, entry.reason = state_of(run_dir)
         say(f"{entry.label}: {entry.state}{f' ({entry.reason})' if entry.reason else ''}")
         if not entry.judged:
             explain(run_dir, say)

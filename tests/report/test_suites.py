@@ -15,7 +15,7 @@ from harness.history.derived import TABLES
 from harness.history.suites import State, Suite, load_suite
 from harness.report.many import index, suite_rows
 from harness.report.many.compare import compare
-from harness.report.many.since import night_before
+from harness.report.many.index import night_before
 from harness.report.many.verdicts import headline, only_withheld, refresh_states
 from harness.suite import play as player
 from tests.report.sample_run import Row, verdict, write_manifest, write_table

@@ -136,6 +136,11 @@ class Overview:
     files: Sequence[tuple[str, str]] = ()
 
 
+def paragraphs(text: str) -> list[str]:
+    """Those of a text, between which a line is empty, each on one line."""
+    return [" ".join(each.split()) for each in text.split("\n\n")]
+
+
 def _lines(cell: Cell) -> Sequence[Line]:
     if isinstance(cell, str):
         return [Line(cell)]

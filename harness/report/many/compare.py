@@ -21,7 +21,7 @@ from harness.experiment import label
 from harness.history import manifest
 from harness.history.suites import is_suite, load_suite
 from harness.report.load import Row, load
-from harness.report.many.numbers import Numbers, Spread, numbers, spreads, verdicts_text
+from harness.report.many.numbers import Numbers, Spread, numbers, spreads
 from harness.report.many.verdicts import verdicts_of
 from harness.report.outcome import Standing
 from harness.report.words import NOTHING
@@ -58,56 +58,52 @@ class RunGroup:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A setting that differs; null where a side does not have it."""
-
-    name: str
-    a: str | None
-    b: str | None
-
-
-@dataclass(frozen=True)
 class Beside:
-    """One rule or figure on both sides; null where a side did not judge it."""
+    """One rule or figure on both sides, of which one may have nothing of it."""
 
-    name: str
-    unit: str
-    a: Spread | None
-    b: Spread | None
+    a: Spread
+    b: Spread
+
+    @property
+    def name(self) -> str:
+        """Of the rule or figure."""
+        return self.a.name
+
+    @property
+    def unit(self) -> str:
+        """That of one side, where the other one does not know it."""
+        return self.a.unit or self.b.unit
 
     @property
     def changed(self) -> bool:
         """Whether the verdicts that count are different ones."""
-        return verdict_of(self.a) != verdict_of(self.b)
+        return self.a.verdict != self.b.verdict
 
     @property
     def worse(self) -> bool:
         """Whether A's verdict was as expected, and B's is not."""
-        a, b = (side and side.standing is Standing.DIFFERS for side in (self.a, self.b))
-        return a is False and b is True
+        fine = bool(self.a.rows) and self.a.standing is not Standing.DIFFERS
+        return fine and self.b.standing is Standing.DIFFERS
 
     @property
     def moved(self) -> bool | None:
         """Whether the medians lie in intervals apart; null where there are too few runs to tell."""
-        a, b = (side.interval if side else None for side in (self.a, self.b))
+        a, b = self.a.interval, self.b.interval
         if a is None or b is None or min(a.confidence, b.confidence) < CONFIDENCE:
             return None
         return a.high < b.low or b.high < a.low
 
-    @property
-    def medians(self) -> tuple[float, float] | None:
-        """Those of both sides; null where one has none."""
-        a, b = (side.values.p50 if side else None for side in (self.a, self.b))
-        return None if a is None or b is None else (a, b)
-
 
 @dataclass(frozen=True)
 class Comparison:
-    """One group beside another."""
+    """One group beside another.
+
+    `settings` are those that differ, by name; null where a side does not have it.
+    """
 
     a: RunGroup
     b: RunGroup
-    settings: Sequence[Setting]
+    settings: Mapping[str, tuple[str | None, str | None]]
     rules: Sequence[Beside]
     figures: Sequence[Beside]
 
@@ -127,21 +123,6 @@ class Compared:
         """The rules that got worse, each with its group."""
         every = ((pair, rule) for pair in self.pairs for rule in pair.rules)
         return [f"{rule.name} in {pair.b.label}" for pair, rule in every if rule.worse]
-
-
-@dataclass(frozen=True)
-class Shift:
-    """A rule's or figure's number that is higher, or lower, in nearly all runs of B.
-
-    `runs` have different medians on both sides, and in `higher` of them B's is the higher one.
-    `change` is the middle one of their relative changes; null where A's is zero in most.
-    """
-
-    name: str
-    unit: str
-    runs: int
-    higher: int
-    change: float | None
 
 
 def compare(path_a: Path, path_b: Path) -> Compared:
@@ -242,55 +223,56 @@ def _compared(a: RunGroup, b: RunGroup) -> Comparison:
     rules, figures = map(_beside, spreads(a.verdicts, a.judged), spreads(b.verdicts, b.judged))
     left, right = a.settings, b.settings
     if left is None or right is None:
-        return Comparison(a, b, (), rules, figures)
-    settings = (
-        Setting(name, left.get(name), right.get(name)) for name in dict.fromkeys([*left, *right])
-    )
-    return Comparison(a, b, [each for each in settings if each.a != each.b], rules, figures)
+        return Comparison(a, b, {}, rules, figures)
+    both = {name: (left.get(name), right.get(name)) for name in {**left, **right}}
+    differing = {name: values for name, values in both.items() if values[0] != values[1]}
+    return Comparison(a, b, differing, rules, figures)
 
 
 def _beside(a: Sequence[Spread], b: Sequence[Spread]) -> list[Beside]:
     left, right = ({each.name: each for each in side} for side in (a, b))
     return [
-        Beside(name, each.unit, left.get(name), right.get(name))
-        for name, each in (left | right | left).items()
+        Beside(left.get(name) or Spread(name), right.get(name) or Spread(name))
+        for name in left | right
     ]
 
 
-def verdict_of(side: Spread | None) -> str:
-    """The verdict of one side's runs in words; a dash where it did not judge the rule."""
-    if side is None:
-        return NOTHING
-    return next(iter(side.verdicts)) if len(side.verdicts) == 1 else verdicts_text(side.verdicts)
-
-
-def settings_over(compared: Compared) -> dict[Setting, int]:
+def settings_over(compared: Compared) -> list[Row]:
     """Each setting that differs, with in how many pairs of runs it does; the most common first."""
-    every = Counter(setting for pair in compared.pairs for setting in pair.settings)
-    return dict(every.most_common())
+    every = Counter(
+        (name, *values) for pair in compared.pairs for name, values in pair.settings.items()
+    )
+    return [
+        {"name": name, "a": a, "b": b, "runs": runs} for (name, a, b), runs in every.most_common()
+    ]
 
 
-def shifts(compared: Compared) -> list[Shift]:
-    """What moved, the most certain first: by a sign test over the runs that both nights have.
+def shifts(compared: Compared) -> list[Row]:
+    """Numbers of rules and figures that are higher, or lower, in nearly all runs of B, the most
+    certain first: by a sign test over the runs that both nights have.
 
     A test for each rule and figure would find one of twenty by chance, so each has to be as many
-    times less likely as there are of them (Bonferroni).
+    times less likely as there are of them (Bonferroni). `runs` have different medians on both
+    sides, and in `higher` of them B's is the higher one. `change` is the middle one of their
+    relative changes; null where A's is zero in most.
     """
     pairs: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for pair in compared.pairs:
         for each in (*pair.rules, *pair.figures):
-            if each.medians is not None:
-                pairs.setdefault((each.name, each.unit), []).append(each.medians)
+            a, b = each.a.values.p50, each.b.values.p50
+            if a is not None and b is not None:
+                pairs.setdefault((each.name, each.unit), []).append((a, b))
     found = []
     for (name, unit), medians in pairs.items():
         different = [(a, b) for a, b in medians if a != b]
-        higher = sum(b > a for a, b in different)
-        chance = _chance(higher, len(different))
+        runs, higher = len(different), sum(b > a for a, b in different)
+        chance = _chance(higher, runs)
         if chance * len(pairs) < _CHANCE:
             ratios = [b / a - 1 for a, b in different if a > 0]
-            change = median(ratios) if 2 * len(ratios) > len(different) else None
-            found.append((chance, Shift(name, unit, len(different), higher, change)))
-    return [shift for _, shift in sorted(found, key=lambda each: each[0])]
+            change = median(ratios) if 2 * len(ratios) > runs else None
+            row = {"name": name, "unit": unit, "runs": runs, "higher": higher, "change": change}
+            found.append((chance, row))
+    return [row for _, row in sorted(found, key=lambda each: each[0])]
 
 
 def _chance(higher: int, of: int) -> float:
@@ -312,16 +294,14 @@ def as_json(compared: Compared) -> dict[str, Any]:
             {
                 "a": {"label": pair.a.label, "runs": len(pair.a.verdicts)},
                 "b": {"label": pair.b.label, "runs": len(pair.b.verdicts)},
-                "settings": [asdict(setting) for setting in pair.settings],
+                "settings": [{"name": n, "a": a, "b": b} for n, (a, b) in pair.settings.items()],
                 "rules": [_item(each) for each in pair.rules],
                 "figures": [_item(each) for each in pair.figures],
             }
             for pair in compared.pairs
         ],
-        "settings": [
-            {**asdict(each), "runs": runs} for each, runs in settings_over(compared).items()
-        ],
-        "moved": [asdict(each) for each in shifts(compared)],
+        "settings": settings_over(compared),
+        "moved": shifts(compared),
     }
 
 
@@ -331,8 +311,10 @@ def _item(beside: Beside) -> dict[str, Any]:
     return {**{name: getattr(beside, name) for name in names}, **sides}
 
 
-def _side(side: Spread | None) -> dict[str, Any] | None:
-    return side and {
+def _side(side: Spread) -> dict[str, Any] | None:
+    if not (side.rows or side.per_run):
+        return None
+    return {
         "verdicts": dict(side.verdicts),
         "expected": side.expected or None,
         "as_expected": side.standing is not Standing.DIFFERS,

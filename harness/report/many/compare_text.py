@@ -7,9 +7,8 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.base.words import plural
-from harness.report.many import compare
 from harness.report.many.blocks import Block, Column, Line, Row, in_terminal
-from harness.report.many.compare import Beside, Compared, Comparison, Setting, verdict_of
+from harness.report.many.compare import Beside, Compared, Comparison, settings_over, shifts
 from harness.report.many.numbers import Spread
 from harness.report.text.columns import show, width_of
 from harness.report.words import NOTHING, number, spread
@@ -63,18 +62,18 @@ def _of_pair(pair: Comparison) -> Iterator[Block]:
         "",
         " against ".join(dict.fromkeys(sides)),
         columns=_SETTING,
-        rows=[_setting(each) for each in pair.settings],
+        rows=[_setting(name, *sides) for name, sides in pair.settings.items()],
         notes=() if pair.settings else (Line(alike),),
     )
-    rule, measured = Column("rule", free=True), Column("measured", free=True)
+    rule, numbers = Column("rule", free=True), Column("measured", free=True)
     rules = [_rule(each) for each in pair.rules]
-    yield _block("rules", (rule, "A", measured, "B", measured, "unit"), rules)
-    rows = [Row((f.name, measured_text(f.a), measured_text(f.b), f.unit)) for f in pair.figures]
+    yield _block("rules", (rule, "A", numbers, "B", numbers, "unit"), rules)
+    rows = [Row((f.name, measured(f.a), measured(f.b), f.unit)) for f in pair.figures]
     yield _block("figures", (Column("figure", free=True), *_SIDES, "unit"), rows)
 
 
-def _setting(setting: Setting, *more: str) -> Row:
-    return Row((setting.name, setting.a or NOTHING, setting.b or NOTHING, *more))
+def _setting(name: str, a: str | None, b: str | None, *more: str) -> Row:
+    return Row((name, a or NOTHING, b or NOTHING, *more))
 
 
 def _marked(each: Beside, name: str) -> tuple[Line, str]:
@@ -87,27 +86,29 @@ def _marked(each: Beside, name: str) -> tuple[Line, str]:
 
 def _rule(each: Beside) -> Row:
     name, tone = _marked(each, each.name)
-    sides = [text for side in (each.a, each.b) for text in (verdict_of(side), measured_text(side))]
+    sides = [text for side in (each.a, each.b) for text in (side.verdict, measured(side))]
     return Row((name, *sides, each.unit), tone)
 
 
-def measured_text(side: Spread | None) -> str:
+def measured(side: Spread) -> str:
     """Median and range of a side: "2,004 (1,998 – 2,010)", or one number."""
-    return spread(side.values, number) if side else NOTHING
+    return spread(side.values, number)
 
 
 def _of_nights(compared: Compared) -> Iterator[Block]:
     both = f"{plural(len(compared.pairs), 'run')} that both have, by experiment and protocol"
     yield Block("", both)
-    settings = compare.settings_over(compared).items()
     yield _block(
         "settings that differ, and in how many runs",
         (*_SETTING, "runs"),
-        [_setting(each, str(runs)) for each, runs in settings],
+        [
+            _setting(each["name"], each["a"], each["b"], str(each["runs"]))
+            for each in settings_over(compared)
+        ],
         _ALIKE,
     )
     changed = [
-        Row((where, each.name, verdict_of(each.a), verdict_of(each.b)), tone)
+        Row((where, each.name, each.a.verdict, each.b.verdict), tone)
         for pair in compared.pairs
         for each in pair.rules
         if each.changed
@@ -120,11 +121,11 @@ def _of_nights(compared: Compared) -> Iterator[Block]:
         "every rule has the same verdict in both, run by run",
     )
     moved = []
-    for shift in compare.shifts(compared):
-        lower = shift.runs - shift.higher
-        way, count = ("higher", shift.higher) if shift.higher > lower else ("lower", lower)
-        change = "" if shift.change is None else f"{shift.change:+.0%}"
-        moved.append(Row((shift.name, shift.unit, way, f"{count} of {shift.runs}", change)))
+    for each in shifts(compared):
+        runs, higher, change = each["runs"], each["higher"], each["change"]
+        way, count = ("higher", higher) if 2 * higher > runs else ("lower", runs - higher)
+        by = "" if change is None else f"{change:+.0%}"
+        moved.append(Row((each["name"], each["unit"], way, f"{count} of {runs}", by)))
     yield _block(
         "numbers that are higher, or lower, in nearly all runs",
         ("number", "unit", "in B", "of runs", "change"),

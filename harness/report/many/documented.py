@@ -48,17 +48,16 @@ _STATUSES: Final = {
     UNTOLD: ("?", "could not be judged", "could not be judged"),
     UNSEEN: ("–", "was not judged", "were not judged"),
 }
-SCHEMA: Final = pa.schema(
-    [
-        *((name, pa.string()) for name in ("statement", "document", "says", "status", "rule")),
-        ("part", pa.string()),  # stated: the statement itself; instead: what replaced it
-        *((name, pa.string()) for name in ("client", "protocol", "kafka")),
-        # How many runs gave which verdict, and how many things were examined in all of them.
-        *((name, pa.int64()) for name in ("holds", "violated", "unknown", "examined")),
-        *((name, pa.float64()) for name in ("measured_min", "measured_max")),
-        *((name, pa.string()) for name in ("unit", "because", "today", "since")),
-    ]
-)
+_COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
+    *((name, pa.string()) for name in ("statement", "document", "says", "status", "rule")),
+    ("part", pa.string()),  # stated: the statement itself; instead: what replaced it
+    *((name, pa.string()) for name in ("client", "protocol", "kafka")),
+    # How many runs gave which verdict, and how many things were examined in all of them.
+    *((name, pa.int64()) for name in ("holds", "violated", "unknown", "examined")),
+    *((name, pa.float64()) for name in ("measured_min", "measured_max")),
+    *((name, pa.string()) for name in ("unit", "because", "today", "since")),
+]
+SCHEMA: Final = pa.schema(_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -156,13 +155,13 @@ def _status(statement: Statement, stated: Sequence[Finding], instead: Sequence[F
 
 def _findings(rules: Iterable[str], verdicts: Sequence[Row]) -> Iterable[Finding]:
     for rule in rules:
-        groups: dict[tuple[str, ...], list[Row]] = {}
+        groups: dict[tuple[str, str, str], list[Row]] = {}
         for row in verdicts:
             if row["rule"] == rule:
-                key = tuple(str(row[name]) for name in ("client", "protocol", "kafka"))
+                key = str(row["client"]), str(row["protocol"]), str(row["kafka"])
                 groups.setdefault(key, []).append(row)
         for key, rows in sorted(groups.items(), key=lambda each: each[0]):
-            yield Finding(rule, *key, rows=rows)
+            yield Finding(rule, *key, rows)
 
 
 def write(folder: Path, verdicts: Sequence[Row]) -> None:

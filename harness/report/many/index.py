@@ -1,30 +1,23 @@
 """What a night showed: a page, a Markdown summary, JUnit, one file of verdicts, a terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
 
+from harness.base.errors import NoData
 from harness.base.paths import here
 from harness.base.words import plural
-from harness.experiment import CLIENTS, PROTOCOLS
-from harness.history.suites import State, Suite
+from harness.experiment import CLIENTS, PROTOCOLS, label
+from harness.history.derived import VERDICTS_FILE
+from harness.history.suites import State, Suite, is_suite, load_suite
 from harness.report.load import Row as Verdict
-from harness.report.many import blocks, documented
+from harness.report.many import blocks, documented, suite_rows
 from harness.report.many.blocks import Block, Cell, Column, Line, Overview, Row
-from harness.report.many.since import since
-from harness.report.many.suite_rows import (
-    MOST_REASON,
-    Verdicts,
-    detail_of,
-    link_to,
-    read_verdicts,
-    runs,
-    shown_of,
-    write_suite,
-)
-from harness.report.many.verdicts import differing, table_of
-from harness.report.outcome import expected_of, in_order, sign_of, standing, verdict_of
+from harness.report.many.suite_rows import MOST_REASON, Verdicts, link_to, read_verdicts
+from harness.report.many.verdicts import differing, rows_in, table_of
+from harness.report.outcome import Standing, expected_of, in_order, sign_of, standing, verdict_of
 from harness.report.run.page import Fact
 from harness.report.words import clip, duration, names
 from harness.rules import RULES
@@ -42,7 +35,7 @@ def write(suite: Suite) -> None:
     """
     verdicts = read_verdicts(suite)
     documented.write(suite.path, _as_kept(verdicts))
-    write_suite(suite, verdicts, shown(suite, verdicts), PAGE, "summary.md")
+    suite_rows.write_suite(suite, verdicts, shown(suite, verdicts), PAGE, "summary.md")
 
 
 def print_suite(suite: Suite, console: Console | None = None) -> None:
@@ -79,7 +72,7 @@ def shown(suite: Suite, verdicts: Verdicts) -> Overview:
             notes=(Line(sentence), *_left_out(changes)),
             most=_MOST_ON_TERMINAL,
         ),
-        runs(suite, verdicts),
+        suite_rows.runs(suite, verdicts),
         Block(
             "documents",
             "Documented against measured",
@@ -88,9 +81,14 @@ def shown(suite: Suite, verdicts: Verdicts) -> Overview:
         _by_client(suite, verdicts),
         *_gaps(suite),
     )
-    title = f"{suite.kind} {suite.name}"
-    files = (("index", here(suite.path / PAGE)),)
-    return shown_of(suite, title, detail_of(verdicts), parts, _facts(suite, verdicts), files=files)
+    return suite_rows.shown_of(
+        suite,
+        f"{suite.kind} {suite.name}",
+        suite_rows.detail_of(verdicts),
+        parts,
+        _facts(suite, verdicts),
+        files=(("index", here(suite.path / PAGE)),),
+    )
 
 
 def _differing(suite: Suite, verdicts: Verdicts) -> list[Row]:
@@ -183,3 +181,67 @@ def _facts(suite: Suite, verdicts: Verdicts) -> list[Fact]:
         Fact("this machine", duration(max(late, default=None)), "late at most, in any run"),
         Fact("estimate", duration(estimate_ms), ""),
     ]
+
+
+def since(suite: Suite, rows: Iterable[Verdict]) -> tuple[str, list[Row]]:
+    """What changed since the night before, in a sentence, and a row for each: run, rule, verdict
+    before and now, the worst first. Only runs that both have begun are compared.
+    """
+    found = night_before(suite)
+    if found is None:
+        return "There is no night of the same set before this one to compare with.", []
+    night, rows_before = found
+    was, now = _by_rule(rows_before), _by_rule(rows)
+    both = {label for label, _ in was} & {label for label, _ in now}
+    keys = [key for key in sorted({*was, *now}) if key[0] in both]
+    changes = [
+        _change(key, was.get(key), now.get(key))
+        for key in keys
+        if _verdict(was.get(key)) != _verdict(now.get(key))
+    ]
+    order = (Standing.DIFFERS, Standing.RESULT, Standing.AS_EXPECTED)
+    changes.sort(key=lambda each: order.index(Standing(each.tone)))
+    if not changes:
+        return f"No verdict is another one than in {night.name}.", []
+    return f"{plural(len(changes), 'verdict')} changed since {night.name}.", changes
+
+
+def night_before(suite: Suite) -> tuple[Path, Sequence[Verdict]] | None:
+    """The last night of the same set in the same folder that began before, and its verdicts.
+
+    One that judged nothing, or whose verdicts are damaged, is passed over.
+    """
+    if suite.kind != "nightly":
+        return None
+    folders = sorted(
+        path
+        for path in suite.path.parent.iterdir()
+        if path.name < suite.path.name and not path.is_symlink() and is_suite(path)
+    )
+    for folder in reversed(folders):
+        try:
+            found = load_suite(folder)
+            judged = any(entry.judged for entry in found.entries)
+            if found.kind == suite.kind and found.asked == suite.asked and judged:
+                return folder, rows_in(folder / VERDICTS_FILE, "an earlier night is compared")
+        except (NoData, OSError):
+            continue
+    return None
+
+
+def _by_rule(rows: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:
+    """Verdicts by run and rule; a run that was played again is the same run."""
+    return {
+        (label(row["experiment"], row["client"], row["protocol"]), str(row["rule"])): row
+        for row in rows
+    }
+
+
+def _verdict(row: Verdict | None) -> str:
+    return "not judged" if row is None else verdict_of(row)
+
+
+def _change(key: tuple[str, str], was: Verdict | None, now: Verdict | None) -> Row:
+    how = Standing.AS_EXPECTED if now is None else standing(now)
+    sign = "–" if now is None else sign_of(now)
+    return Row((*key, _verdict(was), Line(_verdict(now), how, sign=sign)), how)

@@ -1,20 +1,25 @@
-"""Client by situation: what the runs of a matrix show, as numbers.
+"""Client by situation: what the runs of a matrix show, as numbers, and their record, `matrix.json`.
 
-A run that shows nothing is counted and named, and a cell says of how many runs it is.
+A run that shows nothing is counted and named, and a cell says of how many runs it is. What the
+record has of each run is what the table is made of, so runs of another day can be added.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC
+from pathlib import Path
 from typing import Any, Final
 
-from harness.base.distribution import Distribution, distribution
-from harness.history.suites import Entry, Suite
+from harness.base.distribution import distribution
+from harness.base.errors import NoData
+from harness.history.suites import Entry, State, Suite
 from harness.report.load import Manifest, Row, Run
 from harness.report.many.suite_rows import read_run
 from harness.report.parts.situations import AT_THE_END, IN_SITUATIONS, Standing, in_order, sample
 
+SCHEMA_VERSION: Final = 2
 # What a matrix says of itself, beside what its runs show.
 ABOUT: Final = ("name", "started_at", "ended_at", "command", "examples")
 # What all runs may have in common, as their manifests declare it.
@@ -27,62 +32,13 @@ _SETTING: Final = {
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One client in one situation. `runs` show it, of so many that were to be played.
-
-    `signs` are rules that were violated or could not be judged, with in how many runs. `longest` is
-    the page of the run that stood still longest, from the folder of the matrix; empty if there is
-    none.
-    """
-
-    column: Row  # experiment, situation
-    runs: int
-    planned: int
-    standstill_ms: Distribution
-    never_again: int  # runs in which a partition stood still until they ended
-    again: Distribution  # records that came again
-    fetched_only: bool
-    signs: Sequence[Row]
-    longest: str
-
-
-@dataclass(frozen=True)
-class End:
-    """What was found of one client at the end of the runs of one experiment."""
-
-    experiment: str
-    runs: int
-    planned: int
-    fetched_only: bool
-    signs: Sequence[Row]
-    fine: Sequence[str]  # rules that held in every run
-
-
-@dataclass(frozen=True)
-class Client:
-    """One program: what brokers saw of it, and its cells, one for each column."""
-
-    name: str
-    libraries: Sequence[str]  # with their versions; empty if it did not name them to brokers
-    protocols: Sequence[str]
-    assignors: Sequence[str]
-    session_timeouts_ms: Sequence[int]
-    kafka: Sequence[str]
-    dates: Sequence[str]
-    runs: int
-    planned: int
-    cells: Sequence[Cell]
-    ends: Sequence[End]
-
-
-@dataclass(frozen=True)
 class Matrix:
     """All of it. `examples` says that every program is one of consumers/apps.
 
     `repeats` is 0 where not every program has as many runs of each experiment. `setting` is what
-    all runs had in common, empty where they had not. `runs` are rows of `matrix.json`: one without
-    a `sample` shows nothing, and `reason` says why; `run` is the name of its folder, or else no
-    other's name.
+    all runs had in common, empty where they had not. Of `runs`, one without a `sample` shows
+    nothing, and `reason` says why; `run` is the name of its folder, or else no other's name.
+    Columns, clients and runs are rows as `matrix.json` has them.
     """
 
     name: str
@@ -94,7 +50,7 @@ class Matrix:
     planned: int
     shown: int
     columns: Sequence[Row]
-    clients: Sequence[Client]
+    clients: Sequence[Row]
     setting: Mapping[str, str]
     runs: Sequence[Row]
 
@@ -190,7 +146,8 @@ def _facts(manifest: Manifest) -> Row:
     }
 
 
-def _client(name: str, runs: Sequence[Row], columns: Iterable[Row]) -> Client:
+def _client(name: str, runs: Sequence[Row], columns: Iterable[Row]) -> Row:
+    """One program: what brokers saw of it, and its cells, one for each column."""
     by: dict[str, list[Row]] = {}
     for run in runs:
         by.setdefault(run["experiment"], []).append(run)
@@ -203,56 +160,66 @@ def _client(name: str, runs: Sequence[Row], columns: Iterable[Row]) -> Client:
     def every(fact: str) -> list[Any]:
         return sorted({value for facts in about for value in facts[fact] if value})
 
-    return Client(
-        name=name,
-        libraries=every("libraries"),
-        protocols=each("protocol"),
-        assignors=every("assignors"),
-        session_timeouts_ms=each("session_timeout_ms"),
-        kafka=each("kafka"),
-        dates=each("date"),
-        runs=len(about),
-        planned=len(runs),
-        cells=[_cell(column, by.get(column["experiment"], ())) for column in columns],
-        ends=[_end(experiment, found) for experiment, found in by.items()],
-    )
+    return {
+        "name": name,
+        "libraries": every("libraries"),
+        "protocols": each("protocol"),
+        "assignors": every("assignors"),
+        "session_timeouts_ms": each("session_timeout_ms"),
+        "kafka": each("kafka"),
+        "dates": each("date"),
+        "runs": len(about),
+        "planned": len(runs),
+        "cells": [_cell(column, by.get(column["experiment"], ())) for column in columns],
+        "ends": [_end(experiment, found) for experiment, found in by.items()],
+    }
 
 
-def _cell(column: Row, runs: Sequence[Row]) -> Cell:
+def _cell(column: Row, runs: Sequence[Row]) -> Row:
+    """One client in one situation. `runs` show it, of so many that were to be played.
+
+    In `never_again` of them a partition stood still until they ended. `again` is of records that
+    came again. `longest` is the page of the run that stood still longest, from the folder of the
+    matrix; empty if there is none.
+    """
     situation = column["situation"]
     shown = [run for run in runs if run["sample"] and situation in run["sample"]["situations"]]
     found = [run["sample"]["situations"][situation] for run in shown]
     both = zip(found, shown, strict=True)
     stood = [(ms, run["link"]) for one, run in both if (ms := one["standstill_ms"]) is not None]
-    return Cell(
-        column=column,
-        runs=len(shown),
-        planned=len(runs),
-        standstill_ms=distribution([ms for ms, _ in stood]),
-        never_again=sum(one["never_again"] for one in found),
-        again=distribution([float(one["again"]) for one in found if one["again"] is not None]),
-        fetched_only=any(run["sample"]["fetched_only"] for run in shown),
-        signs=_signs([words.rule for words in IN_SITUATIONS], [one["signs"] for one in found]),
-        longest=max(stood, key=lambda each: each[0], default=(0.0, ""))[1],
-    )
+    return {
+        "column": column,
+        "runs": len(shown),
+        "planned": len(runs),
+        "standstill_ms": distribution([ms for ms, _ in stood]),
+        "never_again": sum(one["never_again"] for one in found),
+        "again": distribution([float(one["again"]) for one in found if one["again"] is not None]),
+        "fetched_only": any(run["sample"]["fetched_only"] for run in shown),
+        "signs": _signs([words.rule for words in IN_SITUATIONS], [one["signs"] for one in found]),
+        "longest": max(stood, key=lambda each: each[0], default=(0.0, ""))[1],
+    }
 
 
-def _end(experiment: str, runs: Sequence[Row]) -> End:
+def _end(experiment: str, runs: Sequence[Row]) -> Row:
+    """What was found of one client at the end of the runs of one experiment.
+
+    `fine` are rules that held in every run.
+    """
     samples = [run["sample"] for run in runs if run["sample"]]
     found = [each["at_the_end"] for each in samples]
     rules = [words.rule for words in AT_THE_END]
-    return End(
-        experiment=experiment,
-        runs=len(samples),
-        planned=len(runs),
-        fetched_only=any(each["fetched_only"] for each in samples),
-        signs=_signs(rules, found),
-        fine=[rule for rule in rules if {each[rule] for each in found} == {Standing.FINE}],
-    )
+    return {
+        "experiment": experiment,
+        "runs": len(samples),
+        "planned": len(runs),
+        "fetched_only": any(each["fetched_only"] for each in samples),
+        "signs": _signs(rules, found),
+        "fine": [rule for rule in rules if {each[rule] for each in found} == {Standing.FINE}],
+    }
 
 
 def _signs(rules: Iterable[str], found: Sequence[Mapping[str, str]]) -> list[Row]:
-    """Those rules that were violated or could not be judged."""
+    """Those rules that were violated or could not be judged, and in how many runs."""
     counted = {rule: Counter(each[rule] for each in found) for rule in rules}
     wrong = {"violated": Standing.VIOLATED, "unknown": Standing.UNKNOWN}
     return [
@@ -264,3 +231,64 @@ def _signs(rules: Iterable[str], found: Sequence[Mapping[str, str]]) -> list[Row
         for rule, count in counted.items()
         if any(count[standing] for standing in wrong.values())
     ]
+
+
+def as_json(matrix: Matrix) -> str:
+    """The text of `matrix.json`."""
+    return json.dumps({"schema_version": SCHEMA_VERSION, **asdict(matrix)}, indent=2) + "\n"
+
+
+def load_matrix(path: Path) -> Matrix:
+    """The matrix of which this is the record. Raises NoData where it cannot be read."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        version = content["schema_version"]
+        if version == SCHEMA_VERSION:
+            return matrix_of_runs(content["runs"], **{name: content[name] for name in ABOUT})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        kind = type(error).__name__
+        raise NoData(
+            f"{path} cannot be read as the record of a matrix ({kind}: {error}): remove it, "
+            "and publish its matrices again"
+        ) from error
+    raise NoData(
+        f"{path} is of schema {version}, and this version reads {SCHEMA_VERSION}: remove it, and "
+        "publish its matrices again"
+    )
+
+
+def with_runs_of(kept: Matrix, added: Matrix) -> Matrix:
+    """The runs of both, in the order of their programs' names.
+
+    What was kept of a program goes where the added runs are of another version of its library or of
+    Kafka: they are another row's, and there is one for each program.
+    """
+    before, now = _versions(kept), _versions(added)
+    fresh = {run["run"] for run in added.runs}
+    replaced = {client for client, versions in now.items() if before.get(client) != versions}
+    old = [run for run in kept.runs if run["run"] not in fresh and run["client"] not in replaced]
+    return matrix_of_runs(
+        sorted([*old, *added.runs], key=lambda run: str(run["client"])),
+        name=added.name,
+        started_at=min(kept.started_at, added.started_at),
+        ended_at=added.ended_at,
+        command="\n".join(dict.fromkeys(f"{kept.command}\n{added.command}".strip().split("\n"))),
+        examples=kept.examples and added.examples,
+    )
+
+
+def _versions(matrix: Matrix) -> dict[str, set[tuple[str, ...]]]:
+    """What brokers saw of each program, and the brokers' own version."""
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for run in matrix.runs:
+        if (facts := run["facts"]) is not None:
+            found.setdefault(run["client"], set()).add((*facts["libraries"], facts["kafka"]))
+    return found
+
+
+def for_others(matrix: Matrix) -> Matrix:
+    """The same matrix without its ways to the folders of runs, and without runs never begun."""
+    return matrix_of_runs(
+        [{**run, "link": ""} for run in matrix.runs if run["state"] != State.PLANNED],
+        **{name: getattr(matrix, name) for name in ABOUT},
+    )

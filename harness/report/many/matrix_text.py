@@ -4,7 +4,7 @@ As a module it writes the pages of a published matrix anew, from its record, as 
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -17,9 +17,15 @@ from harness.base.words import plural
 from harness.history.suites import Suite
 from harness.report.load import NAMELESS, Row
 from harness.report.many import blocks, suite_rows
-from harness.report.many.blocks import Block, Line
-from harness.report.many.matrix import Cell, Client, End, Matrix, matrix_of
-from harness.report.many.matrix_record import as_json, for_others, load_matrix, with_runs_of
+from harness.report.many.blocks import Block, Line, paragraphs
+from harness.report.many.matrix import (
+    Matrix,
+    as_json,
+    for_others,
+    load_matrix,
+    matrix_of,
+    with_runs_of,
+)
 from harness.report.many.verdicts import headline
 from harness.report.parts.situations import AT_THE_END, CRASH, IN_SITUATIONS, LOST, MEANINGS
 from harness.report.run.files import write_whole
@@ -31,30 +37,27 @@ TEXT: Final = "clients.md"
 RECORD: Final = "matrix.json"
 TITLE: Final = "Client libraries side by side"
 _WORDS: Final = {words.rule: words for words in (*IN_SITUATIONS, *AT_THE_END)}
-_READING: Final = (
-    (
-        "The first number of a cell is the longest standstill of any partition that began after this "
-        "situation and before the next. It is counted from the start of the situation, or from when "
-        "the partition stopped, if that was later, until its next record was read. It is the median of "
-        "the runs, with the shortest and the longest in brackets. “None” means that no partition stood "
-        "still for longer than it does without a fault; “≥” means that one still stood when the run "
-        "ended."
-    ),
-    (
-        "“Came twice” counts the records that the program showed as processed more than once in that "
-        "time. “Fetched again” counts for programs that do not show what they process: their code may "
-        "have seen those records only once."
-    ),
-    "n is the number of runs. Where a run has a situation twice, the worse one counts.",
-    (
-        "What went wrong is named with the number of runs that had it: did not leave in order (rule "
-        "P6), did not come back after its removal from the group (P8), went on although it had learned "
-        "of its removal (P9). What is found at the end of a run cannot be assigned to one situation, "
-        "so it has a column of its own: did not catch up (P1), wedged, which means that a process ran "
-        "without working (P7), lost records (P10)."
-    ),
-    "“Unknown” means that a run could not be judged. It does not mean that all was well.",
-)
+_READING: Final = paragraphs("""
+The first number of a cell is the longest standstill of any partition that began after this
+situation and before the next. It is counted from the start of the situation, or from when the
+partition stopped, if that was later, until its next record was read. It is the median of the
+runs, with the shortest and the longest in brackets. “None” means that no partition stood still
+for longer than it does without a fault; “≥” means that one still stood when the run ended.
+
+“Came twice” counts the records that the program showed as processed more than once in that time.
+“Fetched again” counts for programs that do not show what they process: their code may have seen
+those records only once.
+
+n is the number of runs. Where a run has a situation twice, the worse one counts.
+
+What went wrong is named with the number of runs that had it: did not leave in order (rule P6),
+did not come back after its removal from the group (P8), went on although it had learned of its
+removal (P9). What is found at the end of a run cannot be assigned to one situation, so it has a
+column of its own: did not catch up (P1), wedged, which means that a process ran without working
+(P7), lost records (P10).
+
+“Unknown” means that a run could not be judged. It does not mean that all was well.
+""")
 _CRASH: Final = (
     "The group misses a crashed process only when its session timeout is over, so this timeout "
     "decides the column “crash” more than anything else in a library."
@@ -108,51 +111,50 @@ def write_into(folder: Path, matrix: Matrix, suite: Suite | None = None) -> None
     write_whole(folder / PAGE, blocks.page(shown(matrix, suite)))
 
 
-def cell_lines(cell: Cell) -> list[Line]:
+def cell_lines(cell: Row) -> list[Line]:
     """What a cell says, the longest standstill first."""
-    if not cell.runs:
-        return [_none_of(cell.planned)]
-    lines = [Line(_standstill(cell), "main", cell.longest)]
-    if cell.never_again:
-        lines.append(Line(f"never went on: {_of_runs(cell.never_again, cell.runs)}", "bad"))
-    if cell.again.n < cell.runs:
-        lines.append(Line(f"records not known: {_of_runs(cell.runs - cell.again.n, cell.runs)}"))
-    if cell.again.n:
-        again = "fetched again" if cell.fetched_only else "came twice"
-        lines.append(Line(f"{spread(cell.again, number)} {again}"))
-    lines += _sign_lines(cell.signs, fetched_only=cell.fetched_only)
-    return [*lines, _runs_line(cell.runs, cell.planned)]
+    if not cell["runs"]:
+        return [_none_of(cell)]
+    runs, never, again = cell["runs"], cell["never_again"], cell["again"]
+    lines = [Line(_standstill(cell), "main", cell["longest"])]
+    if never:
+        lines.append(Line(f"never went on: {_of_runs(never, runs)}", "bad"))
+    if again.n < runs:
+        lines.append(Line(f"records not known: {_of_runs(runs - again.n, runs)}"))
+    if again.n:
+        words = "fetched again" if cell["fetched_only"] else "came twice"
+        lines.append(Line(f"{spread(again, number)} {words}"))
+    return [*lines, *_sign_lines(cell), _runs_line(cell)]
 
 
-def _standstill(cell: Cell) -> str:
-    found = cell.standstill_ms
+def _standstill(cell: Row) -> str:
+    found = cell["standstill_ms"]
     if not found.n:
         return "standstill not known"
     words = "none" if found.max == 0 else spread(found, duration)
-    if cell.never_again:
+    if cell["never_again"]:
         words = f"≥ {words}"
-    return words if found.n == cell.runs else f"{words}, known of {found.n}"
+    return words if found.n == cell["runs"] else f"{words}, known of {found.n}"
 
 
-def end_lines(end: End) -> list[Line]:
+def end_lines(end: Row) -> list[Line]:
     """What was found at the end of the runs of one experiment."""
-    if not end.runs:
-        return [_none_of(end.planned)]
-    lines = list(_sign_lines(end.signs, fetched_only=end.fetched_only))
-    fine = [words.fine for words in AT_THE_END if words.rule in end.fine]
-    if fine:
-        lines.append(Line(", ".join(fine)))
-    return [*lines, _runs_line(end.runs, end.planned)]
+    if not end["runs"]:
+        return [_none_of(end)]
+    fine = [words.fine for words in AT_THE_END if words.rule in end["fine"]]
+    lines = [Line(", ".join(fine))] if fine else []
+    return [*_sign_lines(end), *lines, _runs_line(end)]
 
 
-def _none_of(planned: int) -> Line:
+def _none_of(cell: Row) -> Line:
+    planned = cell["planned"]
     return Line(f"no run of {planned} shows it", "doubt") if planned else Line(NOTHING, "quiet")
 
 
-def _sign_lines(signs: Sequence[Row], *, fetched_only: bool) -> Iterator[Line]:
-    for sign in signs:
+def _sign_lines(cell: Row) -> Iterator[Line]:
+    for sign in cell["signs"]:
         rule, words = sign["rule"], _WORDS[sign["rule"]]
-        never_fetched = fetched_only and rule == LOST.rule
+        never_fetched = cell["fetched_only"] and rule == LOST.rule
         violated = "records never fetched" if never_fetched else words.violated
         for what, name, tone in (
             (violated, "violated", "bad"),
@@ -166,26 +168,27 @@ def _of_runs(count: int, runs: int) -> str:
     return f"{count} of {plural(runs, 'run')}"
 
 
-def _runs_line(runs: int, planned: int) -> Line:
+def _runs_line(cell: Row) -> Line:
+    runs, planned = cell["runs"], cell["planned"]
     if runs == planned:
         return Line(f"n = {runs}", "quiet")
     return Line(f"n = {runs} of {planned}", "doubt")
 
 
-def about_lines(client: Client) -> list[Line]:
+def about_lines(client: Row) -> list[Line]:
     """What a client is, as brokers saw it."""
-    if not client.runs:
+    if not client["runs"]:
         return [Line("no run shows anything", "doubt")]
-    protocol = " / ".join(client.protocols) or "protocol not known"
-    if client.assignors:
-        protocol += f", {' / '.join(client.assignors)}"
-    sessions = " / ".join(f"{ms / 1_000:g} s" for ms in client.session_timeouts_ms)
-    days = " to ".join(dict.fromkeys((*client.dates[:1], *client.dates[-1:])))
+    protocol = " / ".join(client["protocols"]) or "protocol not known"
+    if client["assignors"]:
+        protocol += f", {' / '.join(client['assignors'])}"
+    sessions = " / ".join(f"{ms / 1_000:g} s" for ms in client["session_timeouts_ms"])
+    days = " to ".join(dict.fromkeys((*client["dates"][:1], *client["dates"][-1:])))
     return [
-        Line(", ".join(client.libraries) or NAMELESS),
+        Line(", ".join(client["libraries"]) or NAMELESS),
         Line(protocol),
         Line(f"session timeout {sessions or 'not known'}"),
-        Line(f"Kafka {' / '.join(client.kafka)}, {days or 'on a day not known'}"),
+        Line(f"Kafka {' / '.join(client['kafka'])}, {days or 'on a day not known'}"),
     ]
 
 
@@ -211,11 +214,11 @@ def _made(matrix: Matrix) -> str:
     return f"{runs}; {words}{machine}." if words else f"{runs}."
 
 
-def _end_cell(client: Client) -> list[Line]:
+def _end_cell(client: Row) -> list[Line]:
     """What was found at the ends, said once of the experiments of which the same is said."""
     found: dict[tuple[Line, ...], list[str]] = {}
-    for end in client.ends:
-        found.setdefault(tuple(end_lines(end)), []).append(end.experiment)
+    for end in client["ends"]:
+        found.setdefault(tuple(end_lines(end)), []).append(end["experiment"])
     lines = []
     for (*most, runs), names in found.items():
         each = runs if len(names) == 1 else replace(runs, text=f"{runs.text} each")
@@ -229,8 +232,8 @@ def _blocks(matrix: Matrix, suite: Suite | None) -> list[Block]:
     rows = [
         blocks.Row(
             (
-                [Line(client.name, "name"), *about_lines(client)],
-                *map(cell_lines, client.cells),
+                [Line(client["name"], "name"), *about_lines(client)],
+                *map(cell_lines, client["cells"]),
                 _end_cell(client),
             )
         )
@@ -289,7 +292,7 @@ def markdown(matrix: Matrix) -> str:
 
 def shown(matrix: Matrix, suite: Suite | None = None) -> blocks.Overview:
     """All that is shown; with its suite it leads to the runs."""
-    kafka = sorted({version for client in matrix.clients for version in client.kafka})
+    kafka = sorted({version for client in matrix.clients for version in client["kafka"]})
     facts = [
         Fact("clients", str(len(matrix.clients)), ""),
         Fact("runs", str(matrix.shown), f"of {matrix.planned} shown"),

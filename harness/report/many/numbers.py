@@ -24,6 +24,7 @@ from harness.report.load import Row, Run, load
 from harness.report.outcome import Standing, expected_of, in_order, standing, verdict_of
 from harness.report.parts import stops
 from harness.report.parts.records import records
+from harness.report.words import NOTHING
 
 # What was measured in a run, by rule and by figure; of a figure that is not on record, nothing.
 Numbers = Mapping[str, Sequence[float]]
@@ -48,7 +49,7 @@ def numbers(run_dir: Path, run: Run | None = None) -> Numbers:
 def _figures(run: Run) -> Numbers:
     """The figures of a run, in the order of UNITS."""
     rebalances, count = run.tables["rebalances"], records(run)
-    figures = (
+    figures: Sequence[Sequence[float | None]] = (
         [len(rebalances) if run.has("rebalances") else None],
         [row["duration_ms"] for row in rebalances],
         [len(run.tables["evictions"]) if run.has("evictions") else None],
@@ -89,8 +90,8 @@ class Spread:
     """
 
     name: str
-    unit: str
-    per_run: Sequence[Sequence[float]]
+    unit: str = ""
+    per_run: Sequence[Sequence[float]] = ()
     rows: Sequence[Row] = ()
 
     @cached_property
@@ -107,9 +108,20 @@ class Spread:
         return median_interval([median(values) for values in self.per_run if values])
 
     @cached_property
-    def verdicts(self) -> Mapping[str, int]:
+    def verdicts(self) -> Counter[str]:
         """How many runs came to each."""
         return Counter(map(verdict_of, self.rows))
+
+    @property
+    def counted(self) -> str:
+        """The same as text: "9 HOLDS, 1 UNKNOWN"."""
+        found = ((self.verdicts[name], name) for name in Verdict)
+        return ", ".join(f"{count} {name}" for count, name in found if count)
+
+    @property
+    def verdict(self) -> str:
+        """The verdict of all runs, or how many came to each; a dash where none was judged."""
+        return next(iter(self.verdicts), NOTHING) if len(self.verdicts) < 2 else self.counted
 
     @cached_property
     def worst(self) -> Row | None:
@@ -151,8 +163,3 @@ def spreads(
         [Spread(rule, rows[0]["unit"] or "", per_run(rule), rows) for rule, rows in rules.items()],
         [Spread(name, unit, per_run(name)) for name, unit in UNITS.items() if judged],
     )
-
-
-def verdicts_text(verdicts: Mapping[str, int]) -> str:
-    """How many runs came to each verdict: "9 HOLDS, 1 UNKNOWN"."""
-    return ", ".join(f"{verdicts[name]} {name}" for name in Verdict if verdicts.get(name))

@@ -13,26 +13,10 @@ from harness.base.paths import here
 from harness.experiment import Verdict
 from harness.history import store
 from harness.history.suites import State, Suite
-from harness.report.many.blocks import (
-    ASIDE,
-    TERMINAL,
-    Block,
-    Column,
-    Line,
-    Overview,
-    Row,
-    print_shown,
-)
-from harness.report.many.numbers import Spread, numbers, spreads, verdicts_text
-from harness.report.many.suite_rows import (
-    Verdicts,
-    detail_of,
-    read_verdicts,
-    runs,
-    shown_of,
-    unshown,
-    write_suite,
-)
+from harness.report.many import blocks, suite_rows
+from harness.report.many.blocks import Block, Cell, Column, Line, Row
+from harness.report.many.numbers import Spread, numbers, spreads
+from harness.report.many.suite_rows import Verdicts, read_verdicts
 from harness.report.outcome import Standing, sign_of, verdict_of
 from harness.report.run.page import Fact
 from harness.report.words import NOTHING, bound, number
@@ -74,13 +58,13 @@ def write(suite: Suite) -> None:
     ]
     table = pa.Table.from_pylist(kept, schema=DISTRIBUTIONS)
     store.write(suite.path / "distributions.parquet", [table], DISTRIBUTIONS)
-    write_suite(suite, verdicts, _shown(suite, verdicts, *both), PAGE, "summary.md")
+    suite_rows.write_suite(suite, verdicts, _shown(suite, verdicts, *both), PAGE, "summary.md")
 
 
 def print_repeat(suite: Suite, console: Console | None = None) -> None:
     """Print the distribution of every rule and figure, and what of the runs was not as expected."""
     verdicts = read_verdicts(suite)
-    print_shown(_shown(suite, verdicts, *_spreads(suite, verdicts)), console)
+    blocks.print_shown(_shown(suite, verdicts, *_spreads(suite, verdicts)), console)
 
 
 def _spreads(suite: Suite, verdicts: Verdicts) -> tuple[list[Spread], list[Spread]]:
@@ -100,7 +84,7 @@ def _kept(kind: str, each: Spread) -> dict[str, Any]:
         "expected": each.expected or None,
         "verdict": verdict_of(each.worst) if each.worst else None,
         "runs": len(each.rows) or len(each.per_run),
-        **{str(name).lower(): each.verdicts.get(name, 0) for name in Verdict if each.rows},
+        **{str(name).lower(): each.verdicts[name] for name in Verdict if each.rows},
         **vars(each.values),
         **{f"median_{name}": value for name, value in interval.items()},
         "bound_low": low,
@@ -110,13 +94,15 @@ def _kept(kind: str, each: Spread) -> dict[str, Any]:
 
 def _shown(
     suite: Suite, verdicts: Verdicts, rules: list[Spread], figures: list[Spread]
-) -> Overview:
+) -> blocks.Overview:
     first = suite.entries[0]
     differing = sum(each.standing is Standing.DIFFERS for each in rules)
     unlike = [
-        unshown(vars(entry)) for entry in suite.entries if entry.state is not State.AS_EXPECTED
+        suite_rows.unshown(vars(entry))
+        for entry in suite.entries
+        if entry.state is not State.AS_EXPECTED
     ]
-    blocks = (
+    parts = (
         Block(
             "rules",
             "Rules",
@@ -137,8 +123,8 @@ def _shown(
             rows=[Row((each.name, *_numbers(each), each.unit)) for each in figures],
             notes=() if figures else ("No run was judged.",),
         ),
-        runs(suite, verdicts),
-        Block("unlike", "", notes=unlike, on=(TERMINAL,)),
+        suite_rows.runs(suite, verdicts),
+        Block("unlike", "", notes=unlike, on=(blocks.TERMINAL,)),
     )
     facts = (
         Fact("client", first.client, first.protocol),
@@ -146,11 +132,11 @@ def _shown(
         Fact("rules", str(len(rules)), ""),
         Fact("differ", str(differing), "rules", "bad" if differing else ""),
     )
-    return shown_of(
+    return suite_rows.shown_of(
         suite,
         first.experiment,
-        detail_of(verdicts),
-        blocks,
+        suite_rows.detail_of(verdicts),
+        parts,
         facts,
         kind="repeats",
         name=f"{first.experiment} {suite.name}",
@@ -176,10 +162,10 @@ def _numbers(each: Spread) -> tuple[str, ...]:
 
 def _rule(each: Spread) -> Row:
     assert each.worst is not None, "a rule has verdicts"
-    verdicts = [Line(verdicts_text(each.verdicts), each.standing, sign=sign_of(each.worst))]
+    verdicts = [Line(each.counted, each.standing, sign=sign_of(each.worst))]
     if each.standing is not Standing.AS_EXPECTED:
         verdicts.append(Line(f"(expected {each.expected})", "sub"))
     if each.standing is Standing.DIFFERS:
-        verdicts.append(Line(str(each.worst["reason"] or ""), ASIDE))
-    cells = (each.name, verdicts, *_numbers(each), bound(*each.bounds), each.unit)
+        verdicts.append(Line(str(each.worst["reason"] or ""), blocks.ASIDE))
+    cells: list[Cell] = [each.name, verdicts, *_numbers(each), bound(*each.bounds), each.unit]
     return Row(cells, each.standing)

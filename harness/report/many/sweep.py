@@ -150,13 +150,6 @@ class Sweep:
         """What each experiment claims."""
         return {entry.experiment: entry.claim for entry in self.suite.entries}
 
-    def about(self, experiment: str) -> str:
-        """What an experiment claims, and what it does."""
-        faults = self.suite.asked.get("faults") or {}
-        done = "; ".join(faults.get(experiment) or ())
-        claim = self.claims[experiment]
-        return f"{claim} What is done: {done}." if done else claim
-
     @property
     def of_group(self) -> tuple[Measure, ...]:
         """What else is shown: something if clients, protocols or sizes of a group are swept."""

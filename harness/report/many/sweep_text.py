@@ -72,7 +72,7 @@ def shown(sweep: Sweep, verdicts: Verdicts) -> blocks.Overview:
         Block(
             "reading",
             "How to read it",
-            items=[*((name, sweep.about(name)) for name in sweep.claims), *reading(sweep)],
+            items=[*_about(sweep), *reading(sweep)],
             notes=("It was made by this command:",) if sweep.command else (),
             code=sweep.command,
             on=blocks.WRITTEN,
@@ -101,6 +101,16 @@ def shown(sweep: Sweep, verdicts: Verdicts) -> blocks.Overview:
         facts,
         files=(("page", here(suite.path / PAGE)), ("text", f"{TEXT} and {RECORD} beside it")),
     )
+
+
+def _about(sweep: Sweep) -> list[tuple[str, str]]:
+    """What each experiment claims, and what it does."""
+    faults = sweep.suite.asked.get("faults") or {}
+    done = {name: "; ".join(faults.get(name) or ()) for name in sweep.claims}
+    return [
+        (name, f"{claim} What is done: {done[name]}." if done[name] else claim)
+        for name, claim in sweep.claims.items()
+    ]
 
 
 def _plots(sweep: Sweep) -> Block:

@@ -10,6 +10,7 @@ from math import comb
 from typing import Final
 
 from harness.base.words import plural
+from harness.report.many.blocks import paragraphs
 from harness.report.many.sweep import (
     EVICTED,
     MEASURES,
@@ -211,24 +212,21 @@ def _counts(values: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-_READING: Final = (
-    (
-        "The longest standstill is the longest time, of all partitions and from steady state on, from "
-        "when one had been worked off to its next record, whatever stopped it. Waiting for records no "
-        "longer than usual is none."
-    ),
-    (
-        "A false eviction is a member that left the group although its process lived. The coordinator "
-        "removed it, because its session timed out or it was late in a rebalance, or its own library "
-        "did, because it did not poll for max.poll.interval.ms. A process that was frozen, slow or cut "
-        "off counts; one that was killed or closing does not."
-    ),
-    "Came twice are records that members processed more than once.",
-    (
-        "A number is the median of the runs of a point, with the smallest and the largest in brackets "
-        "where they differ."
-    ),
-)
+_READING: Final = paragraphs("""
+The longest standstill is the longest time, of all partitions and from steady state on, from when
+one had been worked off to its next record, whatever stopped it. Waiting for records no longer
+than usual is none.
+
+A false eviction is a member that left the group although its process lived. The coordinator
+removed it, because its session timed out or it was late in a rebalance, or its own library did,
+because it did not poll for max.poll.interval.ms. A process that was frozen, slow or cut off
+counts; one that was killed or closing does not.
+
+Came twice are records that members processed more than once.
+
+A number is the median of the runs of a point, with the smallest and the largest in brackets where
+they differ.
+""")
 _INTERVAL: Final = (
     "“Median lies in” is its confidence interval of at least 95 %, from order statistics, with "
     "nothing assumed of the distribution."

@@ -46,21 +46,25 @@ def refresh_states(suite: Suite) -> None:
     A suite that was killed has the runs that it had not judged yet as interrupted. A run whose
     verdicts are gone could not be judged; one that was removed whole stays what it was.
     """
-    states = {Exit.AS_EXPECTED: State.AS_EXPECTED, Exit.DIFFERS: State.DIFFERS}
     for entry in suite.entries:
         run_dir = suite.run_dir(entry)
         unjudged = entry.state is State.FAILED and entry.reason.startswith(UNJUDGED)
         may_be = entry.judged or unjudged or entry.state is State.INTERRUPTED
         if not may_be or run_dir is None or not run_dir.exists():
             continue
-        try:
-            state, problem = states.get(exit_code(run_dir), State.FAILED), "no rule was"
-        except NoData as error:
-            state, problem = State.FAILED, str(error)
-        if state is not State.FAILED:
-            entry.state, entry.reason = state, ""
-        elif entry.judged:
-            entry.state, entry.reason = state, f"{UNJUDGED}: {problem}"
+        state, reason = state_of(run_dir)
+        if state is not State.FAILED or entry.judged:
+            entry.state, entry.reason = state, reason
+
+
+def state_of(run_dir: Path) -> tuple[State, str]:
+    """What judging a run came to, and why, if that is nothing."""
+    states = {Exit.AS_EXPECTED: State.AS_EXPECTED, Exit.DIFFERS: State.DIFFERS}
+    try:
+        state, problem = states.get(exit_code(run_dir), State.FAILED), "no rule was"
+    except NoData as error:
+        state, problem = State.FAILED, str(error)
+    return state, f"{UNJUDGED}: {problem}" if state is State.FAILED else ""
 
 
 def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:
