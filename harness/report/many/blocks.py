@@ -3,6 +3,7 @@
 A block is a heading, sentences, a table and plots. Each way shows the same words.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
@@ -158,11 +159,7 @@ def page(shown: Overview) -> str:
 
 def _unbroken(item: str) -> str:
     """The sentence, in which no number is left without its unit at the end of a line."""
-    words = item.split(" ")
-    for place, word in enumerate(words[1:], start=1):
-        if words[place - 1][-1:].isdigit() and word.rstrip(".,;:)") in ("s", "ms"):
-            words[place - 1 : place + 1] = [f"{words[place - 1]}\u00a0{word}", ""]
-    return " ".join(word for word in words if word)
+    return re.sub(r"(?<=\d) (?=m?s[.,;:)]*(?: |$))", "\u00a0", item)
 
 
 def markdown(shown: Overview) -> str:

@@ -9,7 +9,7 @@ every rule UNKNOWN, as in the index of its night; settings and numbers are those
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import comb
 from pathlib import Path
 from statistics import median
@@ -35,7 +35,7 @@ _OWN: Final = re.compile(
 _CHANCE: Final = 0.05
 
 
-@dataclass(frozen=True)
+@dataclass
 class RunGroup:
     """The runs of one side that belong together, all of one experiment, client and protocol.
 
@@ -44,17 +44,9 @@ class RunGroup:
     """
 
     label: str
-    verdicts: Sequence[Sequence[Row]] = ()
-    judged: Sequence[Numbers] = ()
-    settings: Mapping[str, str] | None = None
-
-    def __add__(self, other: "RunGroup") -> "RunGroup":
-        return RunGroup(
-            self.label,
-            (*self.verdicts, *other.verdicts),
-            (*self.judged, *other.judged),
-            other.settings if self.settings is None else self.settings,
-        )
+    verdicts: list[Sequence[Row]] = field(default_factory=list)
+    judged: list[Numbers] = field(default_factory=list)
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -162,10 +154,12 @@ def groups(path: Path) -> dict[str, RunGroup]:
             continue  # not played, or another run has its place
         swept = [f"{setting}={value}" for setting, value in entry.settings.items()]
         name = ", ".join([label(entry.experiment, entry.client, entry.protocol), *swept])
-        there = entry.judged and run_dir is not None and run_dir.exists()
-        judged = _of_run(run_dir) if run_dir is not None and there else RunGroup(name)
-        one = RunGroup(name, (rows,), judged.judged, judged.settings)
-        found[name] = found.get(name, RunGroup(name)) + one
+        group = found.setdefault(name, RunGroup(name))
+        group.verdicts.append(rows)
+        if entry.judged and run_dir is not None and run_dir.exists():
+            one = _of_run(run_dir)
+            group.judged += one.judged
+            group.settings = group.settings or one.settings
     if not any(group.judged for group in found.values()):
         raise NoData(f"{path} has no judged run any more, so there is nothing to compare")
     return found
@@ -181,7 +175,7 @@ def _of_run(run_dir: Path) -> RunGroup:
         )
     group = run.manifest.declared.get("group") or {}
     name = label(run.manifest.experiment, str(group.get("client")), str(group.get("protocol")))
-    return RunGroup(name, (run.verdicts,), (numbers(run_dir, run),), settings_of(content))
+    return RunGroup(name, [run.verdicts], [numbers(run_dir, run)], settings_of(content))
 
 
 def settings_of(content: Mapping[str, Any]) -> dict[str, str]:
@@ -221,10 +215,8 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
 
 def _compared(a: RunGroup, b: RunGroup) -> Comparison:
     rules, figures = map(_beside, spreads(a.verdicts, a.judged), spreads(b.verdicts, b.judged))
-    left, right = a.settings, b.settings
-    if left is None or right is None:
-        return Comparison(a, b, {}, rules, figures)
-    both = {name: (left.get(name), right.get(name)) for name in {**left, **right}}
+    names = {**a.settings, **b.settings} if a.judged and b.judged else {}
+    both = {name: (a.settings.get(name), b.settings.get(name)) for name in names}
     differing = {name: values for name, values in both.items() if values[0] != values[1]}
     return Comparison(a, b, differing, rules, figures)
 

@@ -61,62 +61,16 @@ SCHEMA: Final = pa.schema(_COLUMNS)
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What runs with one client, protocol and Kafka showed of one rule: their verdicts."""
-
-    rule: str
-    client: str
-    protocol: str
-    kafka: str
-    rows: Sequence[Row]
-
-    @property
-    def verdicts(self) -> Counter[str]:
-        """How many runs gave which."""
-        return Counter(str(row["verdict"]) for row in self.rows)
-
-    @property
-    def because(self) -> list[str]:
-        """The reasons that experiments gave for expecting it violated."""
-        return sorted({str(row["because"]) for row in self.rows if row["because"]})
-
-    @property
-    def measured(self) -> Row:
-        """The range of what was measured, with its unit."""
-        found = {"unit": self.rows[0]["unit"]}
-        for name, most in (("measured_min", min), ("measured_max", max)):
-            values = (row[name] for row in self.rows)
-            found[name] = most((each for each in values if each is not None), default=None)
-        return found
-
-    @property
-    def mark(self) -> str:
-        """The verdicts in a word: holds, does not hold, both, or cannot be judged."""
-        words = {verdict for verdict in self.verdicts if verdict != Verdict.UNKNOWN}
-        if words == {Verdict.HOLDS.value}:
-            return HOLDS
-        if words == {Verdict.VIOLATED.value}:
-            return NOT
-        return PARTLY if words else UNTOLD
-
-    @property
-    def text(self) -> str:
-        """One line for a reader."""
-        runs = plural(len(self.rows), "run")
-        if unknown := self.verdicts[Verdict.UNKNOWN]:
-            runs += f", {unknown} of them UNKNOWN"
-        numbers = measured_range(self.measured)
-        return f"{self.mark} ({runs}{'' if numbers == NOTHING else f', {numbers}'})"
-
-
-@dataclass(frozen=True)
 class Judged:
-    """A statement, its status by what was measured, and the findings behind it."""
+    """A statement, its status by what was measured, and the findings behind it.
+
+    A finding is a row of the table, with the reasons and the verdicts in a word (`mark`).
+    """
 
     statement: Statement
     status: str
-    stated: Sequence[Finding]
-    instead: Sequence[Finding]
+    stated: Sequence[Row]
+    instead: Sequence[Row]
 
 
 def judged(verdicts: Sequence[Row]) -> list[Judged]:
@@ -132,19 +86,19 @@ def judged(verdicts: Sequence[Row]) -> list[Judged]:
     return found
 
 
-def _status(statement: Statement, stated: Sequence[Finding], instead: Sequence[Finding]) -> str:
+def _status(statement: Statement, stated: Sequence[Row], instead: Sequence[Row]) -> str:
     """Where a protocol has something else instead, a statement holds for the others only.
 
     Its own rules are about those others, in whichever of them they were judged.
     """
     from harness.rules import RULES
 
-    replaced = {finding.protocol for finding in instead if finding.mark == HOLDS}
+    replaced = {each["protocol"] for each in instead if each["mark"] == HOLDS}
     if not statement.rules:
         return NOT if replaced else UNTOLD if instead else UNSEEN
     if not stated:
         return UNSEEN
-    marks = {finding.mark for finding in stated} - {UNTOLD}
+    marks = {each["mark"] for each in stated} - {UNTOLD}
     if not marks:
         return UNTOLD
     about = {protocol for rule in statement.rules for protocol in RULES[rule].protocols}
@@ -153,15 +107,38 @@ def _status(statement: Statement, stated: Sequence[Finding], instead: Sequence[F
     return marks.pop() if len(marks) == 1 else PARTLY
 
 
-def _findings(rules: Iterable[str], verdicts: Sequence[Row]) -> Iterable[Finding]:
+def _findings(rules: Iterable[str], verdicts: Sequence[Row]) -> Iterable[Row]:
+    """What runs with one client, protocol and Kafka showed of each rule."""
     for rule in rules:
         groups: dict[tuple[str, str, str], list[Row]] = {}
         for row in verdicts:
             if row["rule"] == rule:
                 key = str(row["client"]), str(row["protocol"]), str(row["kafka"])
                 groups.setdefault(key, []).append(row)
-        for key, rows in sorted(groups.items(), key=lambda each: each[0]):
-            yield Finding(rule, *key, rows)
+        for (client, protocol, kafka), rows in sorted(groups.items(), key=lambda each: each[0]):
+            about = {"rule": rule, "client": client, "protocol": protocol, "kafka": kafka}
+            yield {**about, **_finding(rows)}
+
+
+def _finding(rows: Sequence[Row]) -> Row:
+    """Verdicts of one rule together; `because` are reasons to expect it violated."""
+    count = Counter(str(row["verdict"]) for row in rows)
+    holds, violated = count[Verdict.HOLDS], count[Verdict.VIOLATED]
+    lows, highs = (
+        [row[name] for row in rows if row[name] is not None]
+        for name in ("measured_min", "measured_max")
+    )
+    return {
+        "holds": holds,
+        "violated": violated,
+        "unknown": count[Verdict.UNKNOWN],
+        "examined": sum(int(row["examined"] or 0) for row in rows),
+        "measured_min": min(lows, default=None),
+        "measured_max": max(highs, default=None),
+        "unit": rows[0]["unit"],
+        "because": sorted({str(row["because"]) for row in rows if row["because"]}),
+        "mark": PARTLY if holds and violated else HOLDS if holds else NOT if violated else UNTOLD,
+    }
 
 
 def write(folder: Path, verdicts: Sequence[Row]) -> None:
@@ -187,19 +164,11 @@ def _kept(each: Judged) -> list[dict[str, Any]]:
         "today": statement.today or None,
         "since": statement.since or None,
     }
-    parts = [("stated", finding) for finding in each.stated]
-    parts += [("instead", finding) for finding in each.instead]
+    parts = [("stated", each.stated), ("instead", each.instead)]
     rows = [
-        {
-            **common,
-            "part": part,
-            **{name: getattr(finding, name) for name in ("rule", "client", "protocol", "kafka")},
-            **{verdict.lower(): finding.verdicts[verdict] for verdict in Verdict},
-            "examined": sum(int(row["examined"] or 0) for row in finding.rows),
-            **finding.measured,
-            "because": "; ".join(finding.because) or None,
-        }
-        for part, finding in parts
+        {**common, **finding, "part": part, "because": "; ".join(finding["because"]) or None}
+        for part, findings in parts
+        for finding in findings
     ]
     return rows or [common]
 
@@ -250,10 +219,19 @@ def _row(each: Judged) -> blocks.Row:
     return blocks.Row(cells, id=f"s{statement.id}")
 
 
-def _lines(findings: Iterable[Finding]) -> list[Line]:
+def _lines(findings: Iterable[Row]) -> list[Line]:
     lines = []
     for each in findings:
-        where = f"{each.client}, {each.protocol}, Kafka {each.kafka}"
-        lines.append(Line(f"{each.rule} {where}: {each.text}"))
-        lines += [Line(reason, ASIDE) for reason in each.because]
+        where = f"{each['client']}, {each['protocol']}, Kafka {each['kafka']}"
+        lines.append(Line(f"{each['rule']} {where}: {text_of(each)}"))
+        lines += [Line(reason, ASIDE) for reason in each["because"]]
     return lines
+
+
+def text_of(finding: Row) -> str:
+    """A finding in a line."""
+    unknown, numbers = finding["unknown"], measured_range(finding)
+    runs = plural(finding["holds"] + finding["violated"] + unknown, "run")
+    doubt = f", {unknown} of them UNKNOWN" if unknown else ""
+    range_ = "" if numbers == NOTHING else f", {numbers}"
+    return f"{finding['mark']} ({runs}{doubt}{range_})"
