@@ -11,9 +11,18 @@ from rich.console import Console
 from harness.base.errors import Exit, NoData
 from harness.cli.main import main
 from harness.history.suites import State, Suite
-from harness.report.many.compare import compare, settings_of, shifts
+from harness.report.many.compare import (
+    Beside,
+    Compared,
+    Comparison,
+    RunGroup,
+    compare,
+    settings_of,
+    shifts,
+)
 from harness.report.many.compare_text import print_compared
-from tests.report.sample_run import manifest, verdict, write_manifest
+from harness.report.many.numbers import UNITS, Spread
+from tests.report.sample_run import Row, manifest, verdict, write_manifest
 from tests.report.sample_suite import entry, write_judged, write_night, write_repeats
 
 
@@ -62,21 +71,19 @@ def test_ports_and_names_are_no_settings() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "worse"),
     [
-        (verdict("R01"), verdict("R01", "VIOLATED"), ["R01 in consumer-freeze:librdkafka/eager"]),
-        (verdict("R01"), verdict("R01", "UNKNOWN"), ["R01 in consumer-freeze:librdkafka/eager"]),
-        (verdict("R01", "VIOLATED"), verdict("R01"), []),
-        (verdict("R01"), verdict("R01", "VIOLATED", "VIOLATED"), []),
-        (verdict("R01", "VIOLATED"), verdict("R01", "VIOLATED"), []),
-        (verdict("R01"), verdict("R02", "VIOLATED"), []),
+        ([verdict("R01")], [verdict("R01", "VIOLATED")], True),
+        ([verdict("R01")], [verdict("R01", "UNKNOWN")], True),
+        ([verdict("R01", "VIOLATED")], [verdict("R01")], False),
+        ([verdict("R01")], [verdict("R01", "VIOLATED", "VIOLATED")], False),
+        ([verdict("R01", "VIOLATED")], [verdict("R01", "VIOLATED")], False),
+        ([], [verdict("R01", "VIOLATED")], False),
+        ([verdict("R01")], [], False),
     ],
 )
 def test_worse_is_what_was_as_expected_and_is_not_any_more(
-    tmp_path: Path, before: dict[str, object], after: dict[str, object], worse: list[str]
+    before: list[Row], after: list[Row], worse: bool
 ) -> None:
-    a, b = write_judged(tmp_path / "a", before), write_judged(tmp_path / "b", after)
-
-    assert worse == compare(a, b).worse
-    assert (Exit.DIFFERS if worse else Exit.AS_EXPECTED) == main(["compare", str(a), str(b)])
+    assert worse is Beside(Spread("R01", rows=before), Spread("R01", rows=after)).worse
 
 
 def test_medians_have_moved_only_if_there_are_runs_enough_to_tell(tmp_path: Path) -> None:
@@ -210,15 +217,19 @@ def test_of_two_nights_each_run_is_shown_if_that_is_asked_for(
         (0, [0]),
     ],
 )
-def test_a_number_has_moved_if_chance_would_hardly_do_it(
-    tmp_path: Path, higher: int, moved: list[int]
-) -> None:
-    a = a_night(tmp_path / "a", TWELVE)
-    other = [value + (5 if n < higher else -5) for n, value in enumerate(TWELVE)]
-    found = shifts(compare(a, a_night(tmp_path / "b", other)))
+def test_a_number_has_moved_if_chance_would_hardly_do_it(higher: int, moved: list[int]) -> None:
+    """All else that is measured in the runs is the same."""
+    alike = [Beside(Spread(name, per_run=[[1.0]]), Spread(name, per_run=[[1.0]])) for name in UNITS]
+    group = RunGroup("a run")
+    pairs = []
+    for n, value in enumerate(TWELVE):
+        other = value + (5 if n < higher else -5)
+        rule = Beside(Spread("R01", per_run=[[value]]), Spread("R01", per_run=[[other]]))
+        pairs.append(Comparison(group, group, {}, [rule], alike))
+    found = shifts(Compared(Path("a"), Path("b"), pairs, (), ()))
 
     assert [("R01", 12, count) for count in moved] == [
-        (each["name"], each["runs"], each["higher"]) for each in found if each["name"] == "R01"
+        (each["name"], each["runs"], each["higher"]) for each in found
     ]
 
 

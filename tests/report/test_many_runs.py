@@ -95,7 +95,7 @@ def test_sweeps(tmp_path: Path, kind: str, snapshot: SnapshotAssertion) -> None:
     fast, slow = {"standstill_ms": 2_100}, {"standstill_ms": 6_700, "twice": 20}
     suite = {
         "session": write_sweep,
-        "grid": lambda results: grid(results, longer=True),
+        "grid": grid,
         "protocol": lambda results: of_protocols(results, {"eager": [slow], "consumer": [fast]}),
         "unfinished": unfinished,
     }[kind](tmp_path)

@@ -116,7 +116,6 @@ class Block:
 
     @property
     def heads(self) -> list[Column]:
-        """The columns of its table."""
         return [each if isinstance(each, Column) else Column(each) for each in self.columns]
 
 

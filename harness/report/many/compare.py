@@ -15,7 +15,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from harness.base.distribution import CONFIDENCE
 from harness.base.errors import NoData
 from harness.experiment import label
 from harness.history import manifest
@@ -58,7 +57,6 @@ class Beside:
 
     @property
     def name(self) -> str:
-        """Of the rule or figure."""
         return self.a.name
 
     @property
@@ -68,7 +66,6 @@ class Beside:
 
     @property
     def changed(self) -> bool:
-        """Whether the verdicts that count are different ones."""
         return self.a.verdict != self.b.verdict
 
     @property
@@ -80,10 +77,8 @@ class Beside:
     @property
     def moved(self) -> bool | None:
         """Whether the medians lie in intervals apart; null where there are too few runs to tell."""
-        a, b = self.a.interval, self.b.interval
-        if a is None or b is None or min(a.confidence, b.confidence) < CONFIDENCE:
-            return None
-        return a.high < b.low or b.high < a.low
+        a, b = self.a.sure, self.b.sure
+        return None if a is None or b is None else a.high < b.low or b.high < a.low
 
 
 @dataclass(frozen=True)
@@ -112,7 +107,6 @@ class Compared:
 
     @property
     def worse(self) -> list[str]:
-        """The rules that got worse, each with its group."""
         every = ((pair, rule) for pair in self.pairs for rule in pair.rules)
         return [f"{rule.name} in {pair.b.label}" for pair, rule in every if rule.worse]
 
@@ -275,7 +269,6 @@ def _chance(higher: int, of: int) -> float:
 
 
 def as_json(compared: Compared) -> dict[str, Any]:
-    """All of it as plain values."""
     return {
         "a": str(compared.path_a),
         "b": str(compared.path_b),

@@ -174,7 +174,6 @@ def _kept(each: Judged) -> list[dict[str, Any]]:
 
 
 def sentence(found: Sequence[Judged]) -> str:
-    """How many statements there are of each status, in a sentence."""
     counts = Counter(each.status for each in found)
     parts = [
         plural(counts[status], one, several)
@@ -229,7 +228,6 @@ def _lines(findings: Iterable[Row]) -> list[Line]:
 
 
 def text_of(finding: Row) -> str:
-    """A finding in a line."""
     unknown, numbers = finding["unknown"], measured_range(finding)
     runs = plural(finding["holds"] + finding["violated"] + unknown, "run")
     doubt = f", {unknown} of them UNKNOWN" if unknown else ""

@@ -49,7 +49,6 @@ def _as_kept(verdicts: Verdicts) -> list[dict[str, Any]]:
 
 
 def shown(suite: Suite, verdicts: Verdicts) -> Overview:
-    """All that is shown of a night."""
     rows = _as_kept(verdicts)
     documents = documented.sentence(documented.judged(rows))
     differs = _differing(suite, verdicts)

@@ -56,7 +56,6 @@ class Matrix:
 
     @property
     def unshown(self) -> list[Row]:
-        """Runs that show nothing."""
         return [run for run in self.runs if run["sample"] is None]
 
 
@@ -102,7 +101,6 @@ def matrix_of_runs(runs: Sequence[Row], **about: Any) -> Matrix:
 
 
 def _run(suite: Suite, entry: Entry) -> Row:
-    """What a run shows, or why it shows nothing."""
     run_dir = suite.run_dir(entry)
     found, about = read_run(suite, entry, lambda run: (_sample(run), _facts(run.manifest)))
     sampled, facts = found or (None, None)
@@ -234,7 +232,6 @@ def _signs(rules: Iterable[str], found: Sequence[Mapping[str, str]]) -> list[Row
 
 
 def as_json(matrix: Matrix) -> str:
-    """The text of `matrix.json`."""
     return json.dumps({"schema_version": SCHEMA_VERSION, **asdict(matrix)}, indent=2) + "\n"
 
 

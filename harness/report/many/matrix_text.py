@@ -112,7 +112,6 @@ def write_into(folder: Path, matrix: Matrix, suite: Suite | None = None) -> None
 
 
 def cell_lines(cell: Row) -> list[Line]:
-    """What a cell says, the longest standstill first."""
     if not cell["runs"]:
         return [_none_of(cell)]
     runs, never, again = cell["runs"], cell["never_again"], cell["again"]
@@ -138,7 +137,6 @@ def _standstill(cell: Row) -> str:
 
 
 def end_lines(end: Row) -> list[Line]:
-    """What was found at the end of the runs of one experiment."""
     if not end["runs"]:
         return [_none_of(end)]
     fine = [words.fine for words in AT_THE_END if words.rule in end["fine"]]
@@ -176,7 +174,6 @@ def _runs_line(cell: Row) -> Line:
 
 
 def about_lines(client: Row) -> list[Line]:
-    """What a client is, as brokers saw it."""
     if not client["runs"]:
         return [Line("no run shows anything", "doubt")]
     protocol = " / ".join(client["protocols"]) or "protocol not known"

@@ -5,7 +5,7 @@ setting (`sweep`), or those of one side (`compare`).
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -16,7 +16,13 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.base.distribution import Distribution, Interval, distribution, median_interval
+from harness.base.distribution import (
+    CONFIDENCE,
+    Distribution,
+    Interval,
+    distribution,
+    median_interval,
+)
 from harness.base.errors import NoData
 from harness.base.paths import COMMAND
 from harness.experiment import Verdict
@@ -24,7 +30,7 @@ from harness.report.load import Row, Run, load
 from harness.report.outcome import Standing, expected_of, in_order, standing, verdict_of
 from harness.report.parts import stops
 from harness.report.parts.records import records
-from harness.report.words import NOTHING
+from harness.report.words import NOTHING, number
 
 # What was measured in a run, by rule and by figure; of a figure that is not on record, nothing.
 Numbers = Mapping[str, Sequence[float]]
@@ -86,7 +92,8 @@ class Spread:
     """One rule, or one figure, over several runs.
 
     `per_run` has the measurements of each judged run, `rows` the verdicts of all runs that were
-    played, void ones too; a figure has none.
+    played, void ones too; a figure has none. `worst` is the verdict that counts, `expected` and
+    `standing` are of it; `values` are over everything measured in all runs.
     """
 
     name: str
@@ -95,9 +102,17 @@ class Spread:
     rows: Sequence[Row] = ()
 
     @cached_property
+    def every(self) -> list[float]:
+        return list(chain.from_iterable(self.per_run))
+
+    @cached_property
     def values(self) -> Distribution:
-        """Over everything measured in all runs."""
-        return distribution(list(chain.from_iterable(self.per_run)))
+        return distribution(self.every)
+
+    @property
+    def median(self) -> float:
+        """The middle one of all; 0 if nothing was measured."""
+        return self.values.p50 or 0.0
 
     @cached_property
     def interval(self) -> Interval | None:
@@ -107,9 +122,14 @@ class Spread:
         """
         return median_interval([median(values) for values in self.per_run if values])
 
+    @property
+    def sure(self) -> Interval | None:
+        """The same, where there are runs enough to say so with 95 % confidence."""
+        found = self.interval
+        return found if found is not None and found.confidence >= CONFIDENCE else None
+
     @cached_property
     def verdicts(self) -> Counter[str]:
-        """How many runs came to each."""
         return Counter(map(verdict_of, self.rows))
 
     @property
@@ -125,17 +145,14 @@ class Spread:
 
     @cached_property
     def worst(self) -> Row | None:
-        """The verdict that counts."""
         return in_order(self.rows)[0] if self.rows else None
 
     @property
     def expected(self) -> str:
-        """What was expected of the verdict that counts."""
         return expected_of(self.worst) if self.worst else ""
 
     @property
     def standing(self) -> Standing:
-        """How the verdict that counts stands to what was expected."""
         return standing(self.worst) if self.worst else Standing.AS_EXPECTED
 
     @property
@@ -163,3 +180,10 @@ def spreads(
         [Spread(rule, rows[0]["unit"] or "", per_run(rule), rows) for rule, rows in rules.items()],
         [Spread(name, unit, per_run(name)) for name, unit in UNITS.items() if judged],
     )
+
+
+def interval_text(found: Interval | None, written: Callable[[object], str] = number) -> str:
+    """Where a median lies, with how certain that is; a dash where that is not known."""
+    if found is None:
+        return NOTHING
+    return f"{written(found.low)} – {written(found.high)} ({found.confidence:.0%})"

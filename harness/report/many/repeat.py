@@ -15,11 +15,11 @@ from harness.history import store
 from harness.history.suites import State, Suite
 from harness.report.many import blocks, suite_rows
 from harness.report.many.blocks import Block, Cell, Column, Line, Row
-from harness.report.many.numbers import Spread, numbers, spreads
+from harness.report.many.numbers import Spread, interval_text, numbers, spreads
 from harness.report.many.suite_rows import Verdicts, read_verdicts
 from harness.report.outcome import Standing, sign_of, verdict_of
 from harness.report.run.page import Fact
-from harness.report.words import NOTHING, bound, number
+from harness.report.words import bound, number
 
 # `distributions.parquet`: one row per rule and per figure, over all repeats that were judged.
 _COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
@@ -152,12 +152,9 @@ _NUMBERS: Final = (
 
 
 def _numbers(each: Spread) -> tuple[str, ...]:
-    values, lies = each.values, each.interval
+    values = each.values
     found = (values.n, values.min, values.p50, values.p99, values.max)
-    lies_in = NOTHING
-    if lies is not None:
-        lies_in = f"{number(lies.low)} – {number(lies.high)} ({lies.confidence:.0%})"
-    return (*map(number, found), lies_in)
+    return (*map(number, found), interval_text(each.interval))
 
 
 def _rule(each: Spread) -> Row:

@@ -28,7 +28,6 @@ Verdicts = Mapping[str, list[Verdict]]  # by the label of their run
 
 
 def read_verdicts(suite: Suite) -> Verdicts:
-    """The verdicts of every run, by its label."""
     return {entry.label: verdicts_of(suite, entry) for entry in suite.entries}
 
 
@@ -79,7 +78,6 @@ def read_run(
 
 
 def unshown(run: Mapping[str, Any]) -> str:
-    """A run that shows nothing, and why."""
     reason = f" ({clip(run['reason'], MOST_REASON)})" if run["reason"] else ""
     return f"{run['label']}: {run['state']}{reason}"
 

@@ -8,15 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from harness.base.distribution import (
-    CONFIDENCE,
-    Distribution,
-    Interval,
-    distribution,
-    median_interval,
-)
 from harness.history.suites import Entry, Suite
 from harness.report.load import Row, Run
+from harness.report.many.numbers import Spread
 from harness.report.many.suite_rows import read_run
 from harness.report.parts import stops
 from harness.report.parts.evictions import false_evictions
@@ -70,7 +64,6 @@ class Axis:
         return all(value.replace(".", "", 1).isdecimal() for value in self.values)
 
     def value(self, spot: "Spot") -> str:
-        """That of a spot, as readers want it."""
         return value_text(spot.settings[self.name])
 
 
@@ -97,30 +90,15 @@ class Spot:
 
     @property
     def shown(self) -> list[Row]:
-        """Runs that show something."""
         return [run for run in self.runs if run["measured"] is not None]
 
-    def values(self, measure: Measure) -> list[float]:
+    def of(self, measure: Measure) -> Spread:
         """What was measured in its runs, in their order."""
         found = (run["measured"][measure.name] for run in self.shown)
-        return [value for value in found if value is not None]
-
-    def spread(self, measure: Measure) -> Distribution:
-        """The same, as smallest, median and largest."""
-        return distribution(self.values(measure))
-
-    def median(self, measure: Measure) -> float:
-        """The middle one; 0 if nothing was measured."""
-        return self.spread(measure).p50 or 0.0
-
-    def interval(self, measure: Measure) -> Interval | None:
-        """Where the median lies, where there are runs enough to say so with 95 % confidence."""
-        found = median_interval(self.values(measure))
-        return found if found is not None and found.confidence >= CONFIDENCE else None
+        return Spread(measure.name, per_run=[[value] for value in found if value is not None])
 
     @property
     def longest(self) -> Row | None:
-        """The run that stood still longest."""
         found = [run for run in self.shown if run["measured"][STANDSTILL.name] is not None]
         return max(found, key=lambda run: run["measured"][STANDSTILL.name], default=None)
 
@@ -142,12 +120,10 @@ class Sweep:
 
     @property
     def command(self) -> str:
-        """What was typed."""
         return str(self.suite.asked.get("command", ""))
 
     @property
     def claims(self) -> Mapping[str, str]:
-        """What each experiment claims."""
         return {entry.experiment: entry.claim for entry in self.suite.entries}
 
     @property
@@ -157,12 +133,10 @@ class Sweep:
 
     @property
     def runs(self) -> list[Row]:
-        """Every run."""
         return [run for spot in self.spots for run in spot.runs]
 
     @property
     def unshown(self) -> list[Row]:
-        """Runs that show nothing."""
         return [run for run in self.runs if run["measured"] is None]
 
     @property
@@ -192,7 +166,6 @@ def sweep_of(suite: Suite) -> Sweep:
 
 
 def _run(suite: Suite, entry: Entry) -> Row:
-    """What a run shows, or why it shows nothing."""
     measured, about = read_run(suite, entry, _measured)
     names = ("experiment", "settings", "label", "seed")
     return {**{name: getattr(entry, name) for name in names}, **about, "measured": measured}
@@ -256,7 +229,8 @@ def _point(spot: Spot) -> Row:
 
 
 def _summed(spot: Spot, measure: Measure) -> Row:
-    found, lies = spot.spread(measure), spot.interval(measure)
+    spread = spot.of(measure)
+    found, lies = spread.values, spread.sure
     return {
         "n": found.n,
         "min": found.min,

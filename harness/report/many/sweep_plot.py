@@ -59,7 +59,7 @@ def plot(sweep: Sweep, measure: Measure) -> Plot | None:
 
     rings = []
     for spot, runs in found:
-        x, y = spot.median(STANDSTILL), spot.median(measure)
+        x, y = spot.of(STANDSTILL).median, spot.of(measure).median
         settings = ", ".join(f"{name}={value_text(each)}" for name, each in spot.settings.items())
         dots = [dot(f"{spot.experiment}, {settings}: median ", x, y, spot, "middle", 5.5)]
         dots += [dot(f"{run['label']}: ", x, y, spot, "one", 3) for run, x, y in runs]

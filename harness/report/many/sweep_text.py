@@ -9,6 +9,7 @@ from harness.base.words import plural
 from harness.history.suites import Suite
 from harness.report.many import blocks, suite_rows
 from harness.report.many.blocks import Block, Cell, Column, Line, Row
+from harness.report.many.numbers import interval_text
 from harness.report.many.suite_rows import Verdicts, read_verdicts
 from harness.report.many.sweep import (
     AGAIN,
@@ -50,7 +51,6 @@ def print_sweep(suite: Suite, console: Console | None = None) -> None:
 
 
 def shown(sweep: Sweep, verdicts: Verdicts) -> blocks.Overview:
-    """All that is shown of a sweep."""
     suite, words, plots = sweep.suite, sentences(sweep), _plots(sweep)
     none = "No setting has two values with runs yet that show something."
     columns, rows = _points(sweep)
@@ -104,7 +104,6 @@ def shown(sweep: Sweep, verdicts: Verdicts) -> blocks.Overview:
 
 
 def _about(sweep: Sweep) -> list[tuple[str, str]]:
-    """What each experiment claims, and what it does."""
     faults = sweep.suite.asked.get("faults") or {}
     done = {name: "; ".join(faults.get(name) or ()) for name in sweep.claims}
     return [
@@ -163,10 +162,11 @@ def _points(sweep: Sweep) -> tuple[list[Column], list[Row]]:
 
 def cell(spot: Spot, measure: Measure) -> str:
     """What a point shows of a measure: its median, and the smallest and largest of its runs."""
-    values, found = spot.values(measure), spot.spread(measure)
+    found = spot.of(measure)
+    values = found.every
     if not values:
         return NOTHING
-    words = spread(found, duration if measure in (STANDSTILL, IN_ALL) else number)
+    words = spread(found.values, duration if measure in (STANDSTILL, IN_ALL) else number)
     known = "" if len(values) == len(spot.shown) else f", known of {len(values)}"
     some = sum(value > 0 for value in values)
     if measure is EVICTED and 0 < some < len(values):
@@ -176,7 +176,5 @@ def cell(spot: Spot, measure: Measure) -> str:
 
 def interval(spot: Spot) -> str:
     """Where the median of the longest standstill lies; empty where too few runs say."""
-    found = spot.interval(STANDSTILL)
-    if found is None:
-        return ""
-    return f"{duration(found.low)} – {duration(found.high)} ({found.confidence:.0%})"
+    found = spot.of(STANDSTILL).sure
+    return interval_text(found, duration) if found else ""

@@ -95,7 +95,7 @@ def _in_order(axis: Axis, spots: Mapping[str, Sequence[Spot]]) -> list[_Way]:
     for measure in () if axis.numbers else MEASURES:
         total = dict.fromkeys(axis.values, 0.0)
         for spot in (spot for found in spots.values() for spot in found):
-            total[spot.settings[axis.name]] += spot.median(measure)
+            total[spot.settings[axis.name]] += spot.of(measure).median
         ordered = ways(sorted(axis.values, key=lambda value: -total[value]))
         if _changes(ordered, (measure,)):
             return ordered
@@ -136,7 +136,9 @@ def _towards_less(ways: Sequence[_Way]) -> tuple[Sequence[_Way], list[_Change]]:
         if there:
             falls: float = sum(-1 if rises else 1 for *_, rises in there)
             if falls == 0:  # one falls, one rises: by how much decides
-                falls = sum(way[0].median(STANDSTILL) - way[-1].median(STANDSTILL) for way in ways)
+                falls = sum(
+                    way[0].of(STANDSTILL).median - way[-1].of(STANDSTILL).median for way in ways
+                )
             chosen = ways if falls >= 0 else [way[::-1] for way in ways]
             return chosen, _changes(chosen, MEASURES)
     return ways, []
@@ -147,7 +149,7 @@ def _changes(ways: Iterable[_Way], measures: Iterable[Measure]) -> list[_Change]
         (measure, way, by > 0)
         for measure in measures
         for way in ways
-        if (by := _clear(measure, way[0].values(measure), way[-1].values(measure)))
+        if (by := _clear(measure, way[0].of(measure).every, way[-1].of(measure).every))
     ]
 
 
@@ -187,16 +189,16 @@ def _listed(axis: Axis, changes: Sequence[_Change]) -> str:
 def _numbers(axis: Axis, measure: Measure, way: _Way) -> str:
     where, at = f"in {way[0].experiment}", "at" if axis.numbers else "with"
     if measure is STANDSTILL:
-        texts = [duration(spot.spread(measure).p50) for spot in way]
+        texts = [duration(spot.of(measure).values.p50) for spot in way]
         if not axis.numbers:
-            by = duration(abs(way[-1].median(measure) - way[0].median(measure)))
+            by = duration(abs(way[-1].of(measure).median - way[0].of(measure).median))
             each = (f"{text} with {axis.value(s)}" for text, s in zip(texts, way, strict=True))
             return f"by {by} {where}: {', '.join(each)}"
         over = f" over {' and '.join(texts[1:-1])}" if len(texts) > 2 else ""
         return f"from {texts[0]}{over} to {texts[-1]} {where}"
-    once = {*way[0].values(measure), *way[-1].values(measure)} <= {0, 1}
+    once = {*way[0].of(measure).every, *way[-1].of(measure).every} <= {0, 1}
     words = _with_any if once and measure is EVICTED else _counts
-    counts = (f"{words(spot.values(measure))} {at} {axis.value(spot)}" for spot in way)
+    counts = (f"{words(spot.of(measure).every)} {at} {axis.value(spot)}" for spot in way)
     return f"{where} {', '.join(counts)}"
 
 

@@ -39,7 +39,6 @@ def write(folder: Path, rows: Sequence[Row]) -> Path:
 
 
 def page(rows: Sequence[Row]) -> str:
-    """The text of `trend.html`."""
     return blocks.page(shown(rows))
 
 
@@ -116,7 +115,6 @@ def _runs_on_days(runs: int, days: int) -> str:
 
 
 def headline(rows: Sequence[Row]) -> str:
-    """What there is, in one line."""
     if not rows:
         return "No rule measured anything on two days (UTC) yet, so nothing can have moved"
     counts = Counter(row["trend"] for row in rows)

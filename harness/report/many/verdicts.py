@@ -142,7 +142,6 @@ def _withheld(violations: Path) -> bool:
 
 
 def table_of(rows: Sequence[Row]) -> pa.Table:
-    """Verdicts of a suite as a table."""
     return pa.Table.from_pylist(rows, schema=SUITE_VERDICTS)
 
 
@@ -163,5 +162,4 @@ def headline(suite: Suite) -> str:
 
 
 def differing(rows: Iterable[Row]) -> list[Row]:
-    """The verdicts that are not the expected ones."""
     return [row for row in rows if standing(row) is Standing.DIFFERS]
