@@ -15,7 +15,7 @@ from typing import Any, Final
 from harness.base.distribution import distribution
 from harness.base.errors import NoData
 from harness.history.suites import Entry, State, Suite
-from harness.report.load import Manifest, Row, Run
+from harness.report.load import Manifest, Row
 from harness.report.many.suite_rows import read_run
 from harness.report.parts.situations import AT_THE_END, IN_SITUATIONS, Standing, in_order, sample
 
@@ -102,7 +102,7 @@ def matrix_of_runs(runs: Sequence[Row], **about: Any) -> Matrix:
 
 def _run(suite: Suite, entry: Entry) -> Row:
     run_dir = suite.run_dir(entry)
-    found, about = read_run(suite, entry, lambda run: (_sample(run), _facts(run.manifest)))
+    found, about = read_run(suite, entry, lambda run: (sample(run), _facts(run.manifest)))
     sampled, facts = found or (None, None)
     return {
         **{name: getattr(entry, name) for name in ("client", "experiment", "label")},
@@ -110,18 +110,6 @@ def _run(suite: Suite, entry: Entry) -> Row:
         **about,
         "sample": sampled,
         "facts": facts,
-    }
-
-
-def _sample(run: Run) -> Row:
-    found, kept = sample(run), ("standstill_ms", "never_again", "again", "signs")
-    return {
-        "situations": {
-            situation: {name: getattr(one, name) for name in kept}
-            for situation, one in found.situations.items()
-        },
-        "at_the_end": found.at_the_end,
-        "fetched_only": found.fetched_only,
     }
 
 
