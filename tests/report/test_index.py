@@ -12,12 +12,13 @@ from harness.cli.main import main
 from harness.history.suites import State, Suite, load_suite
 from harness.report.load import Row
 from harness.report.many import documented, index, suite_rows
-from tests.report.sample_suite import write_night
+from tests.report.sample_suite import entry, write_night
 
 
-@pytest.fixture
-def night(tmp_path: Path) -> Suite:
-    suite = write_night(tmp_path / "results")
+@pytest.fixture(scope="module")
+def night(tmp_path_factory: pytest.TempPathFactory) -> Suite:
+    """A night that has been played and written; nothing changes it."""
+    suite = write_night(tmp_path_factory.mktemp("results"))
     suite.save()
     index.write(suite)
     return suite
@@ -38,18 +39,17 @@ def test_the_record_is_read_as_it_was_written(night: Suite) -> None:
         ([], Exit.NO_DATA),
     ],
 )
-def test_the_worst_run_decides(night: Suite, states: list[State], code: Exit) -> None:
-    night.entries = night.entries[: len(states)]
-    for entry, state in zip(night.entries, states, strict=True):
-        entry.state = state
+def test_the_worst_run_decides(states: list[State], code: Exit) -> None:
+    entries = [entry("baseline:java/eager", state) for state in states]
 
-    assert code is night.exit_code
+    assert code is Suite(Path(), "nightly", "2026-11-20T10:00:00Z", entries).exit_code
 
 
-def test_interrupted_between_two_runs_is_interrupted(night: Suite) -> None:
-    night.interrupted = True
+def test_interrupted_between_two_runs_is_interrupted() -> None:
+    entries = [entry("baseline:java/eager")]
+    suite = Suite(Path(), "nightly", "2026-11-20T10:00:00Z", entries, interrupted=True)
 
-    assert Exit.INTERRUPTED is night.exit_code
+    assert Exit.INTERRUPTED is suite.exit_code
 
 
 def test_the_page_links_every_run_that_has_one(night: Suite) -> None:
@@ -93,7 +93,7 @@ def test_the_verdicts_of_all_runs_are_in_one_file(night: Suite) -> None:
 def test_junit_has_a_suite_per_run_and_an_error_where_a_run_shows_nothing(night: Suite) -> None:
     suites = ET.parse(night.path / "junit.xml").getroot()
 
-    assert [entry.label for entry in night.entries] == [each.get("name") for each in suites]
+    assert [each.label for each in night.entries] == [each.get("name") for each in suites]
     counted = [
         tuple(int(each.get(name) or 0) for name in ("tests", "failures", "errors", "skipped"))
         for each in suites
@@ -104,7 +104,7 @@ def test_junit_has_a_suite_per_run_and_an_error_where_a_run_shows_nothing(night:
 
 
 def test_what_differs_in_a_run_for_one_reason_is_one_row(night: Suite) -> None:
-    verdicts = {entry.label: list[Row]() for entry in night.entries}
+    verdicts = {each.label: list[Row]() for each in night.entries}
     label = night.entries[1].label
     first = suite_rows.read_verdicts(night)[label][0]
     verdicts[label] = [
