@@ -3,7 +3,7 @@
 import argparse
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -91,6 +91,14 @@ def check_repeat(times: int) -> None:
     """Refuse to play nothing. Raises BadInput."""
     if times < 1:
         raise BadInput(f"--repeat {times} runs nothing: use 1 or more")
+
+
+def refuse_compose(settings: Mapping[str, str], what: str) -> None:
+    """Refuse the one cluster that is up for runs that start their own. Raises BadInput."""
+    if settings.get("cluster.backend") == "compose":
+        raise BadInput(
+            f"{what} needs clusters of its own, and BACKEND=compose has one: use BACKEND=docker"
+        )
 
 
 def _judged(order: "Order", *, as_json: bool) -> int:
@@ -234,10 +242,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     }
     if arguments.client_version is not None:
         check_client_version(arguments.client or "java", arguments.client_version)
-    if settings.get("cluster.backend") == "compose":
-        raise BadInput(
-            "a night needs clusters of its own, and BACKEND=compose has one: use BACKEND=docker"
-        )
+    refuse_compose(settings, "a night")
     say_what_is_left_out()
     from harness.catalogue.choice import Choice
 
