@@ -13,7 +13,7 @@ from harness.base import processes
 from harness.base.errors import BadInput, Exit, NoData
 from harness.base.paths import COMMAND, ROOT, here
 from harness.base.words import plural
-from harness.cli.showing import pages_of, say_what_is_left_out
+from harness.cli.showing import say_what_is_left_out, write_pages
 from harness.experiment import CLIENTS, PROTOCOLS, one_of
 from harness.experiment.app import App
 from harness.run.screen import Screen
@@ -150,22 +150,22 @@ def play_suite(
 
     `seed`, `jobs` and `port_base` are those of `suite.play.play`.
     """
+    from harness.report.many.blocks import print_shown
     from harness.suite import play
     from harness.trend import dataset
 
     results = suite.path.parent.parent
-    publish, show = pages_of(suite.kind)
     code = play.play(
         suite,
         runs,
         results,
         seed=seed,
         screen=screen,
-        publish=publish,
+        publish=write_pages,
         port_base=port_base,
         jobs=jobs,
     )
-    show(suite)
+    print_shown(write_pages(suite))
     dataset.accumulate(results)
     return code
 

@@ -38,7 +38,7 @@ from harness.suite.stage import Stage, explain
 PUBLISH_EVERY_S: Final = 120.0
 _AGAIN_AT_MOST: Final = 5
 
-Publish = Callable[[Suite], None]  # writes what a suite shows so far into its folder
+Publish = Callable[[Suite], object]  # writes what a suite shows so far into its folder
 
 
 def new_suite(

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +26,7 @@ def run_of(
     experiment: str = "everyday",
     number: int = 1,
     *,
-    ends: Mapping[str, Standing] | None = None,
+    ends: dict[str, Standing] | None = None,
     library: str = "kgo v1.22.2",
     **crash: Any,
 ) -> Row:

@@ -10,6 +10,7 @@ from rich.console import Console
 from harness.base.errors import Exit
 from harness.history.suites import Suite
 from harness.report.many import repeat
+from harness.report.many.blocks import print_shown
 from harness.report.many.numbers import Spread
 from tests.report.sample_run import verdict
 from tests.report.sample_suite import write_repeats
@@ -59,9 +60,8 @@ def test_every_rule_and_figure_is_a_row(tmp_path: Path) -> None:
 
 def test_without_a_judged_run_there_is_still_a_page(tmp_path: Path) -> None:
     suite = write_repeats(tmp_path, [], "one", "two")
-    repeat.write(suite)
     file = io.StringIO()
-    repeat.print_repeat(suite, Console(file=file, width=140))
+    print_shown(repeat.write(suite), Console(file=file, width=140))
 
     assert "No run was judged." in (suite.path / "repeat.html").read_text()
     assert "2 void" in file.getvalue()

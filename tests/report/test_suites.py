@@ -14,6 +14,7 @@ from harness.experiment import Experiment, Group
 from harness.history.derived import TABLES
 from harness.history.suites import State, Suite, load_suite
 from harness.report.many import index, suite_rows
+from harness.report.many.blocks import print_shown
 from harness.report.many.compare import compare
 from harness.report.many.index import night_before
 from harness.report.many.verdicts import headline, only_withheld, refresh_states
@@ -113,11 +114,11 @@ def test_a_machine_that_spoils_many_runs_gets_no_second_chance(
 
     assert not again(suite)
     assert Exit.DIFFERS is suite.exit_code
-    index.write(suite)
+    shown = index.write(suite)
     told = "This machine stalled at judged moments of 6 runs"
     assert told in (suite.path / "summary.md").read_text()
     assert told in (suite.path / "index.html").read_text()
-    index.print_suite(suite)
+    print_shown(shown)
     assert told in " ".join(capsys.readouterr().out.split())
 
 

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
-
 from harness.base.errors import NoData
 from harness.base.paths import here
 from harness.base.words import plural
@@ -27,7 +25,7 @@ _MOST_ON_TERMINAL: Final = 20
 PAGE: Final = "index.html"
 
 
-def write(suite: Suite) -> None:
+def write(suite: Suite) -> Overview:
     """Write `index.html`, `summary.md`, `junit.xml` and `verdicts.parquet` of a suite, and what the
     documents say beside what its runs showed of it (`documented.html`, `.md` and `.parquet`).
 
@@ -35,12 +33,7 @@ def write(suite: Suite) -> None:
     """
     verdicts = read_verdicts(suite)
     documented.write(suite.path, _as_kept(verdicts))
-    suite_rows.write_suite(suite, verdicts, shown(suite, verdicts), PAGE, "summary.md")
-
-
-def print_suite(suite: Suite, console: Console | None = None) -> None:
-    """Print what differs, one line per run, and where the page is."""
-    blocks.print_shown(shown(suite, read_verdicts(suite)), console)
+    return suite_rows.write_suite(suite, verdicts, shown(suite, verdicts), PAGE, "summary.md")
 
 
 def _as_kept(verdicts: Verdicts) -> list[dict[str, Any]]:

@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
-
 from harness.base.errors import SetupError
 from harness.base.paths import here
 from harness.base.words import plural
@@ -79,9 +77,9 @@ _EXAMPLES: Final = (
 )
 
 
-def write(suite: Suite) -> None:
+def write(suite: Suite) -> blocks.Overview:
     """Write `matrix.json`, `clients.md` and `clients.html` of what there is by now."""
-    write_into(suite.path, matrix_of(suite), suite)
+    return write_into(suite.path, matrix_of(suite), suite)
 
 
 def publish(matrix: Matrix, folder: Path) -> Matrix:
@@ -104,11 +102,13 @@ def publish(matrix: Matrix, folder: Path) -> Matrix:
     return matrix
 
 
-def write_into(folder: Path, matrix: Matrix, suite: Suite | None = None) -> None:
+def write_into(folder: Path, matrix: Matrix, suite: Suite | None = None) -> blocks.Overview:
     """Write the three files; the page leads to the runs of its suite, if it is given."""
+    overview = shown(matrix, suite)
     write_whole(folder / RECORD, as_json(matrix))
     write_whole(folder / TEXT, markdown(matrix))
-    write_whole(folder / PAGE, blocks.page(shown(matrix, suite)))
+    write_whole(folder / PAGE, blocks.page(overview))
+    return overview
 
 
 def cell_lines(cell: Row) -> list[Line]:
@@ -318,11 +318,6 @@ def shown(matrix: Matrix, suite: Suite | None = None) -> blocks.Overview:
         made_from=blocks.Overview.made_from,
         files=[("page", here(suite.path / PAGE)), ("text", f"{TEXT} beside it")],
     )
-
-
-def print_matrix(suite: Suite, console: Console | None = None) -> None:
-    """Print each client with a line for each situation, and where the page is."""
-    blocks.print_shown(shown(matrix_of(suite), suite), console)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ tried again.
 from typing import Any, Final
 
 import pyarrow as pa
-from rich.console import Console
 
 from harness.base.paths import here
 from harness.experiment import Verdict
@@ -44,34 +43,21 @@ _LEAD: Final = (
 )
 
 
-def write(suite: Suite) -> None:
+def write(suite: Suite) -> blocks.Overview:
     """Write `repeat.html`, `summary.md`, `junit.xml`, `verdicts.parquet`, `distributions.parquet`.
 
-    Raises NoData where a run that was judged cannot be read.
+    Only runs whose folders are there still have numbers. Raises NoData where a run that was judged
+    cannot be read.
     """
     verdicts = read_verdicts(suite)
-    both = _spreads(suite, verdicts)
-    kept = [
-        _kept(kind, each)
-        for kind, found in zip(("rule", "figure"), both, strict=True)
-        for each in found
-    ]
-    table = pa.Table.from_pylist(kept, schema=DISTRIBUTIONS)
-    store.write(suite.path / "distributions.parquet", [table], DISTRIBUTIONS)
-    suite_rows.write_suite(suite, verdicts, _shown(suite, verdicts, *both), PAGE, "summary.md")
-
-
-def print_repeat(suite: Suite, console: Console | None = None) -> None:
-    """Print the distribution of every rule and figure, and what of the runs was not as expected."""
-    verdicts = read_verdicts(suite)
-    blocks.print_shown(_shown(suite, verdicts, *_spreads(suite, verdicts)), console)
-
-
-def _spreads(suite: Suite, verdicts: Verdicts) -> tuple[list[Spread], list[Spread]]:
-    """Those of rules and of figures; only runs whose folders are there still have numbers."""
     found = [suite.run_dir(entry) for entry in suite.entries if entry.judged]
     judged = [numbers(each) for each in found if each is not None and each.exists()]
-    return spreads([verdicts[entry.label] for entry in suite.entries], judged)
+    rules, figures = spreads([verdicts[entry.label] for entry in suite.entries], judged)
+    kept = [*(_kept("rule", each) for each in rules), *(_kept("figure", each) for each in figures)]
+    table = pa.Table.from_pylist(kept, schema=DISTRIBUTIONS)
+    store.write(suite.path / "distributions.parquet", [table], DISTRIBUTIONS)
+    shown = _shown(suite, verdicts, rules, figures)
+    return suite_rows.write_suite(suite, verdicts, shown, PAGE, "summary.md")
 
 
 def _kept(kind: str, each: Spread) -> dict[str, Any]:

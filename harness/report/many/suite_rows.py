@@ -159,8 +159,8 @@ def shown_of(
 
 def write_suite(
     suite: Suite, verdicts: Verdicts, shown: blocks.Overview, page_name: str, summary_name: str
-) -> None:
-    """Write the page, the summary, `junit.xml` and `verdicts.parquet`.
+) -> blocks.Overview:
+    """Write the page, the summary, `junit.xml` and `verdicts.parquet`; what is shown.
 
     The last of these is what is left of runs whose folders are removed.
     """
@@ -169,6 +169,7 @@ def write_suite(
     write_whole(suite.path / page_name, blocks.page(shown))
     write_whole(suite.path / summary_name, blocks.markdown(shown))
     write_whole(suite.path / "junit.xml", junit_of(suite))
+    return shown
 
 
 def junit_of(suite: Suite) -> str:

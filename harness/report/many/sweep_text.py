@@ -2,8 +2,6 @@
 
 from typing import Final
 
-from rich.console import Console
-
 from harness.base.paths import here
 from harness.base.words import plural
 from harness.history.suites import Suite
@@ -35,19 +33,14 @@ TEXT: Final = "sweep.md"
 RECORD: Final = "sweep.json"
 
 
-def write(suite: Suite) -> None:
+def write(suite: Suite) -> blocks.Overview:
     """Write what there is by now: `sweep.html`, `sweep.md`, `sweep.json` and `junit.xml`.
 
     `verdicts.parquet` is what is left of runs whose folders are removed.
     """
     sweep, verdicts = sweep_of(suite), read_verdicts(suite)
     write_whole(suite.path / RECORD, as_json(sweep, sentences(sweep)))
-    suite_rows.write_suite(suite, verdicts, shown(sweep, verdicts), PAGE, TEXT)
-
-
-def print_sweep(suite: Suite, console: Console | None = None) -> None:
-    """Print what each setting buys and costs, the numbers behind it, and where the page is."""
-    blocks.print_shown(shown(sweep_of(suite), read_verdicts(suite)), console)
+    return suite_rows.write_suite(suite, verdicts, shown(sweep, verdicts), PAGE, TEXT)
 
 
 def shown(sweep: Sweep, verdicts: Verdicts) -> blocks.Overview:

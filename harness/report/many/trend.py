@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from rich.console import Console
-
     from harness.report.load import Row
 
 _TITLES: Final = {
@@ -34,17 +32,8 @@ _WIDTH: Final = 100
 def write(folder: Path, rows: Sequence[Row]) -> Path:
     """Write `trend.html`; `rows` are those of `harness.trend.job.trends` with their points."""
     path = folder / "trend.html"
-    write_whole(path, page(rows))
+    write_whole(path, blocks.page(shown(rows)))
     return path
-
-
-def page(rows: Sequence[Row]) -> str:
-    return blocks.page(shown(rows))
-
-
-def print_trends(rows: Sequence[Row], console: Console | None = None) -> None:
-    """Print what moved, one line each, and how much did not."""
-    blocks.print_shown(shown(rows), console)
 
 
 def shown(rows: Sequence[Row]) -> blocks.Overview:
