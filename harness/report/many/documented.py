@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from harness.base.whole import whole
 from harness.base.words import plural
 from harness.experiment import Verdict
+from harness.history import store
 from harness.report.many import blocks
 from harness.report.many.blocks import ASIDE, Line
 from harness.report.run.files import write_whole
@@ -149,8 +148,7 @@ def write(folder: Path, verdicts: Sequence[Row]) -> None:
     write_whole(folder / "documented.html", blocks.page(overview))
     write_whole(folder / "documented.md", "\n".join(text))
     table = pa.Table.from_pylist([row for each in found for row in _kept(each)], schema=SCHEMA)
-    with whole(folder / "documented.parquet") as half:
-        pq.write_table(table, half, compression="zstd", write_page_checksum=True)
+    store.write(folder / "documented.parquet", [table], SCHEMA)
 
 
 def _kept(each: Judged) -> list[dict[str, Any]]:

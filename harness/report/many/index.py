@@ -185,12 +185,14 @@ def since(suite: Suite, rows: Iterable[Verdict]) -> tuple[str, list[Row]]:
     night, rows_before = found
     was, now = _by_rule(rows_before), _by_rule(rows)
     both = {label for label, _ in was} & {label for label, _ in now}
-    keys = [key for key in sorted({*was, *now}) if key[0] in both]
-    changes = [
-        _change(key, was.get(key), now.get(key))
-        for key in keys
-        if _verdict(was.get(key)) != _verdict(now.get(key))
-    ]
+    changes = []
+    for key in sorted({*was, *now}):
+        row = now.get(key)
+        before, after = _verdict(was.get(key)), _verdict(row)
+        if key[0] in both and before != after:
+            how = standing(row) if row else Standing.AS_EXPECTED
+            said = Line(after, how, sign=sign_of(row) if row else "–")
+            changes.append(Row((*key, before, said), how))
     order = (Standing.DIFFERS, Standing.RESULT, Standing.AS_EXPECTED)
     changes.sort(key=lambda each: order.index(Standing(each.tone)))
     if not changes:
@@ -230,10 +232,4 @@ def _by_rule(rows: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:
 
 
 def _verdict(row: Verdict | None) -> str:
-    return "not judged" if row is None else verdict_of(row)
-
-
-def _change(key: tuple[str, str], was: Verdict | None, now: Verdict | None) -> Row:
-    how = Standing.AS_EXPECTED if now is None else standing(now)
-    sign = "–" if now is None else sign_of(now)
-    return Row((*key, _verdict(was), Line(_verdict(now), how, sign=sign)), how)
+    return verdict_of(row) if row else "not judged"

@@ -13,9 +13,6 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from harness.base.distribution import (
     CONFIDENCE,
     Distribution,
@@ -23,10 +20,9 @@ from harness.base.distribution import (
     distribution,
     median_interval,
 )
-from harness.base.errors import NoData
-from harness.base.paths import COMMAND
 from harness.experiment import Verdict
 from harness.report.load import Row, Run, load
+from harness.report.many.verdicts import again, rows_in
 from harness.report.outcome import Standing, expected_of, in_order, standing, verdict_of
 from harness.report.parts import stops
 from harness.report.parts.records import records
@@ -73,15 +69,9 @@ def _figures(run: Run) -> Numbers:
 
 def _measured(run_dir: Path) -> Numbers:
     """Everything that was measured in a run, by rule: one number per thing examined."""
-    path, columns = run_dir / "tables" / "judgements.parquet", ["rule", "measured"]
-    try:
-        table = pq.read_table(path, columns=columns, page_checksum_verification=True)
-    except (OSError, pa.ArrowException) as error:
-        raise NoData(
-            f"{path} cannot be read ({error}): judge the run again with `{COMMAND} check {run_dir}`"
-        ) from error
+    path = run_dir / "tables" / "judgements.parquet"
     found: dict[str, list[float]] = {}
-    for row in table.to_pylist():
+    for row in rows_in(path, again(run_dir), ["rule", "measured"]):
         if row["measured"] is not None:
             found.setdefault(row["rule"], []).append(row["measured"])
     return found

@@ -83,8 +83,7 @@ def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:
     run = Path(folder).name if folder else ""
     if entry.judged and run_dir is not None and run_dir.exists():
         judged.settle(run_dir)
-        remedy = f"judge the run again with `{COMMAND} check {run_dir}`"
-        rows = rows_in(run_dir / VERDICTS_FILE, remedy)
+        rows = rows_in(run_dir / VERDICTS_FILE, again(run_dir))
     elif entry.judged:
         remedy = f"{run_dir} was removed, so what it showed is nowhere else"
         return [row for row in rows_in(suite.path / VERDICTS_FILE, remedy) if row["run"] == run]
@@ -95,12 +94,18 @@ def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:
     return [{**about, **row} for row in rows]
 
 
-def rows_in(path: Path, remedy: str) -> list[Row]:
+def again(run_dir: Path) -> str:
+    """What to do about a run whose tables are damaged."""
+    return f"judge the run again with `{COMMAND} check {run_dir}`"
+
+
+def rows_in(path: Path, remedy: str, columns: list[str] | None = None) -> list[Row]:
     """All rows of a table. Raises NoData with the remedy where it is damaged or gone."""
     try:
-        return list(pq.read_table(path, page_checksum_verification=True).to_pylist())
+        table = pq.read_table(path, columns=columns, page_checksum_verification=True)
     except (OSError, pa.ArrowException) as error:
         raise NoData(f"{path} cannot be read ({error}): {remedy}") from error
+    return list(table.to_pylist())
 
 
 def _unknown(entry: Entry, rule: Row) -> Row:
