@@ -86,17 +86,13 @@ def test_worse_is_what_was_as_expected_and_is_not_any_more(
     assert worse is Beside(Spread("R01", rows=before), Spread("R01", rows=after)).worse
 
 
-def test_medians_have_moved_only_if_there_are_runs_enough_to_tell(tmp_path: Path) -> None:
-    def repeats(name: str, start: float, times: int) -> Path:
-        suite = write_repeats(tmp_path / name, [[start + n] for n in range(times)])
-        suite.save()
-        return suite.path
+def test_medians_have_moved_only_if_there_are_runs_enough_to_tell() -> None:
+    def repeats(start: float, times: int) -> Spread:
+        return Spread("R01", per_run=[[start + n] for n in range(times)])
 
-    six, higher = repeats("six", 6_000, 6), repeats("higher", 6_020, 6)
-    close, few = repeats("close", 6_003, 6), repeats("few", 6_020, 5)
+    six, higher, close, few = repeats(0, 6), repeats(20, 6), repeats(3, 6), repeats(20, 5)
 
-    moved = [compare(six, other).pairs[0].rules[0].moved for other in (higher, close, few)]
-    assert [True, False, None] == moved
+    assert [True, False, None] == [Beside(six, other).moved for other in (higher, close, few)]
 
 
 def test_two_nights_are_compared_run_by_run(tmp_path: Path) -> None:

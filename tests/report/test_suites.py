@@ -157,17 +157,6 @@ def test_what_is_new_since_the_night_before_is_told(tmp_path: Path) -> None:
     assert f"| {label} | R12 | not judged | ✓ HOLDS |" in text
 
 
-def test_a_first_night_has_nothing_before_it(tmp_path: Path) -> None:
-    suite = night(tmp_path, ([verdict("R01", "VIOLATED")], {}))
-    suite.save()
-    index.write(suite)
-
-    assert (
-        "There is no night of the same set before this one"
-        in (suite.path / "summary.md").read_text()
-    )
-
-
 def test_the_index_keeps_both_and_counts_the_second(tmp_path: Path) -> None:
     suite = night(tmp_path, ([UNKNOWN], {"R01": [STOOD_STILL]}))
     fine = write_judged(tmp_path / "consumer-crash" / "run-9", verdict("R01"))
