@@ -171,7 +171,7 @@ def _facts(suite: Suite, verdicts: Verdicts) -> list[Fact]:
         Fact("differ", f"{bad:,}", "verdicts", "bad" if bad else ""),
         Fact("void or failed", str(unplayed), "runs", "bad" if unplayed else ""),
         Fact("this machine", duration(max(late, default=None)), "late at most, in any run"),
-        Fact("estimate", duration(estimate_ms), ""),
+        Fact("estimate", duration(estimate_ms)),
     ]
 
 

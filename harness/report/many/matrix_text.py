@@ -291,10 +291,10 @@ def shown(matrix: Matrix, suite: Suite | None = None) -> blocks.Overview:
     """All that is shown; with its suite it leads to the runs."""
     kafka = sorted({version for client in matrix.clients for version in client["kafka"]})
     facts = [
-        Fact("clients", str(len(matrix.clients)), ""),
+        Fact("clients", str(len(matrix.clients))),
         Fact("runs", str(matrix.shown), f"of {matrix.planned} shown"),
         Fact("repeats", str(matrix.repeats or "differ"), ""),
-        Fact("Kafka", " / ".join(kafka), ""),
+        Fact("Kafka", " / ".join(kafka)),
     ]
     known = blocks.Overview(
         kind="matrix",
@@ -314,7 +314,7 @@ def shown(matrix: Matrix, suite: Suite | None = None) -> blocks.Overview:
         known,
         headline=headline(suite),
         outcome=suite_rows.kind_of(suite),
-        facts=[*facts, Fact("took", duration(suite.took_s * 1_000), "")],
+        facts=[*facts, Fact("took", duration(suite.took_s * 1_000))],
         made_from=blocks.Overview.made_from,
         files=[("page", here(suite.path / PAGE)), ("text", f"{TEXT} beside it")],
     )

@@ -114,8 +114,8 @@ def _shown(
     )
     facts = (
         Fact("client", first.client, first.protocol),
-        Fact("Kafka", first.kafka, ""),
-        Fact("rules", str(len(rules)), ""),
+        Fact("Kafka", first.kafka),
+        Fact("rules", str(len(rules))),
         Fact("differ", str(differing), "rules", "bad" if differing else ""),
     )
     return suite_rows.shown_of(

@@ -141,7 +141,7 @@ def shown_of(
 ) -> blocks.Overview:
     """A suite as it is shown; `more` are further fields."""
     count = Fact("runs", str(len(suite.played)), f"of {len(suite.entries)}")
-    took = Fact("took", duration(suite.took_s * 1_000), "")
+    took = Fact("took", duration(suite.took_s * 1_000))
     known = {
         "kind": suite.kind,
         "name": f"{suite.kind} {suite.name}",

@@ -75,16 +75,13 @@ def shown(sweep: Sweep, verdicts: Verdicts) -> blocks.Overview:
     counts = sorted({len(spot.shown) for spot in sweep.spots})
     each = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     points = len({spot.number for spot in sweep.spots})
+    runs = len(sweep.runs)
     grid = " × ".join(str(len(axis.values)) for axis in sweep.axes)
     facts = (
         Fact("points", str(points), f"{grid} values"),
-        Fact("experiments", str(len(sweep.claims)), ""),
-        Fact(
-            "shown",
-            str(len(sweep.runs) - len(sweep.unshown)),
-            f"of {plural(len(sweep.runs), 'run')}",
-        ),
-        Fact("Kafka", " / ".join(sorted({entry.kafka for entry in suite.entries})), ""),
+        Fact("experiments", str(len(sweep.claims))),
+        Fact("shown", str(runs - len(sweep.unshown)), f"of {plural(runs, 'run')}"),
+        Fact("Kafka", " / ".join(sorted({entry.kafka for entry in suite.entries}))),
     )
     return suite_rows.shown_of(
         suite,
