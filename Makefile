@@ -136,7 +136,7 @@ check: ## check format, lint and types
 
 docs: ## write docs/rules.md, docs/clients.md and the table of ARCHITECTURE.md
 	@$(ENV) -m harness.rules.list_of_rules > docs/.rules.md && mv docs/.rules.md docs/rules.md
-	@$(ENV) -m harness.report.many.published docs
+	@$(ENV) -m harness.report.many.matrix_text docs
 	@$(ENV) -m tests.rooms
 
 bench: ## measure what the harness itself costs [ONLY='check recording']

@@ -3,7 +3,7 @@
 import argparse
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from harness.base import processes
 from harness.base.errors import BadInput, Exit, NoData
 from harness.base.paths import COMMAND, ROOT, here
 from harness.base.words import plural
-from harness.cli.showing import pages_of, say_what_is_left_out
+from harness.cli.showing import say_what_is_left_out, write_pages
 from harness.experiment import CLIENTS, PROTOCOLS, one_of
 from harness.experiment.app import App
 from harness.run.screen import Screen
@@ -93,6 +93,14 @@ def check_repeat(times: int) -> None:
         raise BadInput(f"--repeat {times} runs nothing: use 1 or more")
 
 
+def refuse_compose(settings: Mapping[str, str], what: str) -> None:
+    """Refuse the one cluster that is up for runs that start their own. Raises BadInput."""
+    if settings.get("cluster.backend") == "compose":
+        raise BadInput(
+            f"{what} needs clusters of its own, and BACKEND=compose has one: use BACKEND=docker"
+        )
+
+
 def _judged(order: "Order", *, as_json: bool) -> int:
     """Play a run, judge it, and add its verdicts to the dataset; the exit code."""
     from harness.provision import steps
@@ -142,22 +150,22 @@ def play_suite(
 
     `seed`, `jobs` and `port_base` are those of `suite.play.play`.
     """
+    from harness.report.many.blocks import print_shown
     from harness.suite import play
     from harness.trend import dataset
 
     results = suite.path.parent.parent
-    publish, show = pages_of(suite.kind)
     code = play.play(
         suite,
         runs,
         results,
         seed=seed,
         screen=screen,
-        publish=publish,
+        publish=write_pages,
         port_base=port_base,
         jobs=jobs,
     )
-    show(suite)
+    print_shown(write_pages(suite))
     dataset.accumulate(results)
     return code
 
@@ -234,10 +242,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     }
     if arguments.client_version is not None:
         check_client_version(arguments.client or "java", arguments.client_version)
-    if settings.get("cluster.backend") == "compose":
-        raise BadInput(
-            "a night needs clusters of its own, and BACKEND=compose has one: use BACKEND=docker"
-        )
+    refuse_compose(settings, "a night")
     say_what_is_left_out()
     from harness.catalogue.choice import Choice
 

@@ -12,7 +12,8 @@ from harness.base.errors import BadInput, Exit
 from harness.experiment import Fault
 
 if TYPE_CHECKING:
-    from harness.suite.play import Publish
+    from harness.history.suites import Suite
+    from harness.report.many.blocks import Overview
 
 _WIDEST: Final = 100  # characters of a line that is easy to read
 
@@ -38,15 +39,13 @@ def say_what_is_left_out() -> None:
         sys.stderr.write(f"kafka-chaos: left out: {sentence}\n")
 
 
-def pages_of(kind: str) -> "tuple[Publish, Publish]":
-    """What writes the pages of a suite of this kind, and what prints them."""
+def write_pages(suite: "Suite") -> "Overview":
+    """Write the pages of a suite; what they show."""
     from harness.report.many import index, matrix_text, repeat, sweep_text
 
-    return {
-        "repeat": (repeat.write, repeat.print_repeat),
-        "matrix": (matrix_text.write, matrix_text.print_matrix),
-        "sweep": (sweep_text.write, sweep_text.print_sweep),
-    }.get(kind, (index.write, index.print_suite))
+    kinds = {"repeat": repeat, "matrix": matrix_text, "sweep": sweep_text}
+    shown: Overview = kinds.get(suite.kind, index).write(suite)
+    return shown
 
 
 def describe_command(arguments: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from harness.base import processes
 from harness.base.errors import BadInput, Exit, NoData
 from harness.base.paths import COMMAND, here
 from harness.base.words import plural
-from harness.cli.showing import pages_of
+from harness.cli.showing import write_pages
 from harness.history import manifest
 from harness.run.interrupts import keyboard_interrupts
 from harness.run.screen import Screen
@@ -109,6 +109,7 @@ def report_command(arguments: argparse.Namespace) -> int:
     from harness.history.suites import is_suite, load_suite
     from harness.report import report
     from harness.report.many import matrix_text
+    from harness.report.many.blocks import print_shown
     from harness.report.many.matrix import matrix_of
     from harness.report.many.verdicts import refresh_states
     from harness.suite.judging import show
@@ -122,9 +123,7 @@ def report_command(arguments: argparse.Namespace) -> int:
         if not processes.held(suite.path):  # what goes on keeps its own record
             refresh_states(suite)
             suite.save()
-        write, show_all = pages_of(suite.kind)
-        write(suite)
-        show_all(suite)
+        print_shown(write_pages(suite))
         if arguments.into is not None:
             matrix_text.publish(matrix_of(suite), arguments.into)
             print(f"published into {here(arguments.into)}")
@@ -170,13 +169,12 @@ def explain_command(arguments: argparse.Namespace) -> int:
 
 def compare_command(arguments: argparse.Namespace) -> int:
     """Compare two runs, two sets of repeats, two sweeps or two nights."""
-    from harness.report.many import compare_nights
     from harness.report.many.compare import as_json, compare
     from harness.report.many.compare_text import print_compared
 
     compared = compare(arguments.a, arguments.b)
     if arguments.json:
-        print(json.dumps({**as_json(compared), **compare_nights.as_json(compared)}, indent=2))
+        print(json.dumps(as_json(compared), indent=2))
     else:
         print_compared(compared, each_run=arguments.each_run)
     return Exit.DIFFERS if compared.worse else Exit.AS_EXPECTED
@@ -186,6 +184,7 @@ def trend_command(arguments: argparse.Namespace) -> int:
     """Show how each measured number moved over all runs, and which changes are not chance."""
     from harness.history import store
     from harness.report.many import trend as trend_page
+    from harness.report.many.blocks import print_shown
     from harness.suite.spark import spark_at
     from harness.suite.stored_elsewhere import check_place, in_words
     from harness.trend import job
@@ -202,7 +201,7 @@ def trend_command(arguments: argparse.Namespace) -> int:
     store.write(folder / "trend.parquet", [found], found.schema)
     rows = found.to_pylist()
     page = trend_page.write(folder, rows)
-    trend_page.print_trends(rows)
+    print_shown(trend_page.shown(rows))
     print(f"page  {here(page)}")
     worse = any(row["trend"] == "worse" for row in rows)
     return Exit.DIFFERS if worse else Exit.AS_EXPECTED

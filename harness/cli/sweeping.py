@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from harness.base.errors import BadInput, Exit
 from harness.base.paths import COMMAND, here
-from harness.cli.playing import check_repeat, play_suite
+from harness.cli.playing import check_repeat, play_suite, refuse_compose
 from harness.cli.showing import described
 from harness.run.screen import Screen
 
@@ -35,16 +35,18 @@ def sweep_command(arguments: argparse.Namespace) -> int:
 
     check_repeat(arguments.repeat)
     choice = Choice(settings_of(arguments), limits_of(arguments), arguments.project.limits)
-    if choice.settings.get("cluster.backend") == "compose":
-        raise BadInput(
-            "a sweep needs clusters of its own, and BACKEND=compose has one: use BACKEND=docker"
-        )
+    refuse_compose(choice.settings, "a sweep")
     names = listed(arguments.name)
     grid = grid_of(names, arguments.over, choice)
     candidates = [(each, Candidate.of(each.name, each.experiment)) for each in grid.points]
     once_s = sum(candidate.estimate_s for _, candidate in candidates)
     many = plural(len(candidates) * arguments.repeat, "run")
-    _refuse_long(many, once_s * arguments.repeat)
+    hours = once_s * arguments.repeat / 3_600
+    if hours > MOST_H:
+        raise BadInput(
+            f"{many} would take about {hours:.1f} h, and a sweep takes {MOST_H:.0f} h at most: "
+            "name fewer values, or lower --repeat"
+        )
     if arguments.list:
         print(_listing(candidates, grid, arguments.repeat))
         return Exit.AS_EXPECTED
@@ -67,15 +69,6 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     screen.say(f"{many}, about {minutes:.0f} min, into {here(suite.path)}")
     runs = [candidate for candidate, _, _ in parts] * arguments.repeat
     return play_suite(suite, runs, screen, arguments.seed, jobs=arguments.jobs)
-
-
-def _refuse_long(many: str, estimate_s: float) -> None:
-    hours = estimate_s / 3_600
-    if hours > MOST_H:
-        raise BadInput(
-            f"{many} would take about {hours:.1f} h, and a sweep takes {MOST_H:.0f} h at most: "
-            "name fewer values, or lower --repeat"
-        )
 
 
 def _listing(candidates: Sequence[tuple[Point, Candidate]], grid: Grid, repeat: int) -> str:

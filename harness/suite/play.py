@@ -24,8 +24,7 @@ from harness.cluster.dependencies import check_reachable
 from harness.experiment import Verdict
 from harness.history import manifest
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
-from harness.report import exit_code
-from harness.report.many.verdicts import only_withheld
+from harness.report.many.verdicts import only_withheld, state_of
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
 from harness.run.leftovers import sweep, sweep_results
 from harness.run.screen import Screen
@@ -39,20 +38,30 @@ from harness.suite.stage import Stage, explain
 PUBLISH_EVERY_S: Final = 120.0
 _AGAIN_AT_MOST: Final = 5
 
-Publish = Callable[[Suite], None]  # writes what a suite shows so far into its folder
+Publish = Callable[[Suite], object]  # writes what a suite shows so far into its folder
 
 
-def new_suite(kind: str, parent: Path, prefix: str, runs: Sequence[Candidate]) -> Suite:
-    """A suite that is about to be played, with a folder of its own below `parent`.
+def new_suite(
+    kind: str,
+    parent: Path,
+    runs: Sequence[Candidate],
+    asked: Mapping[str, Any] | None = None,
+    left_out: Sequence[str] = (),
+) -> Suite:
+    """A suite that is about to be played, with a folder of its own below `parent`, where `latest`
+    points at it unless it is a repeat's.
 
-    Raises SetupError where the folder cannot be made, or no containers or no version of Kafka can
-    be had, BadInput for one that no run could use, and where nothing listens that a program uses.
+    `asked` are the options that chose the set: nights of the same set are compared. `left_out` says
+    of each part that is not played, why. Raises SetupError where the folder cannot be made, or no
+    containers or no version of Kafka can be had, BadInput for one that no run could use, and where
+    nothing listens that a program uses.
     """
     check_for_kafka(parent)
     check_engines([candidate.experiment for candidate in runs])
     check_reachable([candidate.experiment for candidate in runs])
     bring_versions([candidate.experiment for candidate in runs])
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    prefix = "repeat-" if kind == "repeat" else ""
     folder = parent / f"{prefix}{stamp}-{os.urandom(2).hex()}"
     try:
         folder.mkdir(parents=True)
@@ -60,66 +69,53 @@ def new_suite(kind: str, parent: Path, prefix: str, runs: Sequence[Candidate]) -
         raise SetupError(
             f"{folder} cannot be made ({error.strerror}): choose another --results"
         ) from error
-    return Suite(folder, kind, manifest.now(), [_entry(candidate) for candidate in runs])
+    suite = Suite(folder, kind, manifest.now(), [_entry(candidate) for candidate in runs])
+    suite.asked = dict(asked or {})
+    suite.notes = [f"Left out: {sentence}." for sentence in left_out]
+    if kind != "repeat":
+        link = folder.with_name(f".latest-{suite.name}")
+        link.symlink_to(suite.name)
+        link.replace(folder.with_name("latest"))
+    return suite
 
 
-def new_nightly(results: Path, cover: Cover, asked: dict[str, Any]) -> Suite:
-    """A suite of everything that a cover has, in `results/nightly/`, and `latest` pointing at it.
-
-    `asked` are the options that chose the set: nights of the same set are compared.
-    Raises SetupError where its folder cannot be made.
-    """
+def new_nightly(results: Path, cover: Cover, asked: Mapping[str, Any]) -> Suite:
+    """A suite of everything that a cover has. Raises as `new_suite` does."""
     runs = [planned.candidate for planned in cover.runs]
-    suite = new_suite("nightly", results / "nightly", "", runs)
-    suite.asked = asked
+    suite = new_suite("nightly", results / "nightly", runs, asked, cover.refused)
     for entry, planned in zip(suite.entries, cover.runs, strict=True):
         entry.adds = [goal.rule for goal in planned.adds]
     suite.uncovered = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.uncovered]
     suite.elsewhere = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.elsewhere]
-    suite.notes = [f"Left out: {sentence}." for sentence in cover.refused]
-    _point_latest(suite)
     return suite
-
-
-def _point_latest(suite: Suite) -> None:
-    link = suite.path.with_name(f".latest-{suite.name}")
-    link.symlink_to(suite.name)
-    link.replace(suite.path.with_name("latest"))
 
 
 def new_rounds(
     kind: str,
     results: Path,
     parts: Sequence[tuple[Candidate, str, Mapping[str, Any]]],
-    asked: dict[str, Any],
+    asked: Mapping[str, Any],
     left_out: Sequence[str] = (),
 ) -> Suite:
-    """A suite that plays each part as often as `asked`, in `results/<kind>/`, and `latest` pointing
-    at it.
+    """A suite that plays each part as often as `asked`. Raises as `new_suite` does.
 
     A part has its label, and what else its entries say of it. Round after round is played, so that
-    a suite that is interrupted has something of each. `left_out` says of each part that is not
-    played, why. Raises SetupError where its folder cannot be made.
+    a suite that is interrupted has something of each.
     """
     times = asked["repeat"]
-    suite = new_suite(kind, results / kind, "", [candidate for candidate, _, _ in parts] * times)
-    suite.asked = asked
-    suite.notes = [f"Left out: {sentence}." for sentence in left_out]
+    runs = [candidate for candidate, _, _ in parts] * times
+    suite = new_suite(kind, results / kind, runs, asked, left_out)
     rounds = [(number, *part) for number in range(1, times + 1) for part in parts]
     suite.entries = [
         replace(entry, label=f"{label}, run {number}", **more)
         for entry, (number, _, label, more) in zip(suite.entries, rounds, strict=True)
     ]
-    _point_latest(suite)
     return suite
 
 
 def new_repeat(results: Path, candidate: Candidate, times: int) -> Suite:
-    """A suite of one experiment many times, in `results/<experiment>/repeat-…`.
-
-    Raises SetupError where its folder cannot be made.
-    """
-    suite = new_suite("repeat", results / candidate.name, "repeat-", [candidate] * times)
+    """A suite of one experiment many times. Raises as `new_suite` does."""
+    suite = new_suite("repeat", results / candidate.name, [candidate] * times)
     for number, entry in enumerate(suite.entries, start=1):
         entry.label += f" run {number}"
     return suite
@@ -282,14 +278,12 @@ def _write_so_far(write: Callable[[], object], say: Progress) -> None:
 def _settle(suite: Suite, judge: BackgroundJudge, say: Progress, *, wait: bool = False) -> None:
     """Put what has been judged meanwhile into the entries."""
     entries = {suite.run_dir(entry): entry for entry in suite.entries if entry.folder is not None}
-    states = {Exit.AS_EXPECTED: State.AS_EXPECTED, Exit.DIFFERS: State.DIFFERS}
     for run_dir, problem in judge.finished(wait=wait):
         entry = entries[run_dir.resolve()]
         if problem:
             entry.state, entry.reason = State.FAILED, f"{UNJUDGED}: {problem}"
         else:
-            entry.state = states.get(exit_code(run_dir), State.FAILED)
-            entry.reason = "" if entry.judged else f"{UNJUDGED}: no rule was"
+            entry.state, entry.reason = state_of(run_dir)
         say(f"{entry.label}: {entry.state}{f' ({entry.reason})' if entry.reason else ''}")
         if not entry.judged:
             explain(run_dir, say)

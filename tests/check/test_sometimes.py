@@ -12,7 +12,7 @@ from harness.check.check import check
 from harness.experiment import Verdict
 from harness.report import exit_code, outcome
 from harness.report.load import Row, load_verdicts
-from harness.report.many.numbers import rules_over
+from harness.report.many.numbers import spreads
 from harness.report.outcome import Standing
 from harness.tables.engines.base import Engine
 from tests.check.evicted import ON_TIME, TOO_EARLY, write_evicted
@@ -26,8 +26,7 @@ def judged(tmp_path: Path, engine: Engine, evicted_ms: float, *, seen: bool = Tr
     run_dir = write_evicted(tmp_path / "run", evicted_ms, [rule])
     if not seen:
         (run_dir / "history" / "requests.parquet").unlink()
-    [verdict] = [row for row in check(run_dir, engine) if row["rule"] == "R01"]
-    return verdict
+    return next(row for row in check(run_dir, engine) if row["rule"] == "R01")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +64,7 @@ def test_runs_that_show_it_and_runs_that_do_not_are_one_result(
     engine: Engine, tmp_path: Path
 ) -> None:
     rows = [judged(tmp_path / str(at_ms), engine, at_ms) for at_ms in (ON_TIME, TOO_EARLY)]
-    [spread] = rules_over([[row] for row in rows], [{}, {}])
+    [spread], _ = spreads([[row] for row in rows], [{}, {}])
 
     assert Standing.RESULT is spread.standing
     assert ("VIOLATED", {"HOLDS": 1, "VIOLATED": 1}) == (spread.expected, dict(spread.verdicts))

@@ -102,7 +102,7 @@ def suite_of(results: Path, over: Mapping[str, Sequence[str]], *entries: Entry) 
 
 # By experiment and session timeout, of each run: standstill, false evictions, records twice.
 Runs = Mapping[tuple[str, str], Sequence[tuple[float, int, int]]]
-_MEASURED: Final[Runs] = {
+MEASURED: Final[Runs] = {
     (CRASH, "6000"): [(6_310, 0, 0), (6_590, 0, 0), (6_120, 0, 0)],
     (CRASH, "10000"): [(10_400, 0, 0), (10_120, 0, 0), (10_300, 0, 0)],
     (CRASH, "45000"): [(45_100, 0, 0), (44_600, 0, 0), (43_900, 0, 0)],
@@ -112,7 +112,7 @@ _MEASURED: Final[Runs] = {
 }
 
 
-def write_sweep(results: Path, measured: Runs = _MEASURED) -> Suite:
+def write_sweep(results: Path, measured: Runs = MEASURED) -> Suite:
     """A sweep of session timeouts, three runs of each point unless told otherwise."""
     entries = []
     for (name, session), runs in measured.items():

@@ -11,10 +11,18 @@ from rich.console import Console
 from harness.base.errors import Exit, NoData
 from harness.cli.main import main
 from harness.history.suites import State, Suite
-from harness.report.many.compare import compare, settings_of
-from harness.report.many.compare_nights import shifts
+from harness.report.many.compare import (
+    Beside,
+    Compared,
+    Comparison,
+    RunGroup,
+    compare,
+    settings_of,
+    shifts,
+)
 from harness.report.many.compare_text import print_compared
-from tests.report.sample_run import manifest, measured, verdict, write_manifest
+from harness.report.many.numbers import UNITS, Spread
+from tests.report.sample_run import Row, manifest, verdict, write_manifest
 from tests.report.sample_suite import entry, write_judged, write_night, write_repeats
 
 
@@ -29,7 +37,7 @@ def test_a_run_beside_itself_is_alike(tmp_path: Path) -> None:
     found = compare(run, run)
 
     assert [] == found.worse
-    assert () == found.pairs[0].settings
+    assert {} == found.pairs[0].settings
     assert "set up alike" in printed(run, run)
 
 
@@ -41,7 +49,7 @@ def test_settings_that_differ_are_told_and_a_runs_own_are_not(tmp_path: Path) ->
     changed["versions"]["librdkafka"] = "2.17.0"
     changed["seed"] = 5
     write_manifest(b, **changed)
-    found = {each.name: (each.a, each.b) for each in compare(a, b).pairs[0].settings}
+    found = compare(a, b).pairs[0].settings
 
     assert {
         "group.session_timeout_ms": ("6000", "10000"),
@@ -63,46 +71,28 @@ def test_ports_and_names_are_no_settings() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "worse"),
     [
-        (verdict("R01"), verdict("R01", "VIOLATED"), ["R01 in consumer-freeze:librdkafka/eager"]),
-        (verdict("R01"), verdict("R01", "UNKNOWN"), ["R01 in consumer-freeze:librdkafka/eager"]),
-        (verdict("R01", "VIOLATED"), verdict("R01"), []),
-        (verdict("R01"), verdict("R01", "VIOLATED", "VIOLATED"), []),
-        (verdict("R01", "VIOLATED"), verdict("R01", "VIOLATED"), []),
-        (verdict("R01"), verdict("R02", "VIOLATED"), []),
+        ([verdict("R01")], [verdict("R01", "VIOLATED")], True),
+        ([verdict("R01")], [verdict("R01", "UNKNOWN")], True),
+        ([verdict("R01", "VIOLATED")], [verdict("R01")], False),
+        ([verdict("R01")], [verdict("R01", "VIOLATED", "VIOLATED")], False),
+        ([verdict("R01", "VIOLATED")], [verdict("R01", "VIOLATED")], False),
+        ([], [verdict("R01", "VIOLATED")], False),
+        ([verdict("R01")], [], False),
     ],
 )
 def test_worse_is_what_was_as_expected_and_is_not_any_more(
-    tmp_path: Path, before: dict[str, object], after: dict[str, object], worse: list[str]
+    before: list[Row], after: list[Row], worse: bool
 ) -> None:
-    a, b = write_judged(tmp_path / "a", before), write_judged(tmp_path / "b", after)
-
-    assert worse == compare(a, b).worse
-    assert (Exit.DIFFERS if worse else Exit.AS_EXPECTED) == main(["compare", str(a), str(b)])
+    assert worse is Beside(Spread("R01", rows=before), Spread("R01", rows=after)).worse
 
 
-def test_numbers_stand_side_by_side(tmp_path: Path) -> None:
-    a = write_judged(tmp_path / "a", verdict("R01", **measured(1, 2, 3)), R01=[1.0, 2.0, 3.0])
-    b = write_judged(tmp_path / "b", verdict("R01", **measured(5, 5, 5)), R01=[5.0])
-    lines = printed(a, b)
+def test_medians_have_moved_only_if_there_are_runs_enough_to_tell() -> None:
+    def repeats(start: float, times: int) -> Spread:
+        return Spread("R01", per_run=[[start + n] for n in range(times)])
 
-    (rule,) = [line for line in lines if "R01" in line]
-    assert ["R01", "HOLDS", "2", "(1", "–", "3)", "HOLDS", "5", "ms"] == rule.split()
-    assert any(line.startswith("longest standstill") for line in lines)
-    assert any(line.startswith("redelivered") for line in lines)
-    assert "no verdict got worse" == lines[-1]
+    six, higher, close, few = repeats(0, 6), repeats(20, 6), repeats(3, 6), repeats(20, 5)
 
-
-def test_medians_have_moved_only_if_there_are_runs_enough_to_tell(tmp_path: Path) -> None:
-    def repeats(name: str, start: float, times: int) -> Path:
-        suite = write_repeats(tmp_path / name, [[start + n] for n in range(times)])
-        suite.save()
-        return suite.path
-
-    six, higher = repeats("six", 6_000, 6), repeats("higher", 6_020, 6)
-    close, few = repeats("close", 6_003, 6), repeats("few", 6_020, 5)
-
-    moved = [compare(six, other).pairs[0].rules[0].moved for other in (higher, close, few)]
-    assert [True, False, None] == moved
+    assert [True, False, None] == [Beside(six, other).moved for other in (higher, close, few)]
 
 
 def test_two_nights_are_compared_run_by_run(tmp_path: Path) -> None:
@@ -115,7 +105,7 @@ def test_two_nights_are_compared_run_by_run(tmp_path: Path) -> None:
     assert ["baseline:librdkafka/eager", "broker-kill:librdkafka/eager"] == [
         pair.a.label for pair in found.pairs
     ]
-    assert ("consumer-crash:java/eager",) == found.only_a
+    assert ["consumer-crash:java/eager"] == found.only_a
     assert [] == found.worse
 
 
@@ -202,19 +192,6 @@ def a_night(folder: Path, values: list[float], session_ms: int = 6_000, wrong: i
 TWELVE = [6_000.0 + 100 * number for number in range(12)]
 
 
-def test_of_two_nights_what_differs_is_told_once(tmp_path: Path) -> None:
-    a = a_night(tmp_path / "a", TWELVE)
-    b = a_night(tmp_path / "b", [1.1 * value for value in TWELVE], session_ms=10_000, wrong=3)
-    lines = [" ".join(line.split()) for line in printed(a, b)]
-
-    assert "12 runs that both have, by experiment and protocol" in lines
-    assert "group.session_timeout_ms 6000 10000 12" in lines
-    assert "✗ experiment-3:librdkafka/eager R01 HOLDS VIOLATED" in lines
-    assert "R01 ms higher 12 of 12 +10%" in lines
-    assert "got worse: R01 in experiment-3:librdkafka/eager" in lines
-    assert not [line for line in lines if line.startswith("experiment-3")]  # no table of its own
-
-
 def test_of_two_nights_each_run_is_shown_if_that_is_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -236,15 +213,19 @@ def test_of_two_nights_each_run_is_shown_if_that_is_asked_for(
         (0, [0]),
     ],
 )
-def test_a_number_has_moved_if_chance_would_hardly_do_it(
-    tmp_path: Path, higher: int, moved: list[int]
-) -> None:
-    a = a_night(tmp_path / "a", TWELVE)
-    other = [value + (5 if n < higher else -5) for n, value in enumerate(TWELVE)]
-    found = shifts(compare(a, a_night(tmp_path / "b", other)))
+def test_a_number_has_moved_if_chance_would_hardly_do_it(higher: int, moved: list[int]) -> None:
+    """All else that is measured in the runs is the same."""
+    alike = [Beside(Spread(name, per_run=[[1.0]]), Spread(name, per_run=[[1.0]])) for name in UNITS]
+    group = RunGroup("a run")
+    pairs = []
+    for n, value in enumerate(TWELVE):
+        other = value + (5 if n < higher else -5)
+        rule = Beside(Spread("R01", per_run=[[value]]), Spread("R01", per_run=[[other]]))
+        pairs.append(Comparison(group, group, {}, [rule], alike))
+    found = shifts(Compared(Path("a"), Path("b"), pairs, (), ()))
 
     assert [("R01", 12, count) for count in moved] == [
-        (each.name, each.runs, each.higher) for each in found if each.name == "R01"
+        (each["name"], each["runs"], each["higher"]) for each in found
     ]
 
 

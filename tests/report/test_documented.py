@@ -60,15 +60,15 @@ def test_numbers_and_reasons_of_several_runs_are_put_together() -> None:
         verdict("R02", "VIOLATED", measured_max=12.0, because="it is paused"),
     )
 
-    assert "holds in part (2 runs, 5 – 12 ms)" == found.stated[0].text
-    assert ("it is paused",) == found.stated[0].because
+    assert "holds in part (2 runs, 5 – 12 ms)" == documented.text_of(found.stated[0])
+    assert ["it is paused"] == found.stated[0]["because"]
 
 
 def test_what_replaced_a_statement_stands_beside_it() -> None:
     found = of("000.2", verdict("R11", "VIOLATED"), verdict("R20d"))
 
     assert "does not hold" == found.status
-    assert ["R20d"] == [finding.rule for finding in found.instead]
+    assert ["R20d"] == [finding["rule"] for finding in found.instead]
 
 
 def test_where_another_protocol_has_something_else_it_holds_in_part() -> None:
@@ -92,12 +92,12 @@ def test_an_application_that_does_otherwise_says_nothing_of_a_statement() -> Non
         verdict("R15-repeats"),
         verdict("R15-repeats", "VIOLATED", experiment="listener-none"),
     )
-    assert ("holds", 1) == (found.status, len(found.stated[0].verdicts))
+    assert ("holds", 1) == (found.status, found.stated[0]["holds"])
 
 
 def test_what_could_not_be_told_is_counted_beside_what_could() -> None:
     found = of("000.6", verdict("R02"), verdict("R02", "UNKNOWN"), verdict("R02", "UNKNOWN"))
-    assert found.stated[0].text.startswith("holds (3 runs, 2 of them UNKNOWN, ")
+    assert documented.text_of(found.stated[0]).startswith("holds (3 runs, 2 of them UNKNOWN, ")
 
 
 def test_the_sentence_counts_one_as_one_and_several_as_several() -> None:

@@ -24,6 +24,7 @@ from harness.report.many import (
     sweep_text,
     trend,
 )
+from harness.report.many.blocks import page, print_shown
 from harness.report.many.compare import compare
 from tests.report.sample_matrix import write_matrix
 from tests.report.sample_suite import write_night, write_repeats
@@ -42,12 +43,12 @@ _LINES = {"p", "div", "tr", "li", "h1", "h2", "h3", "section", "dt", "summary", 
 class Text(HTMLParser):
     """The words of a page: a line for each paragraph, item and row, with where its links lead."""
 
-    def __init__(self, page: str) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__()
         self.said = ""
         self._unseen = 0
         self._cell = False
-        self.feed(page)
+        self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._unseen += tag == "style"
@@ -68,9 +69,9 @@ class Text(HTMLParser):
         self.said += "" if self._unseen else re.sub(r"\s+", " ", data)
 
 
-def words(page: str) -> str:
+def words(text: str) -> str:
     """The text of a page without its mark-up."""
-    lines = (" ".join(line.split()) for line in Text(page).said.split("\n"))
+    lines = (" ".join(line.split()) for line in Text(text).said.split("\n"))
     return "\n".join(line for line in lines if line)
 
 
@@ -84,9 +85,9 @@ def printed(show: Callable[[Console], object], folder: Path) -> str:
 
 def test_repeats(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     suite = write_repeats(tmp_path, [*SIX[:5], [7_000.0]], "a <b>broker</b> died")
-    repeat.write(suite)
+    shown = repeat.write(suite)
 
-    assert printed(lambda out: repeat.print_repeat(suite, out), tmp_path) == snapshot
+    assert printed(partial(print_shown, shown), tmp_path) == snapshot
     assert (suite.path / "summary.md").read_text() == snapshot
 
 
@@ -95,13 +96,13 @@ def test_sweeps(tmp_path: Path, kind: str, snapshot: SnapshotAssertion) -> None:
     fast, slow = {"standstill_ms": 2_100}, {"standstill_ms": 6_700, "twice": 20}
     suite = {
         "session": write_sweep,
-        "grid": lambda results: grid(results, longer=True),
+        "grid": grid,
         "protocol": lambda results: of_protocols(results, {"eager": [slow], "consumer": [fast]}),
         "unfinished": unfinished,
     }[kind](tmp_path)
-    sweep_text.write(suite)
+    shown = sweep_text.write(suite)
 
-    assert printed(lambda out: sweep_text.print_sweep(suite, out), tmp_path) == snapshot
+    assert printed(partial(print_shown, shown), tmp_path) == snapshot
     if kind in ("session", "protocol"):
         assert (suite.path / "sweep.md").read_text() == snapshot
     if kind == "protocol":
@@ -110,19 +111,19 @@ def test_sweeps(tmp_path: Path, kind: str, snapshot: SnapshotAssertion) -> None:
 
 def test_a_matrix(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     suite = write_matrix(tmp_path)
-    matrix_text.write(suite)
+    shown = matrix_text.write(suite)
 
-    assert printed(lambda out: matrix_text.print_matrix(suite, out), tmp_path) == snapshot
+    assert printed(partial(print_shown, shown), tmp_path) == snapshot
     assert (suite.path / "clients.md").read_text() == snapshot
 
 
 def test_a_night(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     suite = write_night(tmp_path)
-    index.write(suite)
+    shown = index.write(suite)
 
-    assert printed(lambda out: index.print_suite(suite, out), tmp_path) == snapshot
-    page = words((suite.path / "index.html").read_text())
-    assert re.sub(r".*not judged[^✓✗?]*\n", "", page) == snapshot  # most rules, by no run of it
+    assert printed(partial(print_shown, shown), tmp_path) == snapshot
+    text = words((suite.path / "index.html").read_text())
+    assert re.sub(r".*not judged[^✓✗?]*\n", "", text) == snapshot  # most rules, by no run of it
     assert (suite.path / "summary.md").read_text() == snapshot
 
 
@@ -148,6 +149,7 @@ def test_trends(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
         series("steady", "R07"),
         series("too few", "X32a", (0, 0)),
     ]
+    shown = trend.shown(rows)
 
-    assert printed(lambda out: trend.print_trends(rows, out), tmp_path) == snapshot
-    assert words(trend.page(rows)) == snapshot
+    assert printed(partial(print_shown, shown), tmp_path) == snapshot
+    assert words(page(shown)) == snapshot

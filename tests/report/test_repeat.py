@@ -10,6 +10,9 @@ from rich.console import Console
 from harness.base.errors import Exit
 from harness.history.suites import Suite
 from harness.report.many import repeat
+from harness.report.many.blocks import print_shown
+from harness.report.many.numbers import Spread
+from tests.report.sample_run import verdict
 from tests.report.sample_suite import write_repeats
 
 SIX = [[6_000.0 + n, 6_010.0 + n] for n in range(6)]
@@ -21,86 +24,44 @@ def distributions(suite: Suite) -> dict[str, dict[str, object]]:
     return {row["name"]: row for row in rows}
 
 
-def test_everything_measured_in_all_runs_is_one_distribution(tmp_path: Path) -> None:
-    row = distributions(write_repeats(tmp_path, SIX))["R01"]
+def test_the_interval_is_of_the_medians_of_the_runs() -> None:
+    spread = Spread("R01", "ms", SIX)
+    values, interval = spread.values, spread.interval
 
-    assert (12, 6_000.0, 6_007.5, 6_015.0) == (row["n"], row["min"], row["p50"], row["max"])
-    assert (6, 6, 0, 0) == (row["runs"], row["holds"], row["violated"], row["unknown"])
-    assert ("HOLDS", "HOLDS", 6_050.0) == (row["expected"], row["verdict"], row["bound_high"])
-
-
-def test_the_interval_is_of_the_medians_of_the_runs(tmp_path: Path) -> None:
-    row = distributions(write_repeats(tmp_path, SIX))["R01"]
-
-    assert (6_005.0, 6_010.0, 0.96875) == (
-        row["median_low"],
-        row["median_high"],
-        row["median_confidence"],
-    )
+    assert (12, 6_000.0, 6_007.5, 6_015.0) == (values.n, values.min, values.p50, values.max)
+    assert interval is not None
+    assert (6_005.0, 6_010.0, 0.96875) == (interval.low, interval.high, interval.confidence)
 
 
-def test_one_late_run_of_six_decides(tmp_path: Path) -> None:
-    suite = write_repeats(tmp_path, [*SIX[:5], [7_000.0]])
-    row = distributions(suite)["R01"]
+def test_one_late_run_of_six_decides() -> None:
+    rows = [*[verdict("R01")] * 5, verdict("R01", "VIOLATED")]
 
-    assert ("VIOLATED", 5, 1) == (row["verdict"], row["holds"], row["violated"])
-    assert Exit.DIFFERS is suite.exit_code
+    assert rows[-1] == Spread("R01", rows=rows).worst
 
 
-def test_a_void_run_counts_as_unknown_and_is_not_measured(tmp_path: Path) -> None:
-    suite = write_repeats(tmp_path, SIX[:2], "a broker died")
-    row = distributions(suite)["R01"]
+def test_every_rule_and_figure_is_a_row(tmp_path: Path) -> None:
+    """A void run counts as unknown, one that was removed by its verdict; neither is measured."""
+    suite = write_repeats(tmp_path, SIX[:3], "a broker died")
+    names = ("verdict", "runs", "holds", "violated", "unknown", "n", "bound_high", "expected")
+    found = distributions(suite)
 
-    assert 6_050.0 == row["bound_high"]
-    assert ("UNKNOWN", 3, 2, 1, 4) == (
-        row["verdict"],
-        row["runs"],
-        row["holds"],
-        row["unknown"],
-        row["n"],
-    )
+    assert ("UNKNOWN", 4, 3, 0, 1, 6, 6_050.0, "HOLDS") == tuple(found["R01"][n] for n in names)
+    assert (None, 3, None, None, None, 3) == tuple(found["rebalances"][n] for n in names[:6])
+    assert (18, 173.0) == (found["rebalance lasts"]["n"], found["redelivered"]["max"])
     assert Exit.FAILED is suite.exit_code
-
-
-def test_figures_are_told_too(tmp_path: Path) -> None:
-    found = distributions(write_repeats(tmp_path, SIX))
-
-    assert (6, 6.0) == (found["rebalances"]["n"], found["rebalances"]["p50"])
-    assert 36 == found["rebalance lasts"]["n"]
-    assert 173.0 == found["redelivered"]["max"]
-    assert found["rebalances"]["verdict"] is None
-
-
-def test_page_and_summary_have_the_numbers(tmp_path: Path) -> None:
-    suite = write_repeats(tmp_path, SIX, "a <b>broker</b> died")
-    repeat.write(suite)
-
-    for name in ("repeat.html", "summary.md"):
-        text = (suite.path / name).read_text()
-        assert "6,005 – 6,010 (97%)" in text
-        assert "6 HOLDS" in text
-        assert "<b>broker" not in text
-    assert "<script" not in (suite.path / "repeat.html").read_text()
     assert (suite.path / "junit.xml").exists()
+    removed = suite.run_dir(suite.entries[2])
+    assert removed is not None
+    shutil.rmtree(removed)
+    found = distributions(suite)
+    assert ("UNKNOWN", 4, 3, 0, 1, 4) == tuple(found["R01"][name] for name in names[:6])
+    assert {2} == {row["runs"] for row in found.values() if row["kind"] == "figure"}
 
 
 def test_without_a_judged_run_there_is_still_a_page(tmp_path: Path) -> None:
     suite = write_repeats(tmp_path, [], "one", "two")
-    repeat.write(suite)
     file = io.StringIO()
-    repeat.print_repeat(suite, Console(file=file, width=140))
+    print_shown(repeat.write(suite), Console(file=file, width=140))
 
     assert "No run was judged." in (suite.path / "repeat.html").read_text()
     assert "2 void" in file.getvalue()
-
-
-def test_a_run_that_was_removed_counts_by_its_verdict_and_is_not_measured(tmp_path: Path) -> None:
-    suite = write_repeats(tmp_path, SIX)
-    repeat.write(suite)
-    removed = suite.run_dir(suite.entries[5])
-    assert removed is not None
-    shutil.rmtree(removed)
-    rows = distributions(suite)
-
-    assert (6, 6, 10) == (rows["R01"]["runs"], rows["R01"]["holds"], rows["R01"]["n"])
-    assert {5} == {row["runs"] for row in rows.values() if row["kind"] == "figure"}

@@ -8,7 +8,7 @@ import pytest
 from harness.base.errors import NoData
 from harness.report.load import load
 from harness.report.parts.faults import stories
-from harness.report.parts.situations import Sample, Standing, in_order, sample, situation_of
+from harness.report.parts.situations import Standing, in_order, sample, situation_of
 from tests.report.sample_matrix import (
     EVERYDAY,
     STOP_S,
@@ -20,22 +20,22 @@ from tests.report.sample_matrix import (
     stood,
     write_app_run,
 )
-from tests.report.sample_run import TOPIC, at
+from tests.report.sample_run import TOPIC, Row, at
 
 
-def shown(tmp_path: Path, **changes: Any) -> Sample:
+def shown(tmp_path: Path, **changes: Any) -> Row:
     return sample(load(write_app_run(tmp_path / "everyday" / "run", **changes)))
 
 
-def standstills(found: Sample) -> dict[str, float | None]:
-    return {name: each.standstill_ms for name, each in found.situations.items()}
+def standstills(found: Row) -> dict[str, float | None]:
+    return {name: each["standstill_ms"] for name, each in found["situations"].items()}
 
 
 def test_every_fault_has_its_word(tmp_path: Path) -> None:
     found = shown(tmp_path)
 
     assert {"crash", "a new member", "orderly end", "coordinator dies", "own link dead"} == set(
-        found.situations
+        found["situations"]
     )
 
 
@@ -119,10 +119,10 @@ def test_what_began_late_for_an_early_reason_is_of_when_it_began(tmp_path: Path)
 
 def test_records_that_came_again_are_of_the_time_in_which_they_came(tmp_path: Path) -> None:
     rows = [again(2.0, 9), again(6.0, 10), again(14.0, 5), again(16.0, 3), again(59.0, 100)]
-    found = shown(tmp_path, redeliveries=rows).situations
+    found = shown(tmp_path, redeliveries=rows)["situations"]
 
-    assert (15, 3) == (found["crash"].again, found["a new member"].again)
-    assert 0 == found["own link dead"].again
+    assert (15, 3) == (found["crash"]["again"], found["a new member"]["again"])
+    assert 0 == found["own link dead"]["again"]
 
 
 def test_of_a_situation_that_comes_twice_the_worse_counts(tmp_path: Path) -> None:
@@ -131,17 +131,17 @@ def test_of_a_situation_that_comes_twice_the_worse_counts(tmp_path: Path) -> Non
         stops=[stood(0, 16.0, 17.0), stood(0, 26.0, 29.0)],
         redeliveries=[again(16.5, 7), again(26.5, 2)],
         judgements=[*fine(), judgement("P8", 16.0, ok=None), judgement("P8", 26.0)],
-    ).situations["a new member"]
+    )["situations"]["a new member"]
 
-    assert (3_000.0, 7) == (found.standstill_ms, found.again)
-    assert Standing.UNKNOWN == found.signs["P8"]
+    assert (3_000.0, 7) == (found["standstill_ms"], found["again"])
+    assert Standing.UNKNOWN == found["signs"]["P8"]
 
 
 def test_a_violation_is_worse_than_what_is_unknown(tmp_path: Path) -> None:
     rows = [judgement("P8", 16.0, ok=None), judgement("P8", 26.0, ok=False)]
     found = shown(tmp_path, judgements=[*fine(), *rows])
 
-    assert Standing.VIOLATED == found.situations["a new member"].signs["P8"]
+    assert Standing.VIOLATED == found["situations"]["a new member"]["signs"]["P8"]
 
 
 def test_steps_of_a_deploy_are_part_of_it(tmp_path: Path) -> None:
@@ -157,9 +157,9 @@ def test_steps_of_a_deploy_are_part_of_it(tmp_path: Path) -> None:
         judgements=[judgement("P6", 7.0, ok=False)],
     )
 
-    assert ["deploy"] == list(found.situations)
-    assert 3_000.0 == found.situations["deploy"].standstill_ms
-    assert Standing.VIOLATED == found.situations["deploy"].signs["P6"]
+    assert ["deploy"] == list(found["situations"])
+    assert 3_000.0 == found["situations"]["deploy"]["standstill_ms"]
+    assert Standing.VIOLATED == found["situations"]["deploy"]["signs"]["P6"]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_steps_of_a_deploy_are_part_of_it(tmp_path: Path) -> None:
 def test_what_a_rough_day_brings_has_its_words(
     tmp_path: Path, kind: str, target: str, word: str
 ) -> None:
-    assert [word] == list(shown(tmp_path, faults=fault("1", kind, target, 5.0)).situations)
+    assert [word] == list(shown(tmp_path, faults=fault("1", kind, target, 5.0))["situations"])
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_other_faults_keep_their_own_names(
 ) -> None:
     found = shown(tmp_path, faults=fault("1", kind, target, 5.0, how=how))
 
-    assert [name] == list(found.situations)
+    assert [name] == list(found["situations"])
 
 
 def test_a_fault_that_did_not_take_effect_shows_nothing_and_ends_the_one_before(
@@ -210,11 +210,11 @@ def test_a_partition_that_never_goes_on_stands_still_until_the_run_ends(tmp_path
         reads=[read(0, 1_000, 41.0)],
         judgements=[judgement("P1", 52, ok=False, subject=f"{TOPIC}-0")],
     )
-    one = found.situations["own link dead"]
+    one = found["situations"]["own link dead"]
 
-    assert ((STOP_S - 41.0) * 1e3, True) == (one.standstill_ms, one.never_again)
-    assert not found.situations["crash"].never_again
-    assert Standing.VIOLATED == found.at_the_end["P1"]
+    assert ((STOP_S - 41.0) * 1e3, True) == (one["standstill_ms"], one["never_again"])
+    assert not found["situations"]["crash"]["never_again"]
+    assert Standing.VIOLATED == found["at_the_end"]["P1"]
 
 
 @pytest.mark.parametrize(
@@ -230,42 +230,44 @@ def test_what_was_read_last_just_before_a_fault_stopped_with_it(
         reads=[read(0, 1_000, 29.5)],
         judgements=[judgement("P1", 52, ok=False, subject=f"{TOPIC}-0")],
     )
-    assert [situation] == [name for name, each in found.situations.items() if each.never_again]
+    assert [situation] == [
+        name for name, each in found["situations"].items() if each["never_again"]
+    ]
 
 
 def test_a_partition_that_was_committed_to_its_end_has_not_stopped(tmp_path: Path) -> None:
     """A broker that is killed may not have logged the last fetch that it answered."""
     found = shown(tmp_path, stops=[], reads=[read(0, 1_000, 41.0)])
 
-    assert 0.0 == found.situations["own link dead"].standstill_ms
+    assert 0.0 == found["situations"]["own link dead"]["standstill_ms"]
 
 
 def test_ends_are_of_their_situation_or_of_the_end(tmp_path: Path) -> None:
     rows = [judgement("P6", 20.01), judgement("P6", STOP_S + 0.1, ok=False)]
     found = shown(tmp_path, judgements=rows)
 
-    assert Standing.FINE == found.situations["orderly end"].signs["P6"]
-    assert Standing.NOTHING == found.situations["crash"].signs["P6"]
-    assert Standing.VIOLATED == found.at_the_end["P6"]
+    assert Standing.FINE == found["situations"]["orderly end"]["signs"]["P6"]
+    assert Standing.NOTHING == found["situations"]["crash"]["signs"]["P6"]
+    assert Standing.VIOLATED == found["at_the_end"]["P6"]
 
 
 def test_an_end_of_which_nothing_is_known_is_not_fine(tmp_path: Path) -> None:
     found = shown(tmp_path, judgements=[])
 
-    assert Standing.UNKNOWN == found.situations["orderly end"].signs["P6"]
-    assert Standing.NOTHING == found.situations["orderly end"].signs["P8"]
+    assert Standing.UNKNOWN == found["situations"]["orderly end"]["signs"]["P6"]
+    assert Standing.NOTHING == found["situations"]["orderly end"]["signs"]["P8"]
     assert {
         "P1": "unknown",
         "P7": "nothing to judge",
         "P10": "unknown",
         "P6": "nothing to judge",
-    } == {rule: str(found) for rule, found in found.at_the_end.items()}
+    } == {rule: str(found) for rule, found in found["at_the_end"].items()}
 
 
 def test_what_is_not_on_record_is_null_and_not_nothing(tmp_path: Path) -> None:
-    one = shown(tmp_path, stops=None, redeliveries=None).situations["crash"]
+    one = shown(tmp_path, stops=None, redeliveries=None)["situations"]["crash"]
 
-    assert (None, None) == (one.standstill_ms, one.again)
+    assert (None, None) == (one["standstill_ms"], one["again"])
 
 
 @pytest.mark.parametrize("lost", ["judgements", "faults"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ from harness.experiment import Experiment, Group
 from harness.history.derived import TABLES
 from harness.history.suites import State, Suite, load_suite
 from harness.report.many import index, suite_rows
+from harness.report.many.blocks import print_shown
 from harness.report.many.compare import compare
-from harness.report.many.since import night_before
+from harness.report.many.index import night_before
 from harness.report.many.verdicts import headline, only_withheld, refresh_states
 from harness.suite import play as player
 from tests.report.sample_run import Row, verdict, write_manifest, write_table
@@ -113,11 +115,11 @@ def test_a_machine_that_spoils_many_runs_gets_no_second_chance(
 
     assert not again(suite)
     assert Exit.DIFFERS is suite.exit_code
-    index.write(suite)
+    shown = index.write(suite)
     told = "This machine stalled at judged moments of 6 runs"
     assert told in (suite.path / "summary.md").read_text()
     assert told in (suite.path / "index.html").read_text()
-    index.print_suite(suite)
+    print_shown(shown)
     assert told in " ".join(capsys.readouterr().out.split())
 
 
@@ -156,17 +158,6 @@ def test_what_is_new_since_the_night_before_is_told(tmp_path: Path) -> None:
     assert f"| {label} | R12 | not judged | ✓ HOLDS |" in text
 
 
-def test_a_first_night_has_nothing_before_it(tmp_path: Path) -> None:
-    suite = night(tmp_path, ([verdict("R01", "VIOLATED")], {}))
-    suite.save()
-    index.write(suite)
-
-    assert (
-        "There is no night of the same set before this one"
-        in (suite.path / "summary.md").read_text()
-    )
-
-
 def test_the_index_keeps_both_and_counts_the_second(tmp_path: Path) -> None:
     suite = night(tmp_path, ([UNKNOWN], {"R01": [STOOD_STILL]}))
     fine = write_judged(tmp_path / "consumer-crash" / "run-9", verdict("R01"))
@@ -181,55 +172,47 @@ def test_the_index_keeps_both_and_counts_the_second(tmp_path: Path) -> None:
     assert "1 verdict, 0 not as expected" in page
 
 
-def test_a_night_is_compared_with_the_last_one_of_the_same_set(tmp_path: Path) -> None:
-    """Another set, and one that judged nothing, came between."""
+def nights_of(results: Path, *each: tuple[Mapping[str, object], State]) -> list[Suite]:
+    """Nights of one run each, in one folder, with what was asked and how the run ended."""
     nights = []
-    for number, (asked, state) in enumerate(
-        [
-            ({}, State.DIFFERS),
-            ({"long": True}, State.DIFFERS),
-            ({}, State.VOID),
-            ({}, State.DIFFERS),
-        ]
-    ):
-        suite = night(tmp_path / f"{number}", ([verdict("R01")], {}))
-        suite.asked = asked
-        suite.path = suite.path.rename(tmp_path / f"night-{number}")
+    for number, (asked, state) in enumerate(each):
+        suite = night(results / f"{number}", ([verdict("R01")], {}))
+        suite.asked = dict(asked)
+        suite.path = suite.path.rename(results / f"night-{number}")
         suite.entries[0].state = state
-        suite.entries[0].folder = str(tmp_path / f"{number}" / "consumer-crash" / "run-1")
+        suite.entries[0].folder = str(results / f"{number}" / "consumer-crash" / "run-1")
         suite.save()
         index.write(suite)
         nights.append(suite)
+    return nights
 
-    before = night_before(nights[3])
+
+def test_a_night_is_compared_with_the_last_one_of_the_same_set(tmp_path: Path) -> None:
+    """Another set, and one that judged nothing, came between."""
+    same, differs = {"long": False}, State.DIFFERS
+    asked = ((same, differs), ({"long": True}, differs), (same, State.VOID), (same, differs))
+    first, other, _, last = nights_of(tmp_path, *asked)
+
+    before = night_before(last)
     assert before is not None
-    assert nights[0].path == before[0]
-    assert night_before(nights[1]) is None
+    assert first.path == before[0]
+    assert night_before(other) is None
 
 
 def test_a_damaged_night_is_passed_over(tmp_path: Path) -> None:
     """Its metadata can be read, and its rows cannot."""
-    nights = []
-    for number in range(3):
-        suite = night(tmp_path / f"{number}", ([verdict("R01")], {}))
-        suite.path = suite.path.rename(tmp_path / f"night-{number}")
-        suite.entries[0].folder = str(tmp_path / f"{number}" / "consumer-crash" / "run-1")
-        suite.save()
-        index.write(suite)
-        nights.append(suite)
-    table = nights[1].path / "verdicts.parquet"
+    first, damaged, last = nights_of(tmp_path, *[({}, State.DIFFERS)] * 3)
+    table = damaged.path / "verdicts.parquet"
     content = bytearray(table.read_bytes())
     content[4:64] = bytes(60)
     table.write_bytes(content)
 
-    index.write(nights[2])
+    index.write(last)
 
-    before = night_before(nights[2])
+    before = night_before(last)
     assert before is not None
-    assert nights[0].path == before[0]
-    assert (
-        "No verdict is another one than in night-0." in (nights[2].path / "summary.md").read_text()
-    )
+    assert first.path == before[0]
+    assert "No verdict is another one than in night-0." in (last.path / "summary.md").read_text()
 
 
 def test_latest_is_the_night_that_it_names(tmp_path: Path) -> None:

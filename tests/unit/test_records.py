@@ -224,7 +224,7 @@ def test_results_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="has a ',' in its name"):
         folder.reserve(tmp_path / "a,b", "baseline")
     with pytest.raises(BadInput, match="has a ',' in its name"):
-        new_suite("repeat", tmp_path / "a,b", "", [])
+        new_suite("repeat", tmp_path / "a,b", [])
 
 
 def test_a_set_of_runs_without_an_engine_is_refused_once_and_leaves_no_folder(
@@ -234,7 +234,7 @@ def test_a_set_of_runs_without_an_engine_is_refused_once_and_leaves_no_folder(
     isolated = Candidate.of("broker-isolated", registry.load("broker-isolated"))
 
     with pytest.raises(SetupError, match=r"no Docker engine answers at tcp://127.0.0.1:1: start"):
-        new_suite("repeat", tmp_path / "results", "", [isolated, isolated])
+        new_suite("repeat", tmp_path / "results", [isolated, isolated])
     assert not (tmp_path / "results").exists()
 
 

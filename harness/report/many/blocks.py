@@ -3,6 +3,7 @@
 A block is a heading, sentences, a table and plots. Each way shows the same words.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
@@ -45,7 +46,7 @@ Cell = str | Line | Sequence[Line]
 
 
 @dataclass(frozen=True)
-class TableColumn:
+class Column:
     """A column: `number` is set to the right, `free` is cut where a terminal is too narrow.
 
     One that is not `narrow` is left out of a terminal.
@@ -66,15 +67,6 @@ class Row:
     tone: str = ""
     above: str = ""
     id: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table. On a terminal, `records` have a line for each cell."""
-
-    columns: Sequence[TableColumn]
-    rows: Sequence[Row]
-    records: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,13 +94,18 @@ class Plot:
 
 @dataclass(frozen=True)
 class Block:
-    """One part of what is shown; `on` says where. `most` rows of its table are on a terminal."""
+    """One part of what is shown; `on` says where.
+
+    `most` rows of its table are on a terminal, where `records` have a line for each cell.
+    """
 
     id: str
     heading: str
     lead: str = ""
     items: Sequence[str | tuple[str, str]] = ()  # sentences, or what is explained and how
-    table: Table | None = None
+    columns: Sequence[str | Column] = ()
+    rows: Sequence[Row] = ()
+    records: bool = False
     plots: Sequence[Plot] = ()
     legend: Sequence[tuple[str, str]] = ()  # its class and its name
     notes: Sequence[str | Line] = ()
@@ -116,6 +113,10 @@ class Block:
     folded: str = ""  # what is said instead, until a reader opens it
     on: Sequence[str] = EVERYWHERE
     most: int = 1_000
+
+    @property
+    def heads(self) -> list[Column]:
+        return [each if isinstance(each, Column) else Column(each) for each in self.columns]
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,11 @@ class Overview:
     files: Sequence[tuple[str, str]] = ()
 
 
+def paragraphs(text: str) -> list[str]:
+    """Those of a text, between which a line is empty, each on one line."""
+    return [" ".join(each.split()) for each in text.split("\n\n")]
+
+
 def _lines(cell: Cell) -> Sequence[Line]:
     if isinstance(cell, str):
         return [Line(cell)]
@@ -144,33 +150,15 @@ def _lines(cell: Cell) -> Sequence[Line]:
 def page(shown: Overview) -> str:
     """The page: one file, no script, nothing loaded."""
     blocks = [block for block in shown.blocks if PAGE in block.on]
-    return (
-        environment()
-        .get_template("many.html.j2")
-        .render(
-            kind=shown.kind,
-            title=shown.title,
-            claim=shown.claim,
-            headline=shown.headline,
-            outcome=shown.outcome,
-            detail=shown.detail,
-            figures=shown.facts,
-            sections=[(block.id, block.heading) for block in blocks],
-            made_from=shown.made_from,
-            blocks=blocks,
-            lines=_lines,
-            safe_text=_unbroken,
-        )
-    )
+    words = {**vars(shown), "blocks": blocks, "figures": shown.facts}
+    words["sections"] = [(block.id, block.heading) for block in blocks]
+    template = environment().get_template("many.html.j2")
+    return template.render(words, lines=_lines, safe_text=_unbroken)
 
 
 def _unbroken(item: str) -> str:
     """The sentence, in which no number is left without its unit at the end of a line."""
-    words = item.split(" ")
-    for place, word in enumerate(words[1:], start=1):
-        if words[place - 1][-1:].isdigit() and word.rstrip(".,;:)") in ("s", "ms"):
-            words[place - 1 : place + 1] = [f"{words[place - 1]}\u00a0{word}", ""]
-    return " ".join(word for word in words if word)
+    return re.sub(r"(?<=\d) (?=m?s[.,;:)]*(?: |$))", "\u00a0", item)
 
 
 def markdown(shown: Overview) -> str:
@@ -191,21 +179,17 @@ def in_markdown(blocks: Sequence[Block], mark: str) -> Iterator[str]:
             for item in block.items
         )
         yield from [""] if block.items else []
-        if block.table and block.table.rows:
-            yield from [*_table_in_markdown(block.table), ""]
+        yield from [*_table_in_markdown(block), ""] if block.rows else []
         for note in block.notes:
             yield from (_marked(note) if isinstance(note, Line) else safe(note), "")
         yield from ("```", block.code, "```", "") if block.code else ()
 
 
-def _table_in_markdown(table: Table) -> Iterator[str]:
-    heads = [
-        f"{safe(column.head)}{f'<br><sub>{safe(column.sub)}</sub>' if column.sub else ''}"
-        for column in table.columns
-    ]
-    yield table_row(*heads)
-    yield table_row(*("---:" if each.number else "---" for each in table.columns))
-    for row in table.rows:
+def _table_in_markdown(block: Block) -> Iterator[str]:
+    subs = [f"<br><sub>{safe(each.sub)}</sub>" if each.sub else "" for each in block.heads]
+    yield table_row(*(safe(each.head) + sub for each, sub in zip(block.heads, subs, strict=True)))
+    yield table_row(*("---:" if each.number else "---" for each in block.heads))
+    for row in block.rows:
         if row.tone != ASIDE:
             yield table_row(*("<br>".join(map(_marked, _here(cell))) for cell in row.cells))
 
@@ -250,42 +234,42 @@ def in_terminal(blocks: Sequence[Block], width: int) -> Iterator[Text]:
             wrapped = wrap(_unbroken(text), width - 2, break_on_hyphens=False)
             for place, line in enumerate(wrapped):
                 yield Text(f"{'  ' if place else '- '}{line}".replace("\u00a0", " "))
-        if block.table:
-            table = block.table
-            yield from (_records if table.records else _table)(table, block.most, width)
+        if block.rows:
+            yield from _records(block) if block.records else _table(block, width)
         for note in block.notes:
             note = note if isinstance(note, Line) else Line(note, "doubt")
             yield Text(note.text, _STYLES.get(note.tone, ""))
 
 
-def _table(table: Table, most: int, width: int) -> Iterator[Text]:
-    shown = [place for place, column in enumerate(table.columns) if column.narrow]
-    columns = [table.columns[place] for place in shown]
-    rows = [row for row in table.rows if row.tone != ASIDE][:most]
-    cells = [[column.head for column in columns]]
-    cells += [[" ".join(map(_plain, _here(row.cells[place]))) for place in shown] for row in rows]
-    free = [place for place, column in enumerate(columns) if column.free]
-    right = [place for place, column in enumerate(columns) if column.number]
-    head, *texts = align(cells, width, free=free or range(len(columns)), right=right)
-    yield Text(head, "bold" if rows else "")
+def _table(block: Block, width: int) -> Iterator[Text]:
+    shown = [(place, column) for place, column in enumerate(block.heads) if column.narrow]
+    rows = [row for row in block.rows if row.tone != ASIDE][: block.most]
+    cells = [[column.head for _, column in shown]]
+    cells += [
+        [" ".join(map(_plain, _here(row.cells[place]))) for place, _ in shown] for row in rows
+    ]
+    free = [at for at, (_, column) in enumerate(shown) if column.free]
+    right = [at for at, (_, column) in enumerate(shown) if column.number]
+    head, *texts = align(cells, width, free=free or range(len(shown)), right=right)
+    yield Text(head, "bold")
     above = ""
     for row, text in zip(rows, texts, strict=True):
         if row.above != above:
             above = row.above
             yield Text(above, "cyan")
         yield Text(text, _STYLES.get(row.tone, ""))
-    if len(table.rows) > len(rows) == most:
-        yield Text(f"{len(table.rows) - most:,} more are on the page")
+    if len(block.rows) > len(rows) == block.most:
+        yield Text(f"{len(block.rows) - block.most:,} more are on the page")
 
 
-def _records(table: Table, most: int, _width: int) -> Iterator[Text]:
-    heads = [" ".join(filter(None, (each.head, each.sub))) for each in table.columns]
-    room = max(map(len, heads[1:]), default=0)
-    for row in table.rows[:most]:
+def _records(block: Block) -> Iterator[Text]:
+    heads = [" ".join(filter(None, (each.head, each.sub))) for each in block.heads[1:]]
+    room = max(map(len, heads), default=0)
+    for row in block.rows[: block.most]:
         name, *about = _here(row.cells[0])
         title = Text(f"{name.text}  ", "bold")
         yield title.append(", ".join(line.text for line in about), "not bold")
-        for head, cell in zip(heads[1:], row.cells[1:], strict=True):
+        for head, cell in zip(heads, row.cells[1:], strict=True):
             line = Text(f"  {head.ljust(room)}  ")
             for place, each in enumerate(_here(cell)):
                 line.append(", " if place else "")

@@ -7,24 +7,20 @@ every rule UNKNOWN, as in the index of its night; settings and numbers are those
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from math import comb
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
-from harness.base.distribution import CONFIDENCE
 from harness.base.errors import NoData
 from harness.experiment import label
 from harness.history import manifest
 from harness.history.suites import is_suite, load_suite
 from harness.report.load import Row, load
-from harness.report.many.numbers import (
-    Numbers,
-    Spread,
-    numbers,
-    spreads,
-    verdicts_text,
-)
+from harness.report.many.numbers import Numbers, Spread, numbers, spreads
 from harness.report.many.verdicts import verdicts_of
 from harness.report.outcome import Standing
 from harness.report.words import NOTHING
@@ -34,79 +30,69 @@ _OWN: Final = re.compile(
     r"(^|\.)(bootstrap\.servers|listeners|advertised\.listeners|controller\.quorum\.voters|node\.id"
     r"|log\.dirs|client\.id|group\.instance\.id|java_home|class_path)$"
 )
+# How likely any number at all is shown that has not moved, over all rules and figures together.
+_CHANCE: Final = 0.05
 
 
-@dataclass(frozen=True)
-class Judged:
-    """What is compared of one judged run, beside its verdicts."""
-
-    settings: Mapping[str, str]
-    numbers: Numbers
-
-
-@dataclass(frozen=True)
+@dataclass
 class RunGroup:
     """The runs of one side that belong together, all of one experiment, client and protocol.
 
-    `verdicts` has the rows of every run that was played, `judged` those that show anything.
+    `verdicts` has the rows of every run that was played, `judged` the numbers of those that show
+    anything. `settings` are those of the first of these.
     """
 
     label: str
-    verdicts: tuple[Sequence[Row], ...]
-    judged: tuple[Judged, ...]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A setting that differs; null where a side does not have it."""
-
-    name: str
-    a: str | None
-    b: str | None
+    verdicts: list[Sequence[Row]] = field(default_factory=list)
+    judged: list[Numbers] = field(default_factory=list)
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Beside:
-    """One rule or figure on both sides; null where a side did not judge it."""
+    """One rule or figure on both sides, of which one may have nothing of it."""
 
-    name: str
-    unit: str
-    a: Spread | None
-    b: Spread | None
+    a: Spread
+    b: Spread
+
+    @property
+    def name(self) -> str:
+        return self.a.name
+
+    @property
+    def unit(self) -> str:
+        """That of one side, where the other one does not know it."""
+        return self.a.unit or self.b.unit
 
     @property
     def changed(self) -> bool:
-        """Whether the verdicts that count are different ones."""
-        return verdict_of(self.a) != verdict_of(self.b)
+        return self.a.verdict != self.b.verdict
 
     @property
     def worse(self) -> bool:
         """Whether A's verdict was as expected, and B's is not."""
-        return (
-            self.a is not None
-            and self.b is not None
-            and self.a.standing is not Standing.DIFFERS
-            and self.b.standing is Standing.DIFFERS
-        )
+        fine = bool(self.a.rows) and self.a.standing is not Standing.DIFFERS
+        return fine and self.b.standing is Standing.DIFFERS
 
     @property
     def moved(self) -> bool | None:
         """Whether the medians lie in intervals apart; null where there are too few runs to tell."""
-        a, b = (side.interval if side else None for side in (self.a, self.b))
-        if a is None or b is None or min(a.confidence, b.confidence) < CONFIDENCE:
-            return None
-        return a.high < b.low or b.high < a.low
+        a, b = self.a.sure, self.b.sure
+        return None if a is None or b is None else a.high < b.low or b.high < a.low
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One group beside another."""
+    """One group beside another.
+
+    `settings` are those that differ, by name; null where a side does not have it.
+    """
 
     a: RunGroup
     b: RunGroup
-    settings: tuple[Setting, ...]
-    rules: tuple[Beside, ...]
-    figures: tuple[Beside, ...]
+    settings: Mapping[str, tuple[str | None, str | None]]
+    rules: Sequence[Beside]
+    figures: Sequence[Beside]
 
 
 @dataclass(frozen=True)
@@ -115,19 +101,14 @@ class Compared:
 
     path_a: Path
     path_b: Path
-    pairs: tuple[Comparison, ...]
-    only_a: tuple[str, ...]
-    only_b: tuple[str, ...]
+    pairs: Sequence[Comparison]
+    only_a: Sequence[str]
+    only_b: Sequence[str]
 
     @property
     def worse(self) -> list[str]:
-        """The rules that got worse, each with its group."""
-        return [
-            f"{rule.name} in {pair.b.label}"
-            for pair in self.pairs
-            for rule in pair.rules
-            if rule.worse
-        ]
+        every = ((pair, rule) for pair in self.pairs for rule in pair.rules)
+        return [f"{rule.name} in {pair.b.label}" for pair, rule in every if rule.worse]
 
 
 def compare(path_a: Path, path_b: Path) -> Compared:
@@ -137,22 +118,17 @@ def compare(path_a: Path, path_b: Path) -> Compared:
     """
     a, b = groups(path_a), groups(path_b)
     if len(a) == len(b) == 1:
-        shared = [(next(iter(a.values())), next(iter(b.values())))]
+        shared = [(*a.values(), *b.values())]
     else:
         shared = [(a[label], b[label]) for label in a if label in b]
-        if not shared:
-            raise NoData(
-                f"{path_a} and {path_b} have no experiment, client and protocol in common: "
-                "compare two nights, or two runs"
-            )
+    if not shared:
+        raise NoData(
+            f"{path_a} and {path_b} have no experiment, client and protocol in common: "
+            "compare two nights, or two runs"
+        )
     paired = {group.label for pair in shared for group in pair}
-    return Compared(
-        path_a,
-        path_b,
-        tuple(_compared(one, other) for one, other in shared),
-        tuple(label for label in a if label not in paired),
-        tuple(label for label in b if label not in paired),
-    )
+    only_a, only_b = ([label for label in side if label not in paired] for side in (a, b))
+    return Compared(path_a, path_b, [_compared(*pair) for pair in shared], only_a, only_b)
 
 
 def groups(path: Path) -> dict[str, RunGroup]:
@@ -161,7 +137,7 @@ def groups(path: Path) -> dict[str, RunGroup]:
     Raises NoData if none was judged.
     """
     if not is_suite(path):
-        one = of_run(path)
+        one = _of_run(path)
         return {one.label: one}
     suite = load_suite(path)
     found: dict[str, RunGroup] = {}
@@ -170,18 +146,20 @@ def groups(path: Path) -> dict[str, RunGroup]:
         rows = verdicts_of(suite, entry)
         if not rows:
             continue  # not played, or another run has its place
-        there = entry.judged and run_dir is not None and run_dir.exists()
-        judged = of_run(run_dir).judged if run_dir is not None and there else ()
         swept = [f"{setting}={value}" for setting, value in entry.settings.items()]
         name = ", ".join([label(entry.experiment, entry.client, entry.protocol), *swept])
-        before = found.get(name, RunGroup(name, (), ()))
-        found[name] = RunGroup(name, (*before.verdicts, rows), (*before.judged, *judged))
+        group = found.setdefault(name, RunGroup(name))
+        group.verdicts.append(rows)
+        if entry.judged and run_dir is not None and run_dir.exists():
+            one = _of_run(run_dir)
+            group.judged += one.judged
+            group.settings = group.settings or one.settings
     if not any(group.judged for group in found.values()):
         raise NoData(f"{path} has no judged run any more, so there is nothing to compare")
     return found
 
 
-def of_run(run_dir: Path) -> RunGroup:
+def _of_run(run_dir: Path) -> RunGroup:
     """One run, as a group. Raises NoData where it is no complete, judged run."""
     content = manifest.read(run_dir)
     run = load(run_dir)
@@ -191,120 +169,140 @@ def of_run(run_dir: Path) -> RunGroup:
         )
     group = run.manifest.declared.get("group") or {}
     name = label(run.manifest.experiment, str(group.get("client")), str(group.get("protocol")))
-    return RunGroup(name, (run.verdicts,), (Judged(settings_of(content), numbers(run_dir, run)),))
+    return RunGroup(name, [run.verdicts], [numbers(run_dir, run)], settings_of(content))
 
 
 def settings_of(content: Mapping[str, Any]) -> dict[str, str]:
     """Everything that a run was set up with, flat; without what every run has of its own."""
-    declared = {
-        name: value
-        for name, value in (content.get("declared") or {}).items()
-        if name not in ("claim", "rules")
-    }
     effective = content.get("effective") or {}
     brokers, clients = effective.get("brokers") or {}, effective.get("clients") or {}
-    found = {
-        **_flat("", declared),
-        **_flat("version", content.get("versions") or {}),
-        **_flat("host", content.get("host") or {}),
-        **_flat("broker", _first(brokers, "broker-")),
-        **_flat("broker default", effective.get("broker_defaults") or {}),
-        **_flat("member", _first(clients, "member-")),
-        **_flat("producer", _first(clients, "producer-")),
+    declared = dict(content.get("declared") or {})
+    declared.pop("claim", None)
+    declared.pop("rules", None)
+    parts = {
+        "": declared,
+        "version": content.get("versions"),
+        "host": content.get("host"),
+        "broker": _first(brokers, "broker-"),
+        "broker default": effective.get("broker_defaults"),
+        "member": _first(clients, "member-"),
+        "producer": _first(clients, "producer-"),
     }
-    return {name: value for name, value in found.items() if not _OWN.search(name)}
+    found = (each for name, part in parts.items() for each in _flat(name, part or {}))
+    return {name: value for name, value in found if not _OWN.search(name)}
 
 
-def _first(parts: Mapping[str, Any], prefix: str) -> Mapping[str, Any]:
+def _first(parts: Mapping[str, Any], prefix: str) -> Mapping[str, Any] | None:
     names = sorted(name for name in parts if name.startswith(prefix))
-    return (parts[names[0]] or {}) if names else {}
+    return parts[names[0]] if names else None
 
 
-def _flat(prefix: str, value: Any) -> dict[str, str]:
+def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, list):
+        value = dict(enumerate(value, start=1))
     if isinstance(value, dict):
-        items = [(str(name), each) for name, each in value.items()]
-    elif isinstance(value, list):
-        items = [(str(place), each) for place, each in enumerate(value, start=1)]
+        for name, each in value.items():
+            yield from _flat(f"{prefix}.{name}" if prefix else str(name), each)
     else:
-        return {prefix: NOTHING if value is None else str(value)}
-    found: dict[str, str] = {}
-    for name, each in items:
-        found |= _flat(f"{prefix}.{name}" if prefix else name, each)
-    return found
+        yield prefix, NOTHING if value is None else str(value)
 
 
 def _compared(a: RunGroup, b: RunGroup) -> Comparison:
-    both = a.judged and b.judged
-    rules, figures = (
-        _beside(*sides)
-        for sides in zip(
-            *(spreads(g.verdicts, [run.numbers for run in g.judged]) for g in (a, b)), strict=True
-        )
-    )
-    settings = _settings(a.judged[0].settings, b.judged[0].settings) if both else ()
-    return Comparison(a, b, tuple(settings), rules, figures)
+    rules, figures = map(_beside, spreads(a.verdicts, a.judged), spreads(b.verdicts, b.judged))
+    names = {**a.settings, **b.settings} if a.judged and b.judged else {}
+    both = {name: (a.settings.get(name), b.settings.get(name)) for name in names}
+    differing = {name: values for name, values in both.items() if values[0] != values[1]}
+    return Comparison(a, b, differing, rules, figures)
 
 
-def _settings(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Setting]:
-    for name in dict.fromkeys([*a, *b]):
-        if a.get(name) != b.get(name):
-            yield Setting(name, a.get(name), b.get(name))
-
-
-def _beside(a: Sequence[Spread], b: Sequence[Spread]) -> tuple[Beside, ...]:
+def _beside(a: Sequence[Spread], b: Sequence[Spread]) -> list[Beside]:
     left, right = ({each.name: each for each in side} for side in (a, b))
-    return tuple(
-        Beside(name, (left.get(name) or right[name]).unit, left.get(name), right.get(name))
-        for name in dict.fromkeys([*left, *right])
+    return [
+        Beside(left.get(name) or Spread(name), right.get(name) or Spread(name))
+        for name in left | right
+    ]
+
+
+def settings_over(compared: Compared) -> list[Row]:
+    """Each setting that differs, with in how many pairs of runs it does; the most common first."""
+    every = Counter(
+        (name, *values) for pair in compared.pairs for name, values in pair.settings.items()
     )
+    return [
+        {"name": name, "a": a, "b": b, "runs": runs} for (name, a, b), runs in every.most_common()
+    ]
 
 
-def verdict_of(side: Spread | None) -> str:
-    """The verdict of one side's runs in words; a dash where it did not judge the rule."""
-    if side is None:
-        return NOTHING
-    return next(iter(side.verdicts)) if len(side.verdicts) == 1 else verdicts_text(side.verdicts)
+def shifts(compared: Compared) -> list[Row]:
+    """Numbers of rules and figures that are higher, or lower, in nearly all runs of B, the most
+    certain first: by a sign test over the runs that both nights have.
+
+    A test for each rule and figure would find one of twenty by chance, so each has to be as many
+    times less likely as there are of them (Bonferroni). `runs` have different medians on both
+    sides, and in `higher` of them B's is the higher one. `change` is the middle one of their
+    relative changes; null where A's is zero in most.
+    """
+    pairs: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for pair in compared.pairs:
+        for each in (*pair.rules, *pair.figures):
+            a, b = each.a.values.p50, each.b.values.p50
+            if a is not None and b is not None:
+                pairs.setdefault((each.name, each.unit), []).append((a, b))
+    found = []
+    for (name, unit), medians in pairs.items():
+        different = [(a, b) for a, b in medians if a != b]
+        runs, higher = len(different), sum(b > a for a, b in different)
+        chance = _chance(higher, runs)
+        if chance * len(pairs) < _CHANCE:
+            ratios = [b / a - 1 for a, b in different if a > 0]
+            change = median(ratios) if 2 * len(ratios) > runs else None
+            row = {"name": name, "unit": unit, "runs": runs, "higher": higher, "change": change}
+            found.append((chance, row))
+    return [row for _, row in sorted(found, key=lambda each: each[0])]
+
+
+def _chance(higher: int, of: int) -> float:
+    """How likely a coin that is thrown so often shows one side at least as often as that."""
+    more = max(higher, of - higher)
+    ways: int = sum(comb(of, times) for times in range(more, of + 1))
+    return min(1.0, float(2 * ways / 2**of))
 
 
 def as_json(compared: Compared) -> dict[str, Any]:
-    """All of it as plain values."""
     return {
         "a": str(compared.path_a),
         "b": str(compared.path_b),
         "worse": compared.worse,
-        "only_a": list(compared.only_a),
-        "only_b": list(compared.only_b),
+        "only_a": compared.only_a,
+        "only_b": compared.only_b,
         "pairs": [
             {
                 "a": {"label": pair.a.label, "runs": len(pair.a.verdicts)},
                 "b": {"label": pair.b.label, "runs": len(pair.b.verdicts)},
-                "settings": [asdict(setting) for setting in pair.settings],
+                "settings": [{"name": n, "a": a, "b": b} for n, (a, b) in pair.settings.items()],
                 "rules": [_item(each) for each in pair.rules],
                 "figures": [_item(each) for each in pair.figures],
             }
             for pair in compared.pairs
         ],
+        "settings": settings_over(compared),
+        "moved": shifts(compared),
     }
 
 
 def _item(beside: Beside) -> dict[str, Any]:
-    return {
-        "name": beside.name,
-        "unit": beside.unit,
-        "worse": beside.worse,
-        "moved": beside.moved,
-        "a": _side(beside.a),
-        "b": _side(beside.b),
-    }
+    names = ("name", "unit", "worse", "moved")
+    sides = {"a": _side(beside.a), "b": _side(beside.b)}
+    return {**{name: getattr(beside, name) for name in names}, **sides}
 
 
-def _side(side: Spread | None) -> dict[str, Any] | None:
-    if side is None:
+def _side(side: Spread) -> dict[str, Any] | None:
+    if not (side.rows or side.per_run):
         return None
     return {
         "verdicts": dict(side.verdicts),
         "expected": side.expected or None,
         "as_expected": side.standing is not Standing.DIFFERS,
         "measured": asdict(side.values),
-        "median_interval": asdict(side.interval) if side.interval else None,
+        "median_interval": side.interval and asdict(side.interval),
     }

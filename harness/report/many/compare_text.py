@@ -7,15 +7,15 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.base.words import plural
-from harness.report.many.blocks import Block, Line, Row, Table, TableColumn, in_terminal
-from harness.report.many.compare import Beside, Compared, Comparison, Setting, verdict_of
-from harness.report.many.compare_nights import settings_over, shifts
+from harness.report.many.blocks import Block, Column, Line, Row, in_terminal
+from harness.report.many.compare import Beside, Compared, Comparison, settings_over, shifts
 from harness.report.many.numbers import Spread
 from harness.report.text.columns import show, width_of
-from harness.report.words import NOTHING, number
+from harness.report.words import NOTHING, number, spread
 
 MOST_TABLES: Final = 6  # of the runs of a sweep, or of a few experiments
-_SIDES: Final = (TableColumn("A", free=True), TableColumn("B", free=True))
+_SIDES: Final = (Column("A", free=True), Column("B", free=True))
+_SETTING: Final = (Column("setting", free=True), *_SIDES)
 _ALIKE: Final = "set up alike"
 
 
@@ -30,61 +30,50 @@ def print_compared(
     console = console or Console(highlight=False)
     many = len(compared.pairs) > MOST_TABLES
     blocks = list(_of_nights(compared)) if many else []
-    for pair in compared.pairs if each_run or not many else ():
-        blocks += _of_pair(pair)
-    blocks.append(_ending(compared))
+    if each_run or not many:
+        blocks += [block for pair in compared.pairs for block in _of_pair(pair)]
+    worse = Line(f"got worse: {', '.join(compared.worse)}", "bad")
+    ending = [
+        *(Line(f"only in A: {label}") for label in compared.only_a),
+        *(Line(f"only in B: {label}") for label in compared.only_b),
+        worse if compared.worse else Line("no verdict got worse", "as-expected"),
+    ]
+    blocks.append(Block("", "", notes=ending))
     sides = [Text(f"A  {compared.path_a}"), Text(f"B  {compared.path_b}")]
     show(console, [*sides, *in_terminal(blocks, width_of(console))])
 
 
 def _block(
-    heading: str, columns: Sequence[TableColumn], rows: Sequence[Row], none: str = ""
+    heading: str, columns: Sequence[str | Column], rows: Sequence[Row], none: str = ""
 ) -> Block:
     """A table, or what is said where it has no rows."""
     if not rows:
         return Block("", "", notes=(Line(none),) if none else ())
-    return Block("", heading, table=Table(columns, rows))
-
-
-def _ending(compared: Compared) -> Block:
-    worse = Line(f"got worse: {', '.join(compared.worse)}", "bad")
-    fine = Line("no verdict got worse", "as-expected")
-    return Block(
-        "",
-        "",
-        notes=[
-            *(Line(f"only in A: {label}") for label in compared.only_a),
-            *(Line(f"only in B: {label}") for label in compared.only_b),
-            worse if compared.worse else fine,
-        ],
-    )
+    return Block("", heading, columns=columns, rows=rows)
 
 
 def _of_pair(pair: Comparison) -> Iterator[Block]:
     sides = [f"{group.label} ({plural(len(group.verdicts), 'run')})" for group in (pair.a, pair.b)]
-    missing = "B" if pair.a.judged else "A"
     alike = _ALIKE
     if not (pair.a.judged and pair.b.judged):
+        missing = "B" if pair.a.judged else "A"
         alike = f"no run of {missing} was judged, so there are no settings to compare"
     yield Block(
         "",
-        sides[0] if sides[0] == sides[1] else " against ".join(sides),
+        " against ".join(dict.fromkeys(sides)),
+        columns=_SETTING,
+        rows=[_setting(name, *sides) for name, sides in pair.settings.items()],
         notes=() if pair.settings else (Line(alike),),
-        table=Table(
-            (TableColumn("setting", free=True), *_SIDES), [_setting(s) for s in pair.settings]
-        )
-        if pair.settings
-        else None,
     )
-    names = ("rule", "A", "measured", "B", "measured", "unit")
-    columns = [TableColumn(name, free=name in ("rule", "measured")) for name in names]
-    yield _block("rules", columns, [_rule(each) for each in pair.rules])
-    rows = [Row((f.name, measured_text(f.a), measured_text(f.b), f.unit)) for f in pair.figures]
-    yield _block("figures", (TableColumn("figure", free=True), *_SIDES, TableColumn("unit")), rows)
+    rule, numbers = Column("rule", free=True), Column("measured", free=True)
+    rules = [_rule(each) for each in pair.rules]
+    yield _block("rules", (rule, "A", numbers, "B", numbers, "unit"), rules)
+    rows = [Row((f.name, measured(f.a), measured(f.b), f.unit)) for f in pair.figures]
+    yield _block("figures", (Column("figure", free=True), *_SIDES, "unit"), rows)
 
 
-def _setting(setting: Setting, *more: str) -> Row:
-    return Row((setting.name, setting.a or NOTHING, setting.b or NOTHING, *more))
+def _setting(name: str, a: str | None, b: str | None, *more: str) -> Row:
+    return Row((name, a or NOTHING, b or NOTHING, *more))
 
 
 def _marked(each: Beside, name: str) -> tuple[Line, str]:
@@ -97,17 +86,13 @@ def _marked(each: Beside, name: str) -> tuple[Line, str]:
 
 def _rule(each: Beside) -> Row:
     name, tone = _marked(each, each.name)
-    sides = [text for side in (each.a, each.b) for text in (verdict_of(side), measured_text(side))]
+    sides = [text for side in (each.a, each.b) for text in (side.verdict, measured(side))]
     return Row((name, *sides, each.unit), tone)
 
 
-def measured_text(side: Spread | None) -> str:
+def measured(side: Spread) -> str:
     """Median and range of a side: "2,004 (1,998 – 2,010)", or one number."""
-    if side is None or side.values.n == 0:
-        return NOTHING
-    values = side.values
-    middle, low, high = (number(value) for value in (values.p50, values.min, values.max))
-    return middle if low == high else f"{middle} ({low} – {high})"
+    return spread(side.values, number)
 
 
 def _of_nights(compared: Compared) -> Iterator[Block]:
@@ -115,32 +100,35 @@ def _of_nights(compared: Compared) -> Iterator[Block]:
     yield Block("", both)
     yield _block(
         "settings that differ, and in how many runs",
-        (TableColumn("setting", free=True), *_SIDES, TableColumn("runs")),
-        [_setting(each, str(runs)) for each, runs in settings_over(compared).items()],
+        (*_SETTING, "runs"),
+        [
+            _setting(each["name"], each["a"], each["b"], str(each["runs"]))
+            for each in settings_over(compared)
+        ],
         _ALIKE,
     )
-    changed = []
-    for pair in compared.pairs:
-        for each in pair.rules:
-            if each.changed:
-                where, tone = _marked(each, pair.b.label)
-                cells = (where, each.name, verdict_of(each.a), verdict_of(each.b))
-                changed.append(Row(cells, tone))
+    changed = [
+        Row((where, each.name, each.a.verdict, each.b.verdict), tone)
+        for pair in compared.pairs
+        for each in pair.rules
+        if each.changed
+        for where, tone in [_marked(each, pair.b.label)]
+    ]
     yield _block(
         "verdicts that differ",
-        (TableColumn("run", free=True), TableColumn("rule"), *_SIDES),
+        (Column("run", free=True), "rule", *_SIDES),
         changed,
         "every rule has the same verdict in both, run by run",
     )
     moved = []
-    for shift in shifts(compared):
-        lower = shift.runs - shift.higher
-        way, count = ("higher", shift.higher) if shift.higher > lower else ("lower", lower)
-        change = "" if shift.change is None else f"{shift.change:+.0%}"
-        moved.append(Row((shift.name, shift.unit, way, f"{count} of {shift.runs}", change)))
+    for each in shifts(compared):
+        runs, higher, change = each["runs"], each["higher"], each["change"]
+        way, count = ("higher", higher) if 2 * higher > runs else ("lower", runs - higher)
+        by = "" if change is None else f"{change:+.0%}"
+        moved.append(Row((each["name"], each["unit"], way, f"{count} of {runs}", by)))
     yield _block(
         "numbers that are higher, or lower, in nearly all runs",
-        [TableColumn(head) for head in ("number", "unit", "in B", "of runs", "change")],
+        ("number", "unit", "in B", "of runs", "change"),
         moved,
         "no number is higher or lower in nearly all runs",
     )

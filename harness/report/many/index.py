@@ -1,43 +1,21 @@
 """What a night showed: a page, a Markdown summary, JUnit, one file of verdicts, a terminal."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
-
+from harness.base.errors import NoData
 from harness.base.paths import here
 from harness.base.words import plural
-from harness.experiment import CLIENTS, PROTOCOLS
-from harness.history.suites import State, Suite
+from harness.experiment import CLIENTS, PROTOCOLS, label
+from harness.history.derived import VERDICTS_FILE
+from harness.history.suites import State, Suite, is_suite, load_suite
 from harness.report.load import Row as Verdict
-from harness.report.many import documented
-from harness.report.many.blocks import (
-    ASIDE,
-    MARKDOWN,
-    WRITTEN,
-    Block,
-    Line,
-    Overview,
-    Row,
-    Table,
-    TableColumn,
-    print_shown,
-)
-from harness.report.many.blocks import PAGE as ON_PAGE
-from harness.report.many.since import Since, since
-from harness.report.many.suite_rows import (
-    MOST_REASON,
-    Verdicts,
-    detail_of,
-    link_to,
-    read_verdicts,
-    runs,
-    shown_of,
-    write_suite,
-)
-from harness.report.many.verdicts import differing, table_of
-from harness.report.outcome import expected_of, in_order, sign_of, standing, verdict_of
+from harness.report.many import blocks, documented, suite_rows
+from harness.report.many.blocks import Block, Cell, Column, Line, Overview, Row
+from harness.report.many.suite_rows import MOST_REASON, Verdicts, link_to, read_verdicts
+from harness.report.many.verdicts import differing, rows_in, table_of
+from harness.report.outcome import Standing, expected_of, in_order, sign_of, standing, verdict_of
 from harness.report.run.page import Fact
 from harness.report.words import clip, duration, names
 from harness.rules import RULES
@@ -47,7 +25,7 @@ _MOST_ON_TERMINAL: Final = 20
 PAGE: Final = "index.html"
 
 
-def write(suite: Suite) -> None:
+def write(suite: Suite) -> Overview:
     """Write `index.html`, `summary.md`, `junit.xml` and `verdicts.parquet` of a suite, and what the
     documents say beside what its runs showed of it (`documented.html`, `.md` and `.parquet`).
 
@@ -55,12 +33,7 @@ def write(suite: Suite) -> None:
     """
     verdicts = read_verdicts(suite)
     documented.write(suite.path, _as_kept(verdicts))
-    write_suite(suite, verdicts, shown(suite, verdicts), PAGE, "summary.md")
-
-
-def print_suite(suite: Suite, console: Console | None = None) -> None:
-    """Print what differs, one line per run, and where the page is."""
-    print_shown(shown(suite, read_verdicts(suite)), console)
+    return suite_rows.write_suite(suite, verdicts, shown(suite, verdicts), PAGE, "summary.md")
 
 
 def _as_kept(verdicts: Verdicts) -> list[dict[str, Any]]:
@@ -69,13 +42,29 @@ def _as_kept(verdicts: Verdicts) -> list[dict[str, Any]]:
 
 
 def shown(suite: Suite, verdicts: Verdicts) -> Overview:
-    """All that is shown of a night."""
     rows = _as_kept(verdicts)
     documents = documented.sentence(documented.judged(rows))
-    blocks = (
-        _differing(suite, verdicts),
-        _news(since(suite, rows)),
-        runs(suite, verdicts),
+    differs = _differing(suite, verdicts)
+    none = () if differs else (Line("No verdict differs from the expected one."),)
+    sentence, changes = since(suite, rows)
+    parts = (
+        Block(
+            "differs",
+            "What differs",
+            columns=("run", "rules", "verdict", "expected", Column("why", free=True)),
+            rows=differs[:MOST_ROWS],
+            notes=(*_left_out(differs), *none, *suite.notes),
+            most=_MOST_ON_TERMINAL,
+        ),
+        Block(
+            "since",
+            "Since the night before",
+            columns=(Column("run", free=True), "rule", "before", "now"),
+            rows=changes[:MOST_ROWS],
+            notes=(Line(sentence), *_left_out(changes)),
+            most=_MOST_ON_TERMINAL,
+        ),
+        suite_rows.runs(suite, verdicts),
         Block(
             "documents",
             "Documented against measured",
@@ -84,101 +73,62 @@ def shown(suite: Suite, verdicts: Verdicts) -> Overview:
         _by_client(suite, verdicts),
         *_gaps(suite),
     )
-    title = f"{suite.kind} {suite.name}"
-    files = (("index", here(suite.path / PAGE)),)
-    return shown_of(suite, title, detail_of(verdicts), blocks, _facts(suite, verdicts), files=files)
+    return suite_rows.shown_of(
+        suite,
+        f"{suite.kind} {suite.name}",
+        suite_rows.detail_of(verdicts),
+        parts,
+        _facts(suite, verdicts),
+        files=(("index", here(suite.path / PAGE)),),
+    )
 
 
-def _differing(suite: Suite, verdicts: Verdicts) -> Block:
+def _differing(suite: Suite, verdicts: Verdicts) -> list[Row]:
     """Verdicts that are not as expected, run by run; those of one run and reason are one row."""
     found = []
     for entry in suite.entries:
         alike: dict[tuple[str, str, str], list[Verdict]] = {}
         for row in differing(verdicts[entry.label]):
             alike.setdefault((verdict_of(row), expected_of(row), row["reason"]), []).append(row)
-        found += [
-            Row(
-                (
-                    Line(entry.label, link=link_to(suite, entry)),
-                    names([row["rule"] for row in rows]),
-                    Line(verdict, "differs", sign=sign_of(rows[0])),
-                    expected,
-                    clip(reason, MOST_REASON),
-                ),
-                "differs",
-            )
-            for (verdict, expected, reason), rows in alike.items()
-        ]
-    columns = ("run", "rules", "verdict", "expected", "why")
-    none = () if found else ("No verdict differs from the expected one.",)
-    return Block(
-        "differs",
-        "What differs",
-        table=_first_of(columns, found, "why"),
-        notes=(*_left_out(len(found)), *(Line(each) for each in none), *suite.notes),
-        most=_MOST_ON_TERMINAL,
-    )
+        run = Line(entry.label, link=link_to(suite, entry))
+        for (verdict, expected, reason), rows in alike.items():
+            rules = names([row["rule"] for row in rows])
+            what = Line(verdict, "differs", sign=sign_of(rows[0]))
+            found.append(Row((run, rules, what, expected, clip(reason, MOST_REASON)), "differs"))
+    return found
 
 
-def _first_of(heads: Sequence[str], rows: Sequence[Row], free: str) -> Table | None:
-    columns = tuple(TableColumn(head, free=head == free) for head in heads)
-    return Table(columns, tuple(rows[:MOST_ROWS])) if rows else None
-
-
-def _left_out(total: int) -> tuple[str, ...]:
+def _left_out(rows: Sequence[Row]) -> tuple[str, ...]:
     """What a table leaves to the file of verdicts; none where it has all."""
-    hidden = total - MOST_ROWS
+    hidden = len(rows) - MOST_ROWS
     return () if hidden <= 0 else (f"{hidden:,} more are in verdicts.parquet.",)
-
-
-def _news(news: Since) -> Block:
-    rows = [
-        Row(
-            (each.label, each.rule, each.before, Line(each.now, each.standing, sign=each.sign)),
-            each.standing,
-        )
-        for each in news.changes
-    ]
-    return Block(
-        "since",
-        "Since the night before",
-        table=_first_of(("run", "rule", "before", "now"), rows, "run"),
-        notes=(Line(news.sentence()), *_left_out(len(rows))),
-        most=_MOST_ON_TERMINAL,
-    )
 
 
 def _by_client(suite: Suite, verdicts: Verdicts) -> Block:
     """Every rule, with its worst verdict for each client and protocol."""
     there = {(entry.client, entry.protocol) for entry in suite.entries}
     columns = [(c, p) for c in CLIENTS for p in PROTOCOLS if (c, p) in there]
-    judged: dict[tuple[str, str, str], list[tuple[Verdict, str]]] = defaultdict(list)
+    judged: dict[tuple[str, str, str], list[tuple[Verdict, str]]] = {}
     for entry in suite.entries:
         for row in verdicts[entry.label]:
-            judged[row["rule"], entry.client, entry.protocol].append((row, link_to(suite, entry)))
+            key = row["rule"], entry.client, entry.protocol
+            judged.setdefault(key, []).append((row, link_to(suite, entry)))
     rows = []
     for rule in RULES.values():
-        cells: list[Line | Sequence[Line]] = []
-        for client, protocol in columns:
-            found = judged.get((rule.id, client, protocol), [])
-            applies = rule.speaks_of(client, protocol)
-            cells.append(_worst(found) if found else Line("not judged" if applies else "", "sub"))
-        tone = "" if any(not isinstance(cell, Line) for cell in cells) else ASIDE
-        rows.append(Row((rule.id, rule.title, *cells), tone))
+        found = [judged.get((rule.id, *each), []) for each in columns]
+        cells: list[Cell] = [
+            _worst(every) if every else Line("not judged" if rule.speaks_of(*each) else "", "sub")
+            for every, each in zip(found, columns, strict=True)
+        ]
+        rows.append(Row((rule.id, rule.title, *cells), "" if any(found) else blocks.ASIDE))
     return Block(
         "rules",
         "Rules by client and protocol",
         "The worst verdict of all runs, linked to the run that it comes from, and how many runs "
         "judged it. Empty where the statement is about others.",
-        table=Table(
-            (
-                TableColumn("rule"),
-                TableColumn(""),
-                *(TableColumn(" ".join(each)) for each in columns),
-            ),
-            tuple(rows),
-        ),
-        on=WRITTEN,
+        columns=("rule", "", *map(" ".join, columns)),
+        rows=rows,
+        on=blocks.WRITTEN,
     )
 
 
@@ -186,26 +136,22 @@ def _worst(found: Sequence[tuple[Verdict, str]]) -> list[Line]:
     """The worst of a rule's verdicts, as `in_order` has them."""
     worst = in_order([row for row, _ in found])[0]
     link = next(link for row, link in found if row is worst)
-    runs_of_it = [Line(f"× {len(found)}", "sub")] if len(found) > 1 else []
-    return [Line(verdict_of(worst), standing(worst), link, sign_of(worst)), *runs_of_it]
+    times = f"× {len(found)}" if len(found) > 1 else ""
+    return [Line(verdict_of(worst), standing(worst), link, sign_of(worst)), Line(times, "sub")]
 
 
 def _gaps(suite: Suite) -> list[Block]:
     """What no run of it covers; a summary has only the count."""
     count = f"Not covered by any experiment: {len(suite.uncovered)}."
+    gaps = (
+        ("gaps", "Covered by no experiment", suite.uncovered),
+        ("elsewhere", "Covered only by runs that this one leaves out", suite.elsewhere),
+    )
     return [
-        Block("uncovered", "", notes=(Line(count),), on=(MARKDOWN,)),
+        Block("uncovered", "", notes=(Line(count),), on=(blocks.MARKDOWN,)),
         *(
-            Block(
-                id_,
-                heading,
-                notes=(", ".join(goals) or "None.",),
-                on=(ON_PAGE,),
-            )
-            for id_, heading, goals in (
-                ("gaps", "Covered by no experiment", suite.uncovered),
-                ("elsewhere", "Covered only by runs that this one leaves out", suite.elsewhere),
-            )
+            Block(id_, heading, notes=(", ".join(goals) or "None.",), on=(blocks.PAGE,))
+            for id_, heading, goals in gaps
         ),
     ]
 
@@ -219,10 +165,71 @@ def _facts(suite: Suite, verdicts: Verdicts) -> list[Fact]:
     bad = len(differing(rows))
     unplayed = suite.count(State.VOID, State.FAILED)
     estimate_ms = sum(entry.estimate_s for entry in suite.played) * 1_000
+    rules = plural(len({row["rule"] for row in rows}), "rule")
     return [
-        Fact("verdicts", f"{len(rows):,}", f"of {plural(len({r['rule'] for r in rows}), 'rule')}"),
+        Fact("verdicts", f"{len(rows):,}", f"of {rules}"),
         Fact("differ", f"{bad:,}", "verdicts", "bad" if bad else ""),
         Fact("void or failed", str(unplayed), "runs", "bad" if unplayed else ""),
         Fact("this machine", duration(max(late, default=None)), "late at most, in any run"),
-        Fact("estimate", duration(estimate_ms), ""),
+        Fact("estimate", duration(estimate_ms)),
     ]
+
+
+def since(suite: Suite, rows: Iterable[Verdict]) -> tuple[str, list[Row]]:
+    """What changed since the night before, in a sentence, and a row for each: run, rule, verdict
+    before and now, the worst first. Only runs that both have begun are compared.
+    """
+    found = night_before(suite)
+    if found is None:
+        return "There is no night of the same set before this one to compare with.", []
+    night, rows_before = found
+    was, now = _by_rule(rows_before), _by_rule(rows)
+    both = {label for label, _ in was} & {label for label, _ in now}
+    changes = []
+    for key in sorted({*was, *now}):
+        row = now.get(key)
+        before, after = _verdict(was.get(key)), _verdict(row)
+        if key[0] in both and before != after:
+            how = standing(row) if row else Standing.AS_EXPECTED
+            said = Line(after, how, sign=sign_of(row) if row else "–")
+            changes.append(Row((*key, before, said), how))
+    order = (Standing.DIFFERS, Standing.RESULT, Standing.AS_EXPECTED)
+    changes.sort(key=lambda each: order.index(Standing(each.tone)))
+    if not changes:
+        return f"No verdict is another one than in {night.name}.", []
+    return f"{plural(len(changes), 'verdict')} changed since {night.name}.", changes
+
+
+def night_before(suite: Suite) -> tuple[Path, Sequence[Verdict]] | None:
+    """The last night of the same set in the same folder that began before, and its verdicts.
+
+    One that judged nothing, or whose verdicts are damaged, is passed over.
+    """
+    if suite.kind != "nightly":
+        return None
+    folders = sorted(
+        path
+        for path in suite.path.parent.iterdir()
+        if path.name < suite.path.name and not path.is_symlink() and is_suite(path)
+    )
+    for folder in reversed(folders):
+        try:
+            found = load_suite(folder)
+            judged = any(entry.judged for entry in found.entries)
+            if found.kind == suite.kind and found.asked == suite.asked and judged:
+                return folder, rows_in(folder / VERDICTS_FILE, "an earlier night is compared")
+        except (NoData, OSError):
+            continue
+    return None
+
+
+def _by_rule(rows: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:
+    """Verdicts by run and rule; a run that was played again is the same run."""
+    return {
+        (label(row["experiment"], row["client"], row["protocol"]), str(row["rule"])): row
+        for row in rows
+    }
+
+
+def _verdict(row: Verdict | None) -> str:
+    return verdict_of(row) if row else "not judged"

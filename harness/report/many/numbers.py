@@ -5,226 +5,175 @@ setting (`sweep`), or those of one side (`compare`).
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from harness.base.distribution import Distribution, Interval, distribution, median_interval
-from harness.base.errors import NoData
-from harness.base.paths import COMMAND
+from harness.base.distribution import (
+    CONFIDENCE,
+    Distribution,
+    Interval,
+    distribution,
+    median_interval,
+)
 from harness.experiment import Verdict
-from harness.history.suites import Suite
 from harness.report.load import Row, Run, load
-from harness.report.many.suite_rows import Verdicts
-from harness.report.outcome import Standing, expected_of, standing, verdict_of
+from harness.report.many.verdicts import again, rows_in
+from harness.report.outcome import Standing, expected_of, in_order, standing, verdict_of
 from harness.report.parts import stops
 from harness.report.parts.records import records
 from harness.report.words import NOTHING, number
 
+# What was measured in a run, by rule and by figure; of a figure that is not on record, nothing.
+Numbers = Mapping[str, Sequence[float]]
 
-@dataclass(frozen=True)
-class Figure:
-    """One number of a run, or several of a kind (one per rebalance); none if not recorded."""
-
-    name: str
-    unit: str
-    values: tuple[float, ...]
-
-
-NAMES: Final = (
-    "rebalances",
-    "rebalance lasts",
-    "evictions",
-    "longest standstill",
-    "acknowledged",
-    "lost",
-    "redelivered",
-    "redelivered unexplained",
-)
+UNITS: Final = {
+    "rebalances": "",
+    "rebalance lasts": "ms",
+    "evictions": "",
+    "longest standstill": "ms",
+    "acknowledged": "records",
+    "lost": "records",
+    "redelivered": "records",
+    "redelivered unexplained": "records",
+}
 
 
-def figures(run: Run) -> list[Figure]:
-    """The figures of a run, in the order of NAMES."""
-    rebalances = run.tables["rebalances"]
-    count = records(run)
-    lasted = [row["duration_ms"] for row in rebalances if row["duration_ms"] is not None]
-    rebalanced = len(rebalances) if run.has("rebalances") else None
-    evicted = len(run.tables["evictions"]) if run.has("evictions") else None
-    return [
-        _one("rebalances", "", rebalanced),
-        Figure("rebalance lasts", "ms", tuple(map(float, lasted))),
-        _one("evictions", "", evicted),
-        _one("longest standstill", "ms", stops.longest_ms(run)),
-        _one("acknowledged", "records", count.acknowledged),
-        _one("lost", "records", count.lost),
-        _one("redelivered", "records", count.redelivered),
-        _one("redelivered unexplained", "records", count.unexplained),
-    ]
+def numbers(run_dir: Path, run: Run | None = None) -> Numbers:
+    """The numbers of a judged run. Raises NoData where they cannot be read."""
+    return {**_measured(run_dir), **_figures(run or load(run_dir))}
 
 
-def _one(name: str, unit: str, value: float | None) -> Figure:
-    return Figure(name, unit, () if value is None else (float(value),))
+def _figures(run: Run) -> Numbers:
+    """The figures of a run, in the order of UNITS."""
+    rebalances, count = run.tables["rebalances"], records(run)
+    figures: Sequence[Sequence[float | None]] = (
+        [len(rebalances) if run.has("rebalances") else None],
+        [row["duration_ms"] for row in rebalances],
+        [len(run.tables["evictions"]) if run.has("evictions") else None],
+        [stops.longest_ms(run)],
+        [count.acknowledged],
+        [count.lost],
+        [count.redelivered],
+        [count.unexplained],
+    )
+    return {
+        name: [float(value) for value in found if value is not None]
+        for name, found in zip(UNITS, figures, strict=True)
+    }
 
 
-def measurements(run_dir: Path) -> dict[str, list[float]]:
-    """Everything that was measured in a run, by rule: one number per thing examined.
-
-    Raises NoData where the judgements cannot be read.
-    """
+def _measured(run_dir: Path) -> Numbers:
+    """Everything that was measured in a run, by rule: one number per thing examined."""
     path = run_dir / "tables" / "judgements.parquet"
-    try:
-        rows = pq.read_table(
-            path, columns=["rule", "measured"], page_checksum_verification=True
-        ).to_pylist()
-    except (OSError, pa.ArrowException) as error:
-        raise NoData(
-            f"{path} cannot be read ({error}): judge the run again with `{COMMAND} check {run_dir}`"
-        ) from error
     found: dict[str, list[float]] = {}
-    for row in rows:
-        values = found.setdefault(row["rule"], [])
+    for row in rows_in(path, again(run_dir), ["rule", "measured"]):
         if row["measured"] is not None:
-            values.append(row["measured"])
+            found.setdefault(row["rule"], []).append(row["measured"])
     return found
 
 
 @dataclass(frozen=True)
 class Spread:
-    """One rule, or one figure, over all repeats.
+    """One rule, or one figure, over several runs.
 
-    `values` is over everything measured in all of them. `interval` is of the median of a run: what
-    was measured within one run shares its phases and is not independent, but runs are.
+    `per_run` has the measurements of each judged run, `rows` the verdicts of all runs that were
+    played, void ones too; a figure has none. `worst` is the verdict that counts, `expected` and
+    `standing` are of it; `values` are over everything measured in all runs.
     """
 
     name: str
-    unit: str
-    runs: int
-    values: Distribution
-    interval: Interval | None
-    verdicts: Mapping[str, int]  # how many runs came to each; empty for a figure
-    expected: str = ""
-    worst: Row | None = None  # the verdict that counts
-    bound_low: float | None = None
-    bound_high: float | None = None
+    unit: str = ""
+    per_run: Sequence[Sequence[float]] = ()
+    rows: Sequence[Row] = ()
+
+    @cached_property
+    def every(self) -> list[float]:
+        return list(chain.from_iterable(self.per_run))
+
+    @cached_property
+    def values(self) -> Distribution:
+        return distribution(self.every)
+
+    @property
+    def median(self) -> float:
+        """The middle one of all; 0 if nothing was measured."""
+        return self.values.p50 or 0.0
+
+    @cached_property
+    def interval(self) -> Interval | None:
+        """Where the median of a run lies.
+
+        What was measured within one run shares its phases and is not independent, but runs are.
+        """
+        return median_interval([median(values) for values in self.per_run if values])
+
+    @property
+    def sure(self) -> Interval | None:
+        """The same, where there are runs enough to say so with 95 % confidence."""
+        found = self.interval
+        return found if found is not None and found.confidence >= CONFIDENCE else None
+
+    @cached_property
+    def verdicts(self) -> Counter[str]:
+        return Counter(map(verdict_of, self.rows))
+
+    @property
+    def counted(self) -> str:
+        """The same as text: "9 HOLDS, 1 UNKNOWN"."""
+        found = ((self.verdicts[name], name) for name in Verdict)
+        return ", ".join(f"{count} {name}" for count, name in found if count)
+
+    @property
+    def verdict(self) -> str:
+        """The verdict of all runs, or how many came to each; a dash where none was judged."""
+        return next(iter(self.verdicts), NOTHING) if len(self.verdicts) < 2 else self.counted
+
+    @cached_property
+    def worst(self) -> Row | None:
+        return in_order(self.rows)[0] if self.rows else None
+
+    @property
+    def expected(self) -> str:
+        return expected_of(self.worst) if self.worst else ""
 
     @property
     def standing(self) -> Standing:
-        """How the verdict that counts stands to what was expected."""
-        return Standing.AS_EXPECTED if self.worst is None else standing(self.worst)
+        return standing(self.worst) if self.worst else Standing.AS_EXPECTED
 
-
-def spread(name: str, unit: str, per_run: Sequence[Sequence[float]], **more: Any) -> Spread:
-    """What one thing measured in each run comes to."""
-    every = [value for values in per_run for value in values]
-    medians = [median(values) for values in per_run if values]
-    return Spread(
-        name=name,
-        unit=unit,
-        runs=len(per_run),
-        values=distribution(every),
-        interval=median_interval(medians),
-        verdicts=more.pop("verdicts", {}),
-        **more,
-    )
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """The numbers of one judged run: what was measured, by rule, and its figures."""
-
-    measured: Mapping[str, list[float]]
-    figures: Sequence[Figure]
-
-
-def numbers(run_dir: Path, run: Run | None = None) -> Numbers:
-    """The numbers of a run. Raises NoData where they cannot be read."""
-    return Numbers(measurements(run_dir), figures(run or load(run_dir)))
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """Those of the first run that has any; a void one has none."""
+        every = ((row.get("bound_low"), row.get("bound_high")) for row in self.rows)
+        return next((each for each in every if each != (None, None)), (None, None))
 
 
 def spreads(
     verdicts: Sequence[Sequence[Row]], judged: Sequence[Numbers]
 ) -> tuple[list[Spread], list[Spread]]:
-    """The distribution of every rule and of every figure over several runs.
+    """Every rule, in the order of the first run's verdicts, and every figure over several runs.
 
     `verdicts` are of all of them, void ones too; `judged` of those that show anything.
     """
-    rules = rules_over(verdicts, [each.measured for each in judged])
-    return rules, figures_over([each.figures for each in judged])
-
-
-def spreads_of(suite: Suite, verdicts: Verdicts) -> tuple[list[Spread], list[Spread]]:
-    """The same over a suite; only runs whose folders are there still have numbers."""
-    found = [suite.run_dir(entry) for entry in suite.entries if entry.judged]
-    judged = [numbers(each) for each in found if each is not None and each.exists()]
-    return spreads([verdicts[entry.label] for entry in suite.entries], judged)
-
-
-def rules_over(
-    verdicts: Sequence[Sequence[Row]], measured: Sequence[Mapping[str, list[float]]]
-) -> list[Spread]:
-    """The distribution of every rule over several runs, in the order of the first one's verdicts.
-
-    `verdicts` are the rows of each run, `measured` the measurements by rule of each judged one.
-    """
     rules: dict[str, list[Row]] = {}
-    for rows in verdicts:
-        for row in rows:
-            rules.setdefault(row["rule"], []).append(row)
-    return [
-        spread(
-            rule,
-            rows[0]["unit"] or "",
-            [found.get(rule, []) for found in measured],
-            verdicts=dict(Counter(map(verdict_of, rows))),
-            expected=expected_of(_worst(rows)),
-            worst=_worst(rows),
-            **_bounds(rows),
-        )
-        for rule, rows in rules.items()
-    ]
+    for row in chain.from_iterable(verdicts):
+        rules.setdefault(row["rule"], []).append(row)
 
+    def per_run(name: str) -> list[Sequence[float]]:
+        return [found.get(name, ()) for found in judged]
 
-def _bounds(rows: Sequence[Row]) -> dict[str, float | None]:
-    """Those of the first run that has any; a void one has none."""
-    for row in rows:
-        low, high = row.get("bound_low"), row.get("bound_high")
-        if low is not None or high is not None:
-            return {"bound_low": low, "bound_high": high}
-    return {}
-
-
-def _worst(rows: Sequence[Row]) -> Row:
-    """What differs before what does not; among these violated before unknown before holds."""
-    order = (Verdict.VIOLATED, Verdict.UNKNOWN, Verdict.HOLDS)
-    return min(
-        rows,
-        key=lambda row: (
-            standing(row) is not Standing.DIFFERS,
-            order.index(Verdict(verdict_of(row))),
-        ),
+    return (
+        [Spread(rule, rows[0]["unit"] or "", per_run(rule), rows) for rule, rows in rules.items()],
+        [Spread(name, unit, per_run(name)) for name, unit in UNITS.items() if judged],
     )
 
 
-def figures_over(per_run: Sequence[Sequence[Figure]]) -> list[Spread]:
-    """The distribution of every figure over several runs."""
-    return [
-        spread(found[0].name, found[0].unit, [figure.values for figure in found])
-        for found in zip(*per_run, strict=True)
-    ]
-
-
-def verdicts_text(verdicts: Mapping[str, int]) -> str:
-    """How many runs came to each verdict: "9 HOLDS, 1 UNKNOWN"."""
-    return ", ".join(f"{verdicts[name]} {name}" for name in Verdict if verdicts.get(name))
-
-
-def interval_text(interval: Interval | None) -> str:
-    """Where a median lies, with how certain that is."""
-    if interval is None:
+def interval_text(found: Interval | None, written: Callable[[object], str] = number) -> str:
+    """Where a median lies, with how certain that is; a dash where that is not known."""
+    if found is None:
         return NOTHING
-    return f"{number(interval.low)} – {number(interval.high)} ({interval.confidence:.0%})"
+    return f"{written(found.low)} – {written(found.high)} ({found.confidence:.0%})"

@@ -4,42 +4,19 @@ Verdicts are counted and the worst one counts: a repeat that differs is a result
 tried again.
 """
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import pyarrow as pa
-from rich.console import Console
 
 from harness.base.paths import here
 from harness.experiment import Verdict
 from harness.history import store
-from harness.history.suites import Suite
-from harness.report.many.blocks import (
-    ASIDE,
-    Block,
-    Line,
-    Overview,
-    Row,
-    Table,
-    TableColumn,
-    print_shown,
-)
-from harness.report.many.numbers import (
-    Spread,
-    interval_text,
-    spreads_of,
-    verdicts_text,
-)
-from harness.report.many.suite_rows import (
-    Verdicts,
-    detail_of,
-    read_verdicts,
-    runs,
-    shown_of,
-    unlike,
-    write_suite,
-)
-from harness.report.outcome import SIGNS, Standing, verdict_of
+from harness.history.suites import State, Suite
+from harness.report.many import blocks, suite_rows
+from harness.report.many.blocks import Block, Cell, Column, Line, Row
+from harness.report.many.numbers import Spread, interval_text, numbers, spreads
+from harness.report.many.suite_rows import Verdicts, read_verdicts
+from harness.report.outcome import Standing, sign_of, verdict_of
 from harness.report.run.page import Fact
 from harness.report.words import bound, number
 
@@ -50,20 +27,12 @@ _COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
     ("unit", pa.string()),
     ("expected", pa.string()),
     ("verdict", pa.string()),  # the worst; null for a figure
-    ("runs", pa.int64()),
-    ("holds", pa.int64()),  # runs with this verdict
-    ("violated", pa.int64()),
-    ("unknown", pa.int64()),
-    ("n", pa.int64()),  # things measured in all runs
-    ("min", pa.float64()),
-    ("p50", pa.float64()),
-    ("p99", pa.float64()),
-    ("max", pa.float64()),
-    ("median_low", pa.float64()),  # interval of the median, over the medians of the runs
-    ("median_high", pa.float64()),
-    ("median_confidence", pa.float64()),
-    ("bound_low", pa.float64()),
-    ("bound_high", pa.float64()),
+    # Runs, and those with each verdict; then things measured in all runs.
+    *((name, pa.int64()) for name in ("runs", "holds", "violated", "unknown", "n")),
+    *((name, pa.float64()) for name in ("min", "p50", "p99", "max")),
+    # The interval of the median, over the medians of the runs.
+    *((f"median_{name}", pa.float64()) for name in ("low", "high", "confidence")),
+    *((f"bound_{name}", pa.float64()) for name in ("low", "high")),
 ]
 DISTRIBUTIONS: Final = pa.schema(_COLUMNS)
 PAGE: Final = "repeat.html"
@@ -74,75 +43,86 @@ _LEAD: Final = (
 )
 
 
-def write(suite: Suite) -> None:
+def write(suite: Suite) -> blocks.Overview:
     """Write `repeat.html`, `summary.md`, `junit.xml`, `verdicts.parquet`, `distributions.parquet`.
 
-    Raises NoData where a run that was judged cannot be read.
+    Only runs whose folders are there still have numbers. Raises NoData where a run that was judged
+    cannot be read.
     """
     verdicts = read_verdicts(suite)
-    rules, figures = spreads_of(suite, verdicts)
-    kept = [_kept("rule", each) for each in rules] + [_kept("figure", each) for each in figures]
+    found = [suite.run_dir(entry) for entry in suite.entries if entry.judged]
+    judged = [numbers(each) for each in found if each is not None and each.exists()]
+    rules, figures = spreads([verdicts[entry.label] for entry in suite.entries], judged)
+    kept = [*(_kept("rule", each) for each in rules), *(_kept("figure", each) for each in figures)]
     table = pa.Table.from_pylist(kept, schema=DISTRIBUTIONS)
     store.write(suite.path / "distributions.parquet", [table], DISTRIBUTIONS)
-    write_suite(suite, verdicts, _shown(suite, verdicts, rules, figures), PAGE, "summary.md")
-
-
-def print_repeat(suite: Suite, console: Console | None = None) -> None:
-    """Print the distribution of every rule and figure, and what of the runs was not as expected."""
-    verdicts = read_verdicts(suite)
-    print_shown(_shown(suite, verdicts, *spreads_of(suite, verdicts)), console)
+    shown = _shown(suite, verdicts, rules, figures)
+    return suite_rows.write_suite(suite, verdicts, shown, PAGE, "summary.md")
 
 
 def _kept(kind: str, each: Spread) -> dict[str, Any]:
-    values, interval, worst = each.values, each.interval, each.worst
+    low, high = each.bounds
+    interval = vars(each.interval) if each.interval else {}
     return {
         "kind": kind,
         "name": each.name,
         "unit": each.unit,
         "expected": each.expected or None,
-        "verdict": verdict_of(worst) if worst else None,
-        "runs": sum(each.verdicts.values()) or each.runs,
-        **{str(name).lower(): each.verdicts.get(name, 0) for name in Verdict if each.verdicts},
-        "n": values.n,
-        "min": values.min,
-        "p50": values.p50,
-        "p99": values.p99,
-        "max": values.max,
-        "median_low": interval.low if interval else None,
-        "median_high": interval.high if interval else None,
-        "median_confidence": interval.confidence if interval else None,
-        "bound_low": each.bound_low,
-        "bound_high": each.bound_high,
+        "verdict": verdict_of(each.worst) if each.worst else None,
+        "runs": len(each.rows) or len(each.per_run),
+        **{str(name).lower(): each.verdicts[name] for name in Verdict if each.rows},
+        **vars(each.values),
+        **{f"median_{name}": value for name, value in interval.items()},
+        "bound_low": low,
+        "bound_high": high,
     }
 
 
 def _shown(
-    suite: Suite, verdicts: Verdicts, rules: Sequence[Spread], figures: Sequence[Spread]
-) -> Overview:
+    suite: Suite, verdicts: Verdicts, rules: list[Spread], figures: list[Spread]
+) -> blocks.Overview:
     first = suite.entries[0]
     differing = sum(each.standing is Standing.DIFFERS for each in rules)
-    blocks = (
-        Block("rules", "Rules", _LEAD, table=Table(_COLUMNS_SHOWN, tuple(map(_rule, rules)))),
+    unlike = [
+        suite_rows.unshown(vars(entry))
+        for entry in suite.entries
+        if entry.state is not State.AS_EXPECTED
+    ]
+    parts = (
+        Block(
+            "rules",
+            "Rules",
+            _LEAD,
+            columns=(
+                Column("rule", free=True),
+                Column("verdicts", free=True),
+                *_NUMBERS,
+                Column("bound", number=True, free=True),
+                "unit",
+            ),
+            rows=[_rule(each) for each in rules],
+        ),
         Block(
             "figures",
             "Figures",
-            table=Table(_of_figures(_COLUMNS_SHOWN), tuple(map(_figure, figures))),
+            columns=("figure", *_NUMBERS, "unit"),
+            rows=[Row((each.name, *_numbers(each), each.unit)) for each in figures],
             notes=() if figures else ("No run was judged.",),
         ),
-        runs(suite, verdicts),
-        unlike(suite),
+        suite_rows.runs(suite, verdicts),
+        Block("unlike", "", notes=unlike, on=(blocks.TERMINAL,)),
     )
     facts = (
         Fact("client", first.client, first.protocol),
-        Fact("Kafka", first.kafka, ""),
-        Fact("rules", str(len(rules)), ""),
+        Fact("Kafka", first.kafka),
+        Fact("rules", str(len(rules))),
         Fact("differ", str(differing), "rules", "bad" if differing else ""),
     )
-    return shown_of(
+    return suite_rows.shown_of(
         suite,
         first.experiment,
-        detail_of(verdicts),
-        blocks,
+        suite_rows.detail_of(verdicts),
+        parts,
         facts,
         kind="repeats",
         name=f"{first.experiment} {suite.name}",
@@ -151,18 +131,10 @@ def _shown(
     )
 
 
-_COLUMNS_SHOWN: Final = (
-    TableColumn("rule", free=True),
-    TableColumn("verdicts", free=True),
-    *(TableColumn(head, number=True) for head in ("n", "min", "median", "p99", "max")),
-    TableColumn("median lies in", number=True, free=True),
-    TableColumn("bound", number=True, free=True),
-    TableColumn("unit"),
+_NUMBERS: Final = (
+    *(Column(head, number=True) for head in ("n", "min", "median", "p99", "max")),
+    Column("median lies in", number=True, free=True),
 )
-
-
-def _of_figures(columns: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
-    return (TableColumn("figure"), *columns[2:-2], columns[-1])
 
 
 def _numbers(each: Spread) -> tuple[str, ...]:
@@ -171,19 +143,12 @@ def _numbers(each: Spread) -> tuple[str, ...]:
     return (*map(number, found), interval_text(each.interval))
 
 
-def _figure(each: Spread) -> Row:
-    return Row((each.name, *_numbers(each), each.unit))
-
-
 def _rule(each: Spread) -> Row:
-    worst = each.worst
-    unknown = worst is not None and verdict_of(worst) == Verdict.UNKNOWN
-    differs = each.standing is Standing.DIFFERS
-    sign = "?" if differs and unknown else SIGNS[each.standing]
-    verdicts = [Line(verdicts_text(each.verdicts), each.standing, sign=sign)]
+    assert each.worst is not None, "a rule has verdicts"
+    verdicts = [Line(each.counted, each.standing, sign=sign_of(each.worst))]
     if each.standing is not Standing.AS_EXPECTED:
         verdicts.append(Line(f"(expected {each.expected})", "sub"))
-    if differs and worst is not None:
-        verdicts.append(Line(str(worst["reason"] or ""), ASIDE))
-    limits = bound(each.bound_low, each.bound_high)
-    return Row((each.name, verdicts, *_numbers(each), limits, each.unit), each.standing)
+    if each.standing is Standing.DIFFERS:
+        verdicts.append(Line(str(each.worst["reason"] or ""), blocks.ASIDE))
+    cells: list[Cell] = [each.name, verdicts, *_numbers(each), bound(*each.bounds), each.unit]
+    return Row(cells, each.standing)

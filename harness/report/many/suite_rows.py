@@ -12,28 +12,9 @@ from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import Entry, State, Suite
 from harness.report.load import Row as Verdict
 from harness.report.load import Run, load
-from harness.report.many.blocks import (
-    ASIDE,
-    EVERYWHERE,
-    MARKDOWN,
-    PAGE,
-    TERMINAL,
-    Block,
-    Line,
-    Overview,
-    Row,
-    Table,
-    TableColumn,
-    markdown,
-    page,
-)
-from harness.report.many.verdicts import (
-    SUITE_VERDICTS,
-    differing,
-    headline,
-    table_of,
-    verdicts_of,
-)
+from harness.report.many import blocks
+from harness.report.many.blocks import ASIDE, Block, Column, Line
+from harness.report.many.verdicts import SUITE_VERDICTS, differing, headline, table_of, verdicts_of
 from harness.report.outcome import Standing, standing
 from harness.report.run.files import write_whole
 from harness.report.run.page import Fact
@@ -47,7 +28,6 @@ Verdicts = Mapping[str, list[Verdict]]  # by the label of their run
 
 
 def read_verdicts(suite: Suite) -> Verdicts:
-    """The verdicts of every run, by its label."""
     return {entry.label: verdicts_of(suite, entry) for entry in suite.entries}
 
 
@@ -65,9 +45,8 @@ def detail_of(verdicts: Verdicts) -> str:
     results = sum(standing(row) is Standing.RESULT for row in rows)
     said = f"{plural(len(rows), 'verdict')}, {len(differing(rows)):,} not as expected"
     if results:
-        said += (
-            f"; {plural(results, 'documented statement')} contradicted by measurement, as expected"
-        )
+        documented = plural(results, "documented statement")
+        said += f"; {documented} contradicted by measurement, as expected"
     return said + "."
 
 
@@ -81,51 +60,33 @@ def link_to(suite: Suite, entry: Entry) -> str:
 
 def read_run(
     suite: Suite, entry: Entry, read: Callable[[Run], Found]
-) -> tuple[Found | None, str, str]:
-    """What a judged run shows, with its state and, if it shows nothing, why.
+) -> tuple[Found | None, dict[str, str]]:
+    """What a judged run shows; where its page is, its state and, if it shows nothing, why.
 
     The reason has no path of this machine.
     """
-    run_dir = suite.run_dir(entry)
-    if not entry.judged or run_dir is None:
-        return None, str(entry.state), entry.reason
-    try:
-        return read(load(run_dir)), str(entry.state), entry.reason
-    except NoData as error:
-        reason = str(error).replace(f"{run_dir}/", "").replace(str(run_dir), "its folder")
-        there = run_dir.exists()
-        return None, "cannot be read", reason if there else "its folder has been removed"
+    run_dir, found = suite.run_dir(entry), None
+    about = {"link": link_to(suite, entry), "state": str(entry.state), "reason": entry.reason}
+    if entry.judged and run_dir is not None:
+        try:
+            found = read(load(run_dir))
+        except NoData as error:
+            reason = str(error).replace(f"{run_dir}/", "").replace(str(run_dir), "its folder")
+            reason = reason if run_dir.exists() else "its folder has been removed"
+            about |= {"state": "cannot be read", "reason": reason}
+    return found, about
 
 
-def _standing(entry: Entry) -> str:
-    if entry.state is State.AS_EXPECTED:
-        return Standing.AS_EXPECTED
-    return Standing.DIFFERS if entry.state is State.DIFFERS else _UNJUDGED
+def unshown(run: Mapping[str, Any]) -> str:
+    reason = f" ({clip(run['reason'], MOST_REASON)})" if run["reason"] else ""
+    return f"{run['label']}: {run['state']}{reason}"
 
 
-def sign_of_run(entry: Entry) -> str:
-    """The sign of how a run stands."""
-    signs = {State.AS_EXPECTED: "✓", State.DIFFERS: "✗", State.PLANNED: "–"}
-    return signs.get(entry.state, "?")
-
-
-def outcome_of_run(entry: Entry, rows: Sequence[Verdict]) -> str:
-    """What became of a run, in a few words."""
-    if entry.state is not State.DIFFERS:
-        return str(entry.state)
-    bad = len(differing(rows))
-    return f"{bad} of {plural(len(rows), 'verdict')} {'differs' if bad == 1 else 'differ'}"
-
-
-_COLUMNS: Final = (
-    TableColumn("run", free=True),
-    TableColumn("client"),
-    TableColumn("protocol"),
-    TableColumn("Kafka", narrow=False),
-    TableColumn("outcome", free=True),
-    TableColumn("rules", number=True),
-    TableColumn("took", number=True),
-)
+_STANDINGS: Final = {
+    State.AS_EXPECTED: (Standing.AS_EXPECTED, "✓"),
+    State.DIFFERS: (Standing.DIFFERS, "✗"),
+    State.PLANNED: (_UNJUDGED, "–"),
+}
 
 
 def runs(suite: Suite, verdicts: Verdicts) -> Block:
@@ -134,133 +95,116 @@ def runs(suite: Suite, verdicts: Verdicts) -> Block:
     return Block(
         "runs",
         "Runs",
-        table=Table(
-            _COLUMNS,
-            tuple(
-                _run(suite, entry, verdicts[entry.label], night=night) for entry in suite.entries
-            ),
+        columns=(
+            Column("run", free=True),
+            "client",
+            "protocol",
+            Column("Kafka", narrow=False),
+            Column("outcome", free=True),
+            Column("rules", number=True),
+            Column("took", number=True),
         ),
-        on=EVERYWHERE if night else (PAGE, MARKDOWN),
+        rows=[_run(suite, entry, verdicts[entry.label], night=night) for entry in suite.entries],
+        on=blocks.EVERYWHERE if night else blocks.WRITTEN,
     )
 
 
-def _run(suite: Suite, entry: Entry, rows: Sequence[Verdict], *, night: bool) -> Row:
-    how = _standing(entry)
-    name = Line(entry.experiment if night else entry.label, link=link_to(suite, entry))
-    reason = clip(entry.reason, MOST_REASON)
-    outcome = Line(outcome_of_run(entry, rows), how, sign=sign_of_run(entry))
-    return Row(
+def _run(suite: Suite, entry: Entry, rows: Sequence[Verdict], *, night: bool) -> blocks.Row:
+    how, sign = _STANDINGS.get(entry.state, (_UNJUDGED, "?"))
+    outcome, bad = str(entry.state), len(differing(rows))
+    if entry.state is State.DIFFERS:
+        outcome = f"{bad} of {plural(len(rows), 'verdict')} {'differs' if bad == 1 else 'differ'}"
+    reason = f"({clip(entry.reason, MOST_REASON)})" if entry.reason else ""
+    name = entry.experiment if night else entry.label
+    took = duration(entry.took_s * 1_000)
+    return blocks.Row(
         (
-            [name, *([Line(entry.claim, ASIDE)] if night else [])],
+            [Line(name, link=link_to(suite, entry)), Line(entry.claim if night else "", ASIDE)],
             entry.client,
             entry.protocol,
             entry.kafka,
-            [outcome, *([Line(f"({reason})", "sub")] if reason else [])],
+            [Line(outcome, how, sign=sign), Line(reason, "sub")],
             str(len(rows)),
-            [
-                Line(duration(entry.took_s * 1_000)),
-                Line(f"of ≈ {entry.estimate_s:.0f} s", ASIDE),
-            ],
+            [Line(took), Line(f"of ≈ {entry.estimate_s:.0f} s", ASIDE)],
         ),
         how,
     )
-
-
-def unlike(suite: Suite) -> Block:
-    """On a terminal, the runs that did not end as expected."""
-    words = [
-        f"{entry.label}: {entry.state}{f' ({entry.reason})' if entry.reason else ''}"
-        for entry in suite.entries
-        if entry.state is not State.AS_EXPECTED
-    ]
-    return Block("unlike", "", notes=tuple(words), on=(TERMINAL,))
 
 
 def shown_of(
     suite: Suite,
     title: str,
     detail: str,
-    blocks: Sequence[Block],
+    parts: Sequence[Block],
     facts: Sequence[Fact],
     **more: Any,
-) -> Overview:
+) -> blocks.Overview:
     """A suite as it is shown; `more` are further fields."""
     count = Fact("runs", str(len(suite.played)), f"of {len(suite.entries)}")
-    took = Fact("took", duration(suite.took_s * 1_000), "")
+    took = Fact("took", duration(suite.took_s * 1_000))
     known = {
         "kind": suite.kind,
         "name": f"{suite.kind} {suite.name}",
         "facts": (count, *facts, took),
     }
-    return Overview(
+    return blocks.Overview(
         title=title,
         headline=headline(suite),
         outcome=kind_of(suite),
         detail=detail,
-        blocks=blocks,
+        blocks=parts,
         **{**known, **more},
     )
 
 
 def write_suite(
-    suite: Suite, verdicts: Verdicts, shown: Overview, page_name: str, summary_name: str
-) -> None:
-    """Write the page, the summary, `junit.xml` and `verdicts.parquet`.
+    suite: Suite, verdicts: Verdicts, shown: blocks.Overview, page_name: str, summary_name: str
+) -> blocks.Overview:
+    """Write the page, the summary, `junit.xml` and `verdicts.parquet`; what is shown.
 
     The last of these is what is left of runs whose folders are removed.
     """
     rows = [row for entry in suite.entries for row in verdicts[entry.label]]
     store.write(suite.path / VERDICTS_FILE, [table_of(rows)], SUITE_VERDICTS)
-    write_whole(suite.path / page_name, page(shown))
-    write_whole(suite.path / summary_name, markdown(shown))
+    write_whole(suite.path / page_name, blocks.page(shown))
+    write_whole(suite.path / summary_name, blocks.markdown(shown))
     write_whole(suite.path / "junit.xml", junit_of(suite))
+    return shown
 
 
 def junit_of(suite: Suite) -> str:
     """The text of `junit.xml`: one test suite per run, and an error where a run shows nothing."""
     every = ET.Element("testsuites", {"name": f"{suite.kind} {suite.name}"})
-    for entry in suite.entries:
-        every.append(_test_suite(suite, entry))
-    for number, each in enumerate(every):
-        each.set("id", str(number))
+    for number, entry in enumerate(suite.entries):
+        found = _of_run(suite, entry)
+        found = _unjudged(entry) if found is None else found
+        found.attrib |= {"name": entry.label, "id": str(number)}
+        for case in found.iter("testcase"):
+            case.set("classname", entry.label)
+        every.append(found)
     ET.indent(every)
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(every, encoding="unicode") + "\n"
-    )
+    text = ET.tostring(every, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _test_suite(suite: Suite, entry: Entry) -> ET.Element:
+def _of_run(suite: Suite, entry: Entry) -> ET.Element | None:
     run_dir = suite.run_dir(entry)
-    found = None
-    if entry.judged and run_dir is not None:
-        try:
-            found = ET.parse(run_dir / "junit.xml").getroot().find("testsuite")
-        except (OSError, ET.ParseError):
-            found = None
-    if found is None:
-        found = _unjudged(entry)
-    found.set("name", entry.label)
-    for case in found.iter("testcase"):
-        case.set("classname", entry.label)
-    return found
+    if not entry.judged or run_dir is None:
+        return None
+    try:
+        return ET.parse(run_dir / "junit.xml").getroot().find("testsuite")
+    except (OSError, ET.ParseError):
+        return None
 
 
 def _unjudged(entry: Entry) -> ET.Element:
     skipped = entry.state in (State.PLANNED, State.SPOILT)
-    attributes = {
-        "name": entry.label,
-        "package": "kafka-chaos",
-        "tests": "1",
-        "failures": "0",
-        "errors": str(int(not skipped)),
-        "skipped": str(int(skipped)),
-        "time": f"{entry.took_s:.3f}",
-    }
-    found = ET.Element("testsuite", attributes)
+    counts = {"tests": 1, "failures": 0, "errors": int(not skipped), "skipped": int(skipped)}
+    found = ET.Element("testsuite", {"name": "", "package": "kafka-chaos"})
+    found.attrib |= {name: str(count) for name, count in counts.items()}
+    found.set("time", f"{entry.took_s:.3f}")
     case = ET.SubElement(found, "testcase", {"name": "the run can be judged", "time": "0"})
-    said = NOT_XML.sub("\ufffd", entry.reason or str(entry.state))
-    if skipped:
-        ET.SubElement(case, "skipped", {"message": said})
-    else:
-        ET.SubElement(case, "error", {"type": entry.state.upper(), "message": said})
+    said = {"message": NOT_XML.sub("\ufffd", entry.reason or str(entry.state))}
+    kind = {} if skipped else {"type": entry.state.upper()}
+    ET.SubElement(case, "skipped" if skipped else "error", kind | said)
     return found

@@ -5,19 +5,13 @@ A run that shows nothing is counted and named, and each point says of how many r
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
-from harness.base.distribution import (
-    CONFIDENCE,
-    Distribution,
-    Interval,
-    distribution,
-    median_interval,
-)
 from harness.history.suites import Entry, Suite
-from harness.report.load import Run
-from harness.report.many.suite_rows import link_to, read_run
+from harness.report.load import Row, Run
+from harness.report.many.numbers import Spread
+from harness.report.many.suite_rows import read_run
 from harness.report.parts import stops
 from harness.report.parts.evictions import false_evictions
 from harness.report.parts.records import records
@@ -69,97 +63,68 @@ class Axis:
         """Whether its values are numbers, from the smallest to the largest."""
         return all(value.replace(".", "", 1).isdecimal() for value in self.values)
 
+    def value(self, spot: "Spot") -> str:
+        return value_text(spot.settings[self.name])
 
-@dataclass(frozen=True)
-class Seen:
-    """One run. Without `measured` it shows nothing, and `reason` says why.
 
-    `measured` is by the names of the measures; null is what was not recorded. `link` leads to its
-    page; empty if there is none.
-    """
-
-    experiment: str
-    settings: Mapping[str, str]
-    label: str
-    seed: int | None
-    link: str
-    state: str
-    reason: str
-    measured: Mapping[str, float | None] | None
+def value_text(value: str) -> str:
+    """A value of a setting as readers want it: 45,000."""
+    try:
+        return f"{int(value):,}"
+    except ValueError:
+        return value
 
 
 @dataclass(frozen=True)
 class Spot:
-    """One experiment at one point of the grid. `number` is that of the point, from 1."""
+    """One experiment at one point of the grid. `number` is that of the point, from 1.
+
+    `runs` are as `sweep.json` has them. One without `measured` shows nothing, and its `reason` says
+    why; otherwise that is by the names of the measures, null for what was not recorded.
+    """
 
     experiment: str
     number: int
     settings: Mapping[str, str]
-    runs: tuple[Seen, ...]
+    runs: Sequence[Row]
 
     @property
-    def shown(self) -> tuple[Seen, ...]:
-        """Runs that show something."""
-        return tuple(run for run in self.runs if run.measured is not None)
+    def shown(self) -> list[Row]:
+        return [run for run in self.runs if run["measured"] is not None]
 
-    def values(self, measure: Measure) -> list[float]:
+    def of(self, measure: Measure) -> Spread:
         """What was measured in its runs, in their order."""
-        found = (run.measured[measure.name] for run in self.runs if run.measured is not None)
-        return [value for value in found if value is not None]
-
-    def spread(self, measure: Measure) -> Distribution:
-        """The same, as smallest, median and largest."""
-        return distribution(self.values(measure))
-
-    def interval(self, measure: Measure) -> Interval | None:
-        """Where the median lies, where there are runs enough to say so with 95 % confidence."""
-        found = median_interval(self.values(measure))
-        return found if found is not None and found.confidence >= CONFIDENCE else None
+        found = (run["measured"][measure.name] for run in self.shown)
+        return Spread(measure.name, per_run=[[value] for value in found if value is not None])
 
     @property
-    def longest(self) -> str:
-        """The page of the run that stood still longest; empty if there is none."""
-        worst = self._worst
-        return worst.link if worst else ""
+    def longest(self) -> Row | None:
+        found = [run for run in self.shown if run["measured"][STANDSTILL.name] is not None]
+        return max(found, key=lambda run: run["measured"][STANDSTILL.name], default=None)
 
     @property
     def where(self) -> str:
         """Where the time of the longest standstill went; empty if nothing stood still."""
-        worst = self._worst
-        if worst is None or not (ms := _standstill(worst)):
-            return ""
-        return stops.said({**(worst.measured or {}), "ms": ms})
-
-    @property
-    def _worst(self) -> Seen | None:
-        shown = [run for run in self.shown if (run.measured or {})[STANDSTILL.name] is not None]
-        return max(shown, key=_standstill, default=None)
-
-
-def _standstill(run: Seen) -> float:
-    return float((run.measured or {}).get(STANDSTILL.name) or 0.0)
+        measured = self.longest["measured"] if self.longest else {}
+        ms = measured.get(STANDSTILL.name)
+        return stops.said({**measured, "ms": ms}) if ms else ""
 
 
 @dataclass(frozen=True)
 class Sweep:
     """All of it. `spots` are in the order of experiments and, within one, of the grid."""
 
-    name: str
-    started_at: str
-    ended_at: str | None
-    command: str
+    suite: Suite
     axes: tuple[Axis, ...]
-    claims: Mapping[str, str]  # by experiment
-    faults: Mapping[str, Sequence[str]]  # likewise, each in words
     spots: tuple[Spot, ...]
-    left_out: tuple[str, ...]
 
-    def about(self, experiment: str) -> str:
-        """What an experiment claims, and what it does."""
-        done = "; ".join(self.faults.get(experiment) or ())
-        return (
-            f"{self.claims[experiment]} What is done: {done}." if done else self.claims[experiment]
-        )
+    @property
+    def command(self) -> str:
+        return str(self.suite.asked.get("command", ""))
+
+    @property
+    def claims(self) -> Mapping[str, str]:
+        return {entry.experiment: entry.claim for entry in self.suite.entries}
 
     @property
     def of_group(self) -> tuple[Measure, ...]:
@@ -167,19 +132,12 @@ class Sweep:
         return OF_GROUP if any(axis.name in _OF_GROUP for axis in self.axes) else ()
 
     @property
-    def runs(self) -> list[Seen]:
-        """Every run."""
+    def runs(self) -> list[Row]:
         return [run for spot in self.spots for run in spot.runs]
 
     @property
-    def shown(self) -> int:
-        """How many runs show something."""
-        return sum(len(spot.shown) for spot in self.spots)
-
-    @property
-    def unshown(self) -> list[Seen]:
-        """Runs that show nothing."""
-        return [run for run in self.runs if run.measured is None]
+    def unshown(self) -> list[Row]:
+        return [run for run in self.runs if run["measured"] is None]
 
     @property
     def fewest(self) -> int:
@@ -191,48 +149,26 @@ def sweep_of(suite: Suite) -> Sweep:
     """What the runs of a suite show by now."""
     over: Mapping[str, Sequence[str]] = suite.asked.get("over") or {}
     axes = tuple(Axis(name, tuple(values)) for name, values in over.items())
-    return Sweep(
-        name=suite.name,
-        started_at=suite.started_at,
-        ended_at=suite.ended_at,
-        command=str(suite.asked.get("command", "")),
-        axes=axes,
-        claims={entry.experiment: entry.claim for entry in suite.entries},
-        faults=suite.asked.get("faults") or {},
-        spots=_spots(axes, [_seen(suite, entry) for entry in suite.entries]),
-        left_out=tuple(suite.notes),
-    )
-
-
-def _spots(axes: Sequence[Axis], runs: Sequence[Seen]) -> tuple[Spot, ...]:
-    """The runs of each point that has any."""
     points: dict[tuple[int, ...], Mapping[str, str]] = {}
-    by: dict[str, dict[tuple[int, ...], list[Seen]]] = {}
-    for run in runs:
-        place = tuple(axis.values.index(run.settings[axis.name]) for axis in axes)
-        points[place] = run.settings
-        by.setdefault(run.experiment, {}).setdefault(place, []).append(run)
+    by: dict[str, dict[tuple[int, ...], list[Row]]] = {}
+    for entry in suite.entries:
+        place = tuple(axis.values.index(entry.settings[axis.name]) for axis in axes)
+        points[place] = entry.settings
+        runs = by.setdefault(entry.experiment, {}).setdefault(place, [])
+        runs.append(_run(suite, entry))
     numbers = {place: number for number, place in enumerate(sorted(points), start=1)}
-    return tuple(
-        Spot(experiment, numbers[place], points[place], tuple(found[place]))
+    spots = (
+        Spot(experiment, numbers[place], points[place], found[place])
         for experiment, found in by.items()
         for place in sorted(found)
     )
+    return Sweep(suite, axes, tuple(spots))
 
 
-def _seen(suite: Suite, entry: Entry) -> Seen:
-    """What a run shows, or why it shows nothing."""
-    measured, state, reason = read_run(suite, entry, _measured)
-    return Seen(
-        experiment=entry.experiment,
-        settings=entry.settings,
-        label=entry.label,
-        seed=entry.seed,
-        link=link_to(suite, entry),
-        state=state,
-        reason=reason,
-        measured=measured,
-    )
+def _run(suite: Suite, entry: Entry) -> Row:
+    measured, about = read_run(suite, entry, _measured)
+    names = ("experiment", "settings", "label", "seed")
+    return {**{name: getattr(entry, name) for name in names}, **about, "measured": measured}
 
 
 def _measured(run: Run) -> dict[str, float | None]:
@@ -267,38 +203,38 @@ def _of_group(run: Run) -> dict[str, float | None]:
 
 def as_json(sweep: Sweep, words: Sequence[str]) -> str:
     """The text of `sweep.json`; `words` are the sentences that are made of it."""
+    suite = sweep.suite
     content: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
-        "name": sweep.name,
-        "started_at": sweep.started_at,
-        "ended_at": sweep.ended_at,
+        **{name: getattr(suite, name) for name in ("name", "started_at", "ended_at")},
         "command": sweep.command,
-        "over": {axis.name: list(axis.values) for axis in sweep.axes},
-        "sentences": list(words),
-        "left_out": list(sweep.left_out),
+        "over": {axis.name: axis.values for axis in sweep.axes},
+        "sentences": words,
+        "left_out": suite.notes,
         "points": [_point(spot) for spot in sweep.spots],
-        "runs": [asdict(run) for run in sweep.runs],
+        "runs": sweep.runs,
     }
     return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
 
-def _point(spot: Spot) -> dict[str, Any]:
+def _point(spot: Spot) -> Row:
     return {
         "experiment": spot.experiment,
         "point": spot.number,
-        "settings": dict(spot.settings),
+        "settings": spot.settings,
         "runs": len(spot.shown),
         "planned": len(spot.runs),
         **{measure.name: _summed(spot, measure) for measure in (*MEASURES, *OF_GROUP)},
     }
 
 
-def _summed(spot: Spot, measure: Measure) -> dict[str, Any]:
-    found, interval = spot.spread(measure), spot.interval(measure)
+def _summed(spot: Spot, measure: Measure) -> Row:
+    spread = spot.of(measure)
+    found, lies = spread.values, spread.sure
     return {
         "n": found.n,
         "min": found.min,
         "median": found.p50,
         "max": found.max,
-        "median_lies_in": None if interval is None else [interval.low, interval.high],
+        "median_lies_in": lies and [lies.low, lies.high],
     }

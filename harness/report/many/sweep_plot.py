@@ -1,12 +1,13 @@
 """What a setting costs over what it buys, as a plot: one dot for each run, none left out."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Final
 
+from harness.report.load import Row
 from harness.report.many.blocks import Plot, Shape
-from harness.report.many.sweep import STANDSTILL, Measure, Spot, Sweep
-from harness.report.many.sweep_words import value_text
+from harness.report.many.sweep import STANDSTILL, Measure, Spot, Sweep, value_text
 from harness.report.words import duration, number
 
 WIDTH: Final = 560
@@ -26,28 +27,43 @@ _PLACES: Final = (
     (0, 21, "middle", 0.5),
 )
 Box = tuple[float, float, float, float]
-
-
 Point = tuple[float, float]
-Place = tuple[str, int]  # a spot's experiment and number
+
+
+@dataclass(frozen=True)
+class _Ring:
+    """A spot that has runs with both numbers: where its median is, and the dots of its runs."""
+
+    spot: Spot
+    at: Point
+    dots: Sequence[Shape]
 
 
 def plot(sweep: Sweep, measure: Measure) -> Plot | None:
     """The longest standstill of each run against another measure; null where no run has both."""
-    spots = [spot for spot in sweep.spots if _pairs(spot, measure)]
-    if not spots:
+    found = [(spot, _pairs(spot, measure)) for spot in sweep.spots]
+    pairs = [pair for _, pairs in found for pair in pairs]
+    if not pairs:
         return None
-    pairs = [pair for spot in spots for pair in _pairs(spot, measure)]
-    across = _Scale(max(x for x, _ in pairs) / 1_000, _LEFT, _RIGHT)
-    up = _Scale(max(1.0, max(y for _, y in pairs)), _BOTTOM, _TOP, whole=True)
+    across = _Scale(max(x for _, x, _ in pairs) / 1_000, _LEFT, _RIGHT)
+    up = _Scale(max(1.0, *(y for *_, y in pairs)), _BOTTOM, _TOP, whole=True)
 
     def at(x_ms: float, y: float) -> Point:
         return across.at(x_ms / 1_000), up.at(y)
 
-    medians = {
-        _place(spot): at(spot.spread(STANDSTILL).p50 or 0.0, spot.spread(measure).p50 or 0.0)
-        for spot in spots
-    }
+    def dot(name: str, x: float, y: float, spot: Spot, css: str, r: float) -> Shape:
+        cx, cy = at(x, y)
+        css = f"m{list(sweep.claims).index(spot.experiment) % 10} {css}"
+        words = f"{name}{duration(x)}, {number(y)} {measure.title}"
+        return Shape("circle", {"class": css, "cx": cx, "cy": cy, "r": r}, title=words)
+
+    rings = []
+    for spot, runs in found:
+        x, y = spot.of(STANDSTILL).median, spot.of(measure).median
+        settings = ", ".join(f"{name}={value_text(each)}" for name, each in spot.settings.items())
+        dots = [dot(f"{spot.experiment}, {settings}: median ", x, y, spot, "middle", 5.5)]
+        dots += [dot(f"{run['label']}: ", x, y, spot, "one", 3) for run, x, y in runs]
+        rings += [_Ring(spot, at(x, y), dots)] if runs else []
     title = f"{measure.title.capitalize()} over the longest standstill"
     return Plot(
         title,
@@ -55,14 +71,17 @@ def plot(sweep: Sweep, measure: Measure) -> Plot | None:
         (WIDTH, HEIGHT),
         [
             *_axes(across, up, f"{measure.title}, in a run"),
-            *(
-                shape
-                for line in _lines(sweep, spots)
-                for shape in _series(sweep, line, measure, medians, at)
-            ),
-            *_labels(sweep, spots, medians),
+            *(shape for line in _lines(sweep, rings) for shape in line),
+            *_labels(sweep, rings),
         ],
     )
+
+
+def _pairs(spot: Spot, measure: Measure) -> list[tuple[Row, float, float]]:
+    every = (
+        (run, run["measured"][STANDSTILL.name], run["measured"][measure.name]) for run in spot.shown
+    )
+    return [(run, x, y) for run, x, y in every if x is not None and y is not None]
 
 
 def _axes(across: "_Scale", up: "_Scale", y_title: str) -> Iterator[Shape]:
@@ -79,51 +98,6 @@ def _axes(across: "_Scale", up: "_Scale", y_title: str) -> Iterator[Shape]:
 def _text(x: float, y: float, anchor: str, css: str, text: str, **more: object) -> Shape:
     place = {"x": round(x, 1), "y": round(y, 1), "text-anchor": anchor}
     return Shape("text", {"class": css, **place, **more}, text)
-
-
-def _series(
-    sweep: Sweep,
-    line: Sequence[Spot],
-    measure: Measure,
-    medians: Mapping[Place, Point],
-    at: Callable[[float, float], Point],
-) -> Iterator[Shape]:
-    """The runs of one experiment along one setting; medians are joined by a line."""
-    css = f"m{list(sweep.claims).index(line[0].experiment) % 10}"
-    if len(line) > 1:
-        points = " ".join(f"{x},{y}" for x, y in (medians[_place(spot)] for spot in line))
-        yield Shape("polyline", {"class": css, "points": points})
-    for spot in line:
-        x, y = spot.spread(STANDSTILL).p50 or 0.0, spot.spread(measure).p50 or 0.0
-        settings = ", ".join(f"{name}={value_text(each)}" for name, each in spot.settings.items())
-        words = f"{spot.experiment}, {settings}: median {duration(x)}, {number(y)} {measure.title}"
-        yield _dot(f"{css} middle", medians[_place(spot)], 5.5, words)
-    for spot in line:
-        for run in spot.shown:
-            still, cost = ((run.measured or {})[each.name] for each in (STANDSTILL, measure))
-            if still is not None and cost is not None:
-                words = f"{run.label}: {duration(still)}, {number(cost)} {measure.title}"
-                yield _dot(f"{css} one", at(still, cost), 3, words)
-
-
-def _dot(css: str, at: Point, r: float, words: str) -> Shape:
-    return Shape("circle", {"class": css, "cx": at[0], "cy": at[1], "r": r}, title=words)
-
-
-def key_of(sweep: Sweep, spot: Spot) -> str:
-    """What the label of a point says: the value of the one setting, or the point's number."""
-    if len(sweep.axes) == 1:
-        return value_text(spot.settings[sweep.axes[0].name])
-    return str(spot.number)
-
-
-def _pairs(spot: Spot, measure: Measure) -> list[tuple[float, float]]:
-    found = [
-        (run.measured[STANDSTILL.name], run.measured[measure.name])
-        for run in spot.runs
-        if run.measured is not None
-    ]
-    return [(x, y) for x, y in found if x is not None and y is not None]
 
 
 class _Scale:
@@ -152,48 +126,51 @@ def _step(most: float, *, whole: bool) -> float:
     return max(1.0, step) if whole else step
 
 
-def _lines(sweep: Sweep, spots: Sequence[Spot]) -> list[list[Spot]]:
-    """The points of each experiment along the first setting, one line for each of the others."""
-    first = sweep.axes[0].name
-    found: dict[tuple[object, ...], list[Spot]] = {}
-    for spot in spots:
-        others = [value for name, value in spot.settings.items() if name != first]
-        found.setdefault((spot.experiment, *others), []).append(spot)
-    order = sweep.axes[0].values
-    return [
-        sorted(line, key=lambda spot: order.index(spot.settings[first])) for line in found.values()
-    ]
+def _lines(sweep: Sweep, rings: Sequence[_Ring]) -> Iterator[list[Shape]]:
+    """The dots of each experiment along the first setting, for each combination of the others.
+
+    Medians are joined by a line.
+    """
+    first = sweep.axes[0]
+    found: dict[tuple[str, ...], list[_Ring]] = {}
+    for ring in rings:
+        others = [value for name, value in ring.spot.settings.items() if name != first.name]
+        found.setdefault((ring.spot.experiment, *others), []).append(ring)
+    for line in found.values():
+        line.sort(key=lambda ring: first.values.index(ring.spot.settings[first.name]))
+        middles = [ring.dots[0] for ring in line]
+        css = str(middles[0].attributes["class"]).split()[0]
+        points = " ".join(f"{x},{y}" for x, y in (ring.at for ring in line))
+        joined = Shape("polyline", {"class": css, "points": points})
+        ones = [dot for ring in line for dot in ring.dots[1:]]
+        yield [*([joined] if len(line) > 1 else []), *middles, *ones]
 
 
-def _place(spot: Spot) -> Place:
-    return spot.experiment, spot.number
+def _labels(sweep: Sweep, rings: Sequence[_Ring]) -> Iterator[Shape]:
+    """The value of the one setting, or the point's number.
 
-
-def _labels(sweep: Sweep, spots: Sequence[Spot], medians: Mapping[Place, Point]) -> Iterator[Shape]:
-    """Each where it covers neither a median nor another label, if there is such a place."""
-    taken: list[Box] = [(x - 6, y - 6, x + 6, y + 6) for x, y in medians.values()]
-    for spot in spots:
-        x, y = medians[_place(spot)]
-        text = key_of(sweep, spot)
+    Each is where it covers neither a median nor another label, if there is such a place.
+    """
+    taken: list[Box] = [(x - 6, y - 6, x + 6, y + 6) for x, y in (ring.at for ring in rings)]
+    axis = sweep.axes[0] if len(sweep.axes) == 1 else None
+    for ring in rings:
+        x, y = ring.at
+        text = axis.value(ring.spot) if axis else str(ring.spot.number)
         long = len(text) * _LETTER
         boxes: list[tuple[Shape, Box]] = []
         for dx, dy, anchor, share in _PLACES:
             left = x + dx - long * share
             box = (left, y + dy - _LINE + 3, left + long, y + dy + 3)
             boxes.append((_text(x + dx, y + dy, anchor, "name", text), box))
-        free = [
-            (label, box)
-            for label, box in boxes
-            if box[0] >= _LEFT - 40
-            and box[2] <= WIDTH
-            and box[1] >= 0
-            and box[3] <= _BOTTOM + 8  # below are the numbers of the axis
-            and not any(_meet(box, other) for other in taken)
-        ]
-        label, box = (free or boxes)[0]
+        free = (each for each in boxes if _fits(each[1], taken))
+        label, box = next(free, boxes[0])
         taken.append(box)
         yield label
 
 
-def _meet(a: Box, b: Box) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+def _fits(box: Box, taken: Sequence[Box]) -> bool:
+    """Whether it is on the drawing, above the numbers of the axis, and covers nothing."""
+    left, top, right, bottom = box
+    if left < _LEFT - 40 or right > WIDTH or top < 0 or bottom > _BOTTOM + 8:
+        return False
+    return not any(a < right and left < c and b < bottom and top < d for a, b, c, d in taken)

@@ -2,46 +2,28 @@
 
 from typing import Final
 
-from rich.console import Console
-
 from harness.base.paths import here
 from harness.base.words import plural
 from harness.history.suites import Suite
-from harness.report.many.blocks import (
-    PAGE as ON_PAGE,
-)
-from harness.report.many.blocks import (
-    WRITTEN,
-    Block,
-    Cell,
-    Line,
-    Overview,
-    Row,
-    Table,
-    TableColumn,
-    print_shown,
-)
-from harness.report.many.suite_rows import (
-    Verdicts,
-    read_verdicts,
-    runs,
-    shown_of,
-    write_suite,
-)
+from harness.report.many import blocks, suite_rows
+from harness.report.many.blocks import Block, Cell, Column, Line, Row
+from harness.report.many.numbers import interval_text
+from harness.report.many.suite_rows import Verdicts, read_verdicts
 from harness.report.many.sweep import (
     AGAIN,
     EVICTED,
     IN_ALL,
-    LOST,
+    MEASURES,
     STANDSTILL,
     Measure,
     Spot,
     Sweep,
     as_json,
     sweep_of,
+    value_text,
 )
 from harness.report.many.sweep_plot import plot
-from harness.report.many.sweep_words import reading, sentences, value_text
+from harness.report.many.sweep_words import reading, sentences
 from harness.report.run.files import write_whole
 from harness.report.run.page import Fact
 from harness.report.words import NOTHING, duration, number, spread
@@ -49,142 +31,140 @@ from harness.report.words import NOTHING, duration, number, spread
 PAGE: Final = "sweep.html"
 TEXT: Final = "sweep.md"
 RECORD: Final = "sweep.json"
-_PLOTTED: Final = (EVICTED, AGAIN)
 
 
-def write(suite: Suite) -> None:
+def write(suite: Suite) -> blocks.Overview:
     """Write what there is by now: `sweep.html`, `sweep.md`, `sweep.json` and `junit.xml`.
 
     `verdicts.parquet` is what is left of runs whose folders are removed.
     """
     sweep, verdicts = sweep_of(suite), read_verdicts(suite)
     write_whole(suite.path / RECORD, as_json(sweep, sentences(sweep)))
-    write_suite(suite, verdicts, shown(suite, sweep, verdicts), PAGE, TEXT)
+    return suite_rows.write_suite(suite, verdicts, shown(sweep, verdicts), PAGE, TEXT)
 
 
-def print_sweep(suite: Suite, console: Console | None = None) -> None:
-    """Print what each setting buys and costs, the numbers behind it, and where the page is."""
-    print_shown(shown(suite, sweep_of(suite), read_verdicts(suite)), console)
-
-
-def shown(suite: Suite, sweep: Sweep, verdicts: Verdicts) -> Overview:
-    """All that is shown of a sweep."""
-    words = sentences(sweep)
+def shown(sweep: Sweep, verdicts: Verdicts) -> blocks.Overview:
+    suite, words, plots = sweep.suite, sentences(sweep), _plots(sweep)
     none = "No setting has two values with runs yet that show something."
-    plots = [found for measure in _PLOTTED if (found := plot(sweep, measure)) is not None]
-    key = "its value" if len(sweep.axes) == 1 else "its number in the table below"
-    blocks = [
+    columns, rows = _points(sweep)
+    parts = [
         Block(
             "buys",
             "What it buys and costs",
             items=words,
-            notes=(*(() if words else (none,)), *sweep.left_out),
+            notes=(*(() if words else (none,)), *suite.notes),
         ),
-        Block(
-            "plots",
-            "Plots",
-            f"A small dot is a run. A ring is the median of a point, with {key}. Nearer to the "
-            "lower left corner is better.",
-            plots=plots,
-            legend=[(f"m{place % 10}", name) for place, name in enumerate(sweep.claims)],
-            on=(ON_PAGE,) if plots else (),
-        ),
+        *([plots] if plots.plots else []),
         Block(
             "points",
             "Points",
-            table=_points(sweep),
-            notes=[
-                Line(f"{each.label}: {_why(each.state, each.reason)}", "doubt")
-                for each in sweep.unshown
-            ],
+            columns=columns,
+            rows=rows,
+            notes=[Line(suite_rows.unshown(each), "doubt") for each in sweep.unshown],
         ),
         Block(
             "reading",
             "How to read it",
-            items=[*((name, sweep.about(name)) for name in sweep.claims), *reading(sweep)],
+            items=[*_about(sweep), *reading(sweep)],
             notes=("It was made by this command:",) if sweep.command else (),
             code=sweep.command,
-            on=WRITTEN,
+            on=blocks.WRITTEN,
         ),
-        runs(suite, verdicts),
+        suite_rows.runs(suite, verdicts),
     ]
-    points = len({spot.number for spot in sweep.spots})
-    grid = " × ".join(str(len(axis.values)) for axis in sweep.axes) + " values"
-    facts = (
-        Fact("points", str(points), grid),
-        Fact("experiments", str(len(sweep.claims)), ""),
-        Fact("shown", str(sweep.shown), f"of {plural(len(sweep.runs), 'run')}"),
-        Fact("Kafka", " / ".join(sorted({entry.kafka for entry in suite.entries})), ""),
-    )
-    title = f"{', '.join(sweep.claims)} over {' and '.join(axis.name for axis in sweep.axes)}"
-    files = (
-        ("page", here(suite.path / PAGE)),
-        ("text", f"{TEXT} and {RECORD} beside it"),
-    )
-    return shown_of(suite, title, _made(sweep), blocks, facts, files=files)
-
-
-def _why(state: str, reason: str) -> str:
-    return f"{state} ({reason})" if reason else state
-
-
-def _made(sweep: Sweep) -> str:
     counts = sorted({len(spot.shown) for spot in sweep.spots})
     each = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return f"{each} {'run' if counts == [1] else 'runs'} of each point shown."
+    points = len({spot.number for spot in sweep.spots})
+    runs = len(sweep.runs)
+    grid = " × ".join(str(len(axis.values)) for axis in sweep.axes)
+    facts = (
+        Fact("points", str(points), f"{grid} values"),
+        Fact("experiments", str(len(sweep.claims))),
+        Fact("shown", str(runs - len(sweep.unshown)), f"of {plural(runs, 'run')}"),
+        Fact("Kafka", " / ".join(sorted({entry.kafka for entry in suite.entries}))),
+    )
+    return suite_rows.shown_of(
+        suite,
+        f"{', '.join(sweep.claims)} over {' and '.join(axis.name for axis in sweep.axes)}",
+        f"{each} {'run' if counts == [1] else 'runs'} of each point shown.",
+        parts,
+        facts,
+        files=(("page", here(suite.path / PAGE)), ("text", f"{TEXT} and {RECORD} beside it")),
+    )
 
 
-def _points(sweep: Sweep) -> Table:
+def _about(sweep: Sweep) -> list[tuple[str, str]]:
+    faults = sweep.suite.asked.get("faults") or {}
+    done = {name: "; ".join(faults.get(name) or ()) for name in sweep.claims}
+    return [
+        (name, f"{claim} What is done: {done[name]}." if done[name] else claim)
+        for name, claim in sweep.claims.items()
+    ]
+
+
+def _plots(sweep: Sweep) -> Block:
+    plots = [plot(sweep, measure) for measure in (EVICTED, AGAIN)]
+    key = "its value" if len(sweep.axes) == 1 else "its number in the table below"
+    return Block(
+        "plots",
+        "Plots",
+        f"A small dot is a run. A ring is the median of a point, with {key}. Nearer to the "
+        "lower left corner is better.",
+        plots=[each for each in plots if each is not None],
+        legend=[(f"m{place % 10}", name) for place, name in enumerate(sweep.claims)],
+        on=(blocks.PAGE,),
+    )
+
+
+def _points(sweep: Sweep) -> tuple[list[Column], list[Row]]:
     """A row for each point; on a terminal what a point buys stands above what it costs."""
+    grid = len(sweep.axes) > 1
     columns = [
-        TableColumn("experiment", free=True),
-        *([TableColumn("point", narrow=False)] if len(sweep.axes) > 1 else []),
-        *(TableColumn(axis.name, narrow=False) for axis in sweep.axes),
-        TableColumn("runs", number=True),
-        *(TableColumn(measure.title) for measure in (STANDSTILL, EVICTED, AGAIN, LOST)),
-        *(TableColumn(measure.title, narrow=False) for measure in sweep.of_group),
-        *([TableColumn("where the longest went", narrow=False)] if sweep.of_group else []),
+        Column("experiment", free=True),
+        *(Column(name, narrow=False) for name in ("point",) if grid),
+        *(Column(axis.name, narrow=False) for axis in sweep.axes),
+        Column("runs", number=True),
+        *(Column(measure.title) for measure in MEASURES),
+        *(Column(measure.title, narrow=False) for measure in sweep.of_group),
+        *(Column(title, narrow=False) for title in ("where the longest went",) if sweep.of_group),
     ]
-    if any(interval(spot) for spot in sweep.spots):
-        columns.append(TableColumn("median of the standstill lies in", narrow=False))
-    rows = sorted(sweep.spots, key=lambda spot: spot.number)
-    return Table(columns, [_point(sweep, spot, len(columns)) for spot in rows])
-
-
-def _point(sweep: Sweep, spot: Spot, columns: int) -> Row:
-    shown, planned = len(spot.shown), len(spot.runs)
-    cells: list[Cell] = [
-        spot.experiment,
-        *([str(spot.number)] if len(sweep.axes) > 1 else []),
-        *(value_text(spot.settings[axis.name]) for axis in sweep.axes),
-        str(shown) if shown == planned else f"{shown} of {planned}",
-        Line(cell(spot, STANDSTILL), link=spot.longest),
-        *(cell(spot, measure) for measure in (EVICTED, AGAIN, LOST, *sweep.of_group)),
-        *([spot.where or NOTHING] if sweep.of_group else []),
-        interval(spot),
-    ]
-    words = [f"{name}={value_text(value)}" for name, value in spot.settings.items()]
-    tone = "unjudged" if shown < planned else ""
-    return Row(cells[:columns], tone, above=", ".join(words))
+    if any(map(interval, sweep.spots)):
+        columns.append(Column("median of the standstill lies in", narrow=False))
+    rows = []
+    for spot in sorted(sweep.spots, key=lambda spot: spot.number):
+        count, planned = len(spot.shown), len(spot.runs)
+        still, *others = (cell(spot, measure) for measure in (*MEASURES, *sweep.of_group))
+        cells: list[Cell] = [
+            spot.experiment,
+            *([str(spot.number)] if grid else []),
+            *(axis.value(spot) for axis in sweep.axes),
+            str(count) if count == planned else f"{count} of {planned}",
+            Line(still, link=spot.longest["link"] if spot.longest else ""),
+            *others,
+            *([spot.where or NOTHING] if sweep.of_group else []),
+            interval(spot),
+        ]
+        words = [f"{name}={value_text(value)}" for name, value in spot.settings.items()]
+        tone = "unjudged" if count < planned else ""
+        rows.append(Row(cells[: len(columns)], tone, above=", ".join(words)))
+    return columns, rows
 
 
 def cell(spot: Spot, measure: Measure) -> str:
     """What a point shows of a measure: its median, and the smallest and largest of its runs."""
-    found = spot.spread(measure)
-    if not found.n:
+    found = spot.of(measure)
+    values = found.every
+    if not values:
         return NOTHING
-    words = spread(found, duration if measure in (STANDSTILL, IN_ALL) else number)
-    known = "" if found.n == len(spot.shown) else f", known of {found.n}"
-    values = spot.values(measure)
+    words = spread(found.values, duration if measure in (STANDSTILL, IN_ALL) else number)
+    known = "" if len(values) == len(spot.shown) else f", known of {len(values)}"
     some = sum(value > 0 for value in values)
     if measure is EVICTED and 0 < some < len(values):
-        return f"{words}, in {some} of {plural(len(values), 'run')}{known}"
+        words += f", in {some} of {plural(len(values), 'run')}"
     return f"{words}{known}"
 
 
 def interval(spot: Spot) -> str:
     """Where the median of the longest standstill lies; empty where too few runs say."""
-    found = spot.interval(STANDSTILL)
-    if found is None:
-        return ""
-    return f"{duration(found.low)} – {duration(found.high)} ({found.confidence:.0%})"
+    found = spot.of(STANDSTILL).sure
+    return interval_text(found, duration) if found else ""

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Final
-
-from rich.console import Console
+from typing import TYPE_CHECKING, Final
 
 from harness.base.words import plural
-from harness.report.load import Row
 from harness.report.many import blocks
-from harness.report.many.blocks import (
-    PAGE,
-    TERMINAL,
-    Block,
-    Line,
-    Overview,
-    Plot,
-    Shape,
-    Table,
-    TableColumn,
-    print_shown,
-)
-from harness.report.many.blocks import Row as BlockRow
+from harness.report.many.blocks import Block, Line, Plot, Shape
 from harness.report.run.files import write_whole
 from harness.report.words import number
 from harness.rules import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from harness.report.load import Row
 
 _TITLES: Final = {
     "worse": ("Worse", "Moved, and the nearest bound of the rule is nearer since."),
@@ -35,6 +24,7 @@ _TITLES: Final = {
     "steady": ("Steady", "No move that chance could not explain."),
     "too few": ("Too few days", "With so many series, what moves over so few days may be chance."),
 }
+_MOVED: Final = ("worse", "moved")
 _HEIGHT: Final = 40
 _WIDTH: Final = 100
 
@@ -42,41 +32,31 @@ _WIDTH: Final = 100
 def write(folder: Path, rows: Sequence[Row]) -> Path:
     """Write `trend.html`; `rows` are those of `harness.trend.job.trends` with their points."""
     path = folder / "trend.html"
-    write_whole(path, page(rows))
+    write_whole(path, blocks.page(shown(rows)))
     return path
 
 
-def page(rows: Sequence[Row]) -> str:
-    """The text of `trend.html`."""
-    return blocks.page(shown(rows))
-
-
-def print_trends(rows: Sequence[Row], console: Console | None = None) -> None:
-    """Print what moved, one line each, and how much did not."""
-    print_shown(shown(rows), console)
-
-
-def shown(rows: Sequence[Row]) -> Overview:
+def shown(rows: Sequence[Row]) -> blocks.Overview:
     """All that is shown of the rows of `harness.trend.job.trends`."""
     from harness.trend.job import ALPHA
 
     rows = _told_apart(rows)
-    series = []
+    parts = []
     for trend, (title, lead) in _TITLES.items():
-        found = [row for row in rows if row["trend"] == trend]
-        folded = trend in ("steady", "too few")
-        series.append(
-            Block(
-                trend.replace(" ", "-"),
-                f"{title}: {len(found)}",
-                lead,
-                plots=[_plot(row) for row in found],
-                folded=plural(len(found), "series", "series") if folded else "",
-                on=(PAGE,) if found else (),
-            )
-        )
-    none = () if rows else (Line("No rule measured anything on two days or more."),)
-    return Overview(
+        plots = [_plot(row) for row in rows if row["trend"] == trend]
+        folded = plural(len(plots), "series", "series") if trend not in _MOVED else ""
+        heading, where = f"{title}: {len(plots)}", (blocks.PAGE,) if plots else ()
+        id_ = trend.replace(" ", "-")
+        parts.append(Block(id_, heading, lead, plots=plots, folded=folded, on=where))
+    moved = [row for row in rows if row["trend"] in _MOVED]
+    heads = ("rule", "experiment", "client", "protocol", "Kafka", "backend")
+    columns = (*heads, blocks.Column("what", free=True))
+    where = (blocks.TERMINAL,) if moved else ()
+    parts.append(Block("", "What moved", columns=columns, rows=list(map(_row, moved)), on=where))
+    if not rows:
+        none = Line("No rule measured anything on two days or more.")
+        parts.append(Block("none", "Series", notes=(none,), on=(blocks.PAGE,)))
+    return blocks.Overview(
         kind="trend",
         name="trend",
         title=_runs(rows),
@@ -87,52 +67,28 @@ def shown(rows: Sequence[Row]) -> Overview:
         headline=headline(rows),
         outcome="differs" if any(row["trend"] == "worse" for row in rows) else "as-expected",
         detail="",
-        blocks=[
-            *series,
-            _moved(rows),
-            Block("none", "Series", notes=none, on=(PAGE,) if none else ()),
-        ],
+        blocks=parts,
         made_from="dataset/; the numbers are in trend.parquet",
     )
 
 
-def _moved(rows: Sequence[Row]) -> Block:
+def _row(row: Row) -> blocks.Row:
     """On a terminal, what moved."""
-    heads = ("rule", "experiment", "client", "protocol", "Kafka", "backend")
-    found = [row for row in rows if row["trend"] in ("worse", "moved")]
-    table = Table(
-        [*map(TableColumn, heads), TableColumn("what", free=True)],
-        [
-            BlockRow(
-                (
-                    Line(row["rule"], sign="✗" if row["trend"] == "worse" else "≠"),
-                    f"{row['experiment']} {row['setup']}".strip(),
-                    row["client"],
-                    row["protocol"],
-                    row["kafka"],
-                    row["backend"],
-                    _words(row),
-                )
-            )
-            for row in found
-        ],
-    )
-    return Block("moved-most", "What moved", table=table, on=(TERMINAL,) if found else ())
+    about = [row[name] for name in ("client", "protocol", "kafka", "backend")]
+    rule = Line(row["rule"], sign="✗" if row["trend"] == "worse" else "≠")
+    experiment = f"{row['experiment']} {row['setup']}".strip()
+    return blocks.Row((rule, experiment, *about, _words(row)))
 
 
 def _told_apart(rows: Sequence[Row]) -> list[Row]:
     """The rows, with their set-up only where another one of the same name was set up otherwise."""
     names = ("experiment", "client", "protocol", "kafka", "backend", "rule")
-    count = Counter(tuple(row[name] for name in names) for row in rows)
+    keys = [tuple(row[name] for name in names) for row in rows]
+    count = Counter(keys)
     return [
-        {**row, "setup": row["setup"] if count[tuple(row[name] for name in names)] > 1 else ""}
-        for row in rows
+        {**row, "setup": row["setup"] if count[key] > 1 else ""}
+        for row, key in zip(rows, keys, strict=True)
     ]
-
-
-def _about(row: Row) -> str:
-    about = f"{row['client']}, {row['protocol']}, Kafka {row['kafka']}, {row['backend']}"
-    return f"{about}, set up as {row['setup']}" if row["setup"] else about
 
 
 def _runs(rows: Iterable[Row]) -> str:
@@ -148,17 +104,16 @@ def _runs_on_days(runs: int, days: int) -> str:
 
 
 def headline(rows: Sequence[Row]) -> str:
-    """What there is, in one line."""
     if not rows:
         return "No rule measured anything on two days (UTC) yet, so nothing can have moved"
-    counts = {trend: sum(row["trend"] == trend for row in rows) for trend in _TITLES}
-    words = ", ".join(f"{count} {trend}" for trend, count in counts.items() if count)
+    counts = Counter(row["trend"] for row in rows)
+    words = ", ".join(f"{counts[trend]} {trend}" for trend in _TITLES if counts[trend])
     return f"{plural(len(rows), 'series', 'series')} of {_runs(rows)}: {words}"
 
 
 def _plot(row: Row) -> Plot:
     """One series, in a field of 100 by 40."""
-    points = row["points"]
+    points, unit = row["points"], row["unit"] or ""
     values = [point["value"] for point in points]
     limits = [row[name] for name in ("bound_low", "bound_high") if row[name] is not None]
     low, high = min(values), max(values)
@@ -170,33 +125,30 @@ def _plot(row: Row) -> Plot:
         share = (value - low) / (high - low) if high > low else 0.5
         return round(_HEIGHT * (0.95 - 0.9 * share), 2)
 
-    places = [round(_WIDTH * (place + 0.5) / len(points), 2) for place in range(len(points))]
-    dots = list(zip(places, map(y, values), strict=True))
-    shapes = [
-        Shape("line", {"x1": 0, "x2": _WIDTH, "y1": y(limit), "y2": y(limit)}) for limit in near
-    ]
+    def line(x1: float, x2: float, y1: float, y2: float, **css: str) -> Shape:
+        return Shape("line", {**css, "x1": x1, "x2": x2, "y1": y1, "y2": y2})
+
+    shapes = [line(0, _WIDTH, y(limit), y(limit)) for limit in near]
     after = [place for place, point in enumerate(points) if row["since_run"] in point["runs"]]
-    if row["trend"] in ("worse", "moved") and after:
+    if row["trend"] in _MOVED and after:
         x = round(_WIDTH * after[0] / len(points), 2)
-        shapes.append(Shape("line", {"class": "turn", "x1": x, "x2": x, "y1": 0, "y2": _HEIGHT}))
-    shapes.append(Shape("polyline", {"points": " ".join(f"{x},{y}" for x, y in dots)}))
-    for (at, height), point in zip(dots, points, strict=True):
+        shapes.append(line(x, x, 0, _HEIGHT, **{"class": "turn"}))
+    dots = []
+    for place, point in enumerate(points):
         css = {"class": "bad"} if point["differing"] else {}
-        shapes.append(
-            Shape(
-                "circle",
-                {"cx": at, "cy": height, "r": 1.2, **css},
-                title=_day(point, row["unit"] or ""),
-            )
-        )
+        at = {"cx": round(_WIDTH * (place + 0.5) / len(points), 2), "cy": y(point["value"])}
+        dots.append(Shape("circle", {**at, "r": 1.2, **css}, title=_day(point, unit)))
+    joined = " ".join(f"{dot.attributes['cx']},{dot.attributes['cy']}" for dot in dots)
     words = f"{_words(row)}; {_runs_on_days(row['runs'], row['n'])}"
     title = RULES[row["rule"]].title if row["rule"] in RULES else ""
+    about = [f"{row['experiment']}, {row['client']}", row["protocol"], f"Kafka {row['kafka']}"]
+    about += [row["backend"], *([f"set up as {row['setup']}"] if row["setup"] else [])]
     return Plot(
         f"{row['rule']} {title}",
         words,
         (_WIDTH, _HEIGHT),
-        shapes,
-        f"{row['experiment']}, {_about(row)}",
+        [*shapes, Shape("polyline", {"points": joined}), *dots],
+        ", ".join(about),
         words,
         stretched=True,
     )
@@ -211,9 +163,9 @@ def _day(point: Row, unit: str) -> str:
 
 def _words(row: Row) -> str:
     unit = row["unit"] or ""
-    before, after = number(row["before"], unit), number(row["after"], unit)
-    if row["trend"] in ("worse", "moved"):
+    if row["trend"] in _MOVED:
+        before, after = number(row["before"], unit), number(row["after"], unit)
         since = f"{row['since']:%Y-%m-%d}"
         return f"{before} before, {after} since {since} (p = {row['p_adjusted']:.1g})"
-    values = sorted(point["value"] for point in row["points"])
-    return f"{number(values[0], unit)} to {number(values[-1], unit)}"
+    values = [point["value"] for point in row["points"]]
+    return f"{number(min(values), unit)} to {number(max(values), unit)}"

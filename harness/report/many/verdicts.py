@@ -1,8 +1,8 @@
 """The verdicts of all runs of a suite, and what they add up to."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,28 +30,41 @@ SUITE_VERDICTS: Final = pa.schema(
 )
 
 
+_ENDED: Final = {
+    State.DIFFERS: "with a verdict that differs",
+    State.VOID: "void",
+    State.FAILED: "failed",
+    State.INTERRUPTED: "interrupted",
+    State.SPOILT: "spoilt and played again",
+    State.PLANNED: "not played",
+}
+
+
 def refresh_states(suite: Suite) -> None:
     """Have the states of its runs say what their folders say: they may have been judged again.
 
     A suite that was killed has the runs that it had not judged yet as interrupted. A run whose
     verdicts are gone could not be judged; one that was removed whole stays what it was.
     """
-    states = {Exit.AS_EXPECTED: State.AS_EXPECTED, Exit.DIFFERS: State.DIFFERS}
     for entry in suite.entries:
         run_dir = suite.run_dir(entry)
         unjudged = entry.state is State.FAILED and entry.reason.startswith(UNJUDGED)
-        if run_dir is None or not (entry.judged or unjudged or entry.state is State.INTERRUPTED):
+        may_be = entry.judged or unjudged or entry.state is State.INTERRUPTED
+        if not may_be or run_dir is None or not run_dir.exists():
             continue
-        if not run_dir.exists():
-            continue
-        try:
-            state, problem = states.get(exit_code(run_dir), State.FAILED), "no rule was"
-        except NoData as error:
-            state, problem = State.FAILED, str(error)
-        if state is not State.FAILED:
-            entry.state, entry.reason = state, ""
-        elif entry.judged:
-            entry.state, entry.reason = state, f"{UNJUDGED}: {problem}"
+        state, reason = state_of(run_dir)
+        if state is not State.FAILED or entry.judged:
+            entry.state, entry.reason = state, reason
+
+
+def state_of(run_dir: Path) -> tuple[State, str]:
+    """What judging a run came to, and why, if that is nothing."""
+    states = {Exit.AS_EXPECTED: State.AS_EXPECTED, Exit.DIFFERS: State.DIFFERS}
+    try:
+        state, problem = states.get(exit_code(run_dir), State.FAILED), "no rule was"
+    except NoData as error:
+        state, problem = State.FAILED, str(error)
+    return state, f"{UNJUDGED}: {problem}" if state is State.FAILED else ""
 
 
 def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:
@@ -66,50 +79,47 @@ def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:
         return []
     if entry.label.endswith(AGAIN) and not entry.judged:
         return []
-    about = {
-        "run": Path(entry.folder).name if entry.folder else "",
-        "experiment": entry.experiment,
-        "kafka": entry.kafka,
-        "seed": entry.seed,
-        "folder": entry.folder,
-    }
-    run_dir = suite.run_dir(entry)
+    run_dir, folder = suite.run_dir(entry), entry.folder
+    run = Path(folder).name if folder else ""
     if entry.judged and run_dir is not None and run_dir.exists():
-        remedy = f"judge the run again with `{COMMAND} check {run_dir}`"
         judged.settle(run_dir)
-        rows = rows_in(run_dir / VERDICTS_FILE, remedy)
-        return [{**about, **row} for row in rows]
-    if entry.judged:
+        rows = rows_in(run_dir / VERDICTS_FILE, again(run_dir))
+    elif entry.judged:
         remedy = f"{run_dir} was removed, so what it showed is nowhere else"
-        rows = rows_in(suite.path / VERDICTS_FILE, remedy)
-        return [row for row in rows if row["run"] == about["run"]]
-    return [{**about, **_unknown(entry, rule)} for rule in entry.rules]
+        return [row for row in rows_in(suite.path / VERDICTS_FILE, remedy) if row["run"] == run]
+    else:
+        rows = [_unknown(entry, rule) for rule in entry.rules]
+    about = {"run": run, "folder": folder, "seed": entry.seed}
+    about |= {"experiment": entry.experiment, "kafka": entry.kafka}
+    return [{**about, **row} for row in rows]
 
 
-def rows_in(path: Path, remedy: str) -> list[Row]:
+def again(run_dir: Path) -> str:
+    """What to do about a run whose tables are damaged."""
+    return f"judge the run again with `{COMMAND} check {run_dir}`"
+
+
+def rows_in(path: Path, remedy: str, columns: list[str] | None = None) -> list[Row]:
     """All rows of a table. Raises NoData with the remedy where it is damaged or gone."""
     try:
-        return list(pq.read_table(path, page_checksum_verification=True).to_pylist())
+        table = pq.read_table(path, columns=columns, page_checksum_verification=True)
     except (OSError, pa.ArrowException) as error:
         raise NoData(f"{path} cannot be read ({error}): {remedy}") from error
+    return list(table.to_pylist())
 
 
-def _unknown(entry: Entry, rule: dict[str, str]) -> dict[str, Any]:
+def _unknown(entry: Entry, rule: Row) -> Row:
     from harness.rules import RULES
 
     found = RULES.get(rule["id"])
     return {
         "rule": rule["id"],
-        "source": found.source if found else None,
-        "statement": found.statement if found else None,
-        "unit": found.unit if found else None,
+        **{name: getattr(found, name, None) for name in ("source", "statement", "unit")},
         "protocol": entry.protocol,
         "client": entry.client,
         "expected": rule["expected"],
         "verdict": str(Verdict.UNKNOWN),
-        "examined": 0,
-        "violations": 0,
-        "unknowns": 0,
+        **dict.fromkeys(("examined", "violations", "unknowns"), 0),
         "reason": f"the run is {entry.state}: {entry.reason}",
     }
 
@@ -136,12 +146,8 @@ def _withheld(violations: Path) -> bool:
     return bool(unknown) and all(str(row["why"]).startswith(SPOILT) for row in unknown)
 
 
-def table_of(rows: Iterable[Row]) -> pa.Table:
-    """Verdicts of a suite as a table."""
-    names = [column.name for column in SUITE_VERDICTS]
-    return pa.Table.from_pylist(
-        [{name: row.get(name) for name in names} for row in rows], schema=SUITE_VERDICTS
-    )
+def table_of(rows: Sequence[Row]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=SUITE_VERDICTS)
 
 
 def headline(suite: Suite) -> str:
@@ -154,19 +160,11 @@ def headline(suite: Suite) -> str:
         again = f", {spoilt} of them only when played again" if spoilt else ""
         return f"All {total} as expected{again}"
     parts = [f"{suite.count(State.AS_EXPECTED)} of {total} as expected"]
-    for state, words in (
-        (State.DIFFERS, "with a verdict that differs"),
-        (State.VOID, "void"),
-        (State.FAILED, "failed"),
-        (State.INTERRUPTED, "interrupted"),
-        (State.SPOILT, "spoilt and played again"),
-        (State.PLANNED, "not played"),
-    ):
-        if count := suite.count(state):
-            parts.append(f"{count} {words}")
+    parts += [
+        f"{count} {words}" for state, words in _ENDED.items() if (count := suite.count(state))
+    ]
     return ", ".join(parts)
 
 
 def differing(rows: Iterable[Row]) -> list[Row]:
-    """The verdicts that are not the expected ones."""
     return [row for row in rows if standing(row) is Standing.DIFFERS]

@@ -114,15 +114,6 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Sample:
-    """One run: what it shows of each situation, and what was found at its end, by rule."""
-
-    situations: Mapping[str, Shown]
-    at_the_end: Mapping[str, Standing]
-    fetched_only: bool
-
-
-@dataclass(frozen=True)
 class _Window:
     situation: str
     from_at: datetime
@@ -194,8 +185,11 @@ def _each(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime) -> l
     ]
 
 
-def sample(run: Run) -> Sample:
-    """What a judged run shows. Raises NoData where it has lost what would tell."""
+def sample(run: Run) -> Row:
+    """What a judged run shows of each situation, and what was found at its end, by rule.
+
+    Raises NoData where it has lost what would tell.
+    """
     if not run.has("faults"):
         raise NoData("its record of what was done is lost")
     judged, stop_at = _judgements(run), _stop_at(run)
@@ -204,9 +198,12 @@ def sample(run: Run) -> Sample:
         before = found.get(one.situation)
         found[one.situation] = one if before is None else _worse(before, one)
     ends = [row for row in judged[LEFT.rule] if row["at"] is not None and row["at"] >= stop_at]
-    return Sample(
-        found,
-        {
+    kept = ("standstill_ms", "never_again", "again", "signs")
+    return {
+        "situations": {
+            name: {each: getattr(one, each) for each in kept} for name, one in found.items()
+        },
+        "at_the_end": {
             # These have something to examine in every run.
             CAUGHT_UP.rule: _standing(judged[CAUGHT_UP.rule], Standing.UNKNOWN),
             LOST.rule: _standing(judged[LOST.rule], Standing.UNKNOWN),
@@ -214,8 +211,8 @@ def sample(run: Run) -> Sample:
             WORKED.rule: _standing(judged[WORKED.rule]),
             LEFT.rule: _standing(ends),
         },
-        run.fetched_only,
-    )
+        "fetched_only": run.fetched_only,
+    }
 
 
 def _shown(
