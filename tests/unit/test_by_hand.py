@@ -149,7 +149,7 @@ def test_what_can_be_broken_follows_from_what_a_kind_breaks(
     """A kind that nobody here knows by its name."""
 
     def known(name: str, targets: tuple[str, ...], breaks: Breaks) -> None:
-        kind = Kind(name, targets, True, _nothing, _seen, effects=Effects(breaks=breaks))
+        kind = Kind(name, targets, _nothing, _seen, _nothing, effects=Effects(breaks=breaks))
         monkeypatch.setitem(KINDS, name, kind)
 
     known("melt-broker", ("broker",), Breaks.BROKER)
@@ -554,20 +554,24 @@ class Bench:
         self.done: list[str] = []
         self.fails: list[Exception] = []
         self.seen = seen(group())
+
+        def heal(_scene: Scene, _fault: Fault, target: Target) -> None:
+            self._did(f"heal {target.name}")
+
+        lasting: dict[str, Any] = {"heal": heal}
         kinds = {
             name: Kind(
                 name,
                 ("broker",),
-                heals,
                 lambda _scene, fault, target: self._did(f"{fault.kind} {target.name}"),
                 lambda *_: Evidence(self.took_effect, "it is gone"),
-                lambda _scene, _fault, target: self._did(f"heal {target.name}"),
                 effects=Effects(breaks=Breaks.BROKER, broker_gone=True),
+                **more,
             )
-            for name, heals in (
-                ("kill-broker", True),
-                ("pause-broker", True),
-                ("nudge-broker", False),
+            for name, more in (
+                ("kill-broker", lasting),
+                ("pause-broker", lasting),
+                ("nudge-broker", {}),
             )
         }
         for module in (nemesis, breakable, all_faults):

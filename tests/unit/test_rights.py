@@ -19,7 +19,7 @@ from typing import Any, Final, cast
 import pytest
 from confluent_kafka.admin import UserScramCredentialDeletion  # type: ignore[attr-defined]
 
-from harness.base.errors import BadInput, ClusterError, WaitTimeout
+from harness.base.errors import BadInput, ClusterError, HarnessError, WaitTimeout
 from harness.base.ports import LOOPBACK, Ports
 from harness.base.wait import wait_until
 from harness.catalogue import refusals, registry
@@ -299,7 +299,7 @@ def test_a_member_that_is_not_back_makes_the_run_void(
     setting: Setting, member: Member, said: str
 ) -> None:
     setting.fleet.members[USER] = member
-    with pytest.raises(ClusterError, match=said):
+    with pytest.raises(HarnessError, match=said):
         KINDS["delete-acl"].settle(setting.scene, GROUP, TARGET)
 
 

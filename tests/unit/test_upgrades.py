@@ -469,7 +469,6 @@ def test_how_a_heal_is_known_is_on_record(monkeypatch: pytest.MonkeyPatch, tmp_p
     kind = Kind(
         "upgrade-broker",
         ("broker",),
-        True,
         lambda *_: None,
         lambda *_: Evidence(True, "it is gone"),
         settle=lambda *_: "broker-1 is Kafka 4.3.1",

@@ -208,7 +208,6 @@ KINDS: Final = (
     Kind(
         "kill-broker",
         ("broker", "controller"),
-        True,
         _kill,
         _prove_killed,
         _restart,
@@ -218,7 +217,6 @@ KINDS: Final = (
     Kind(
         "stop-broker",
         ("broker",),
-        True,
         _stop,
         _prove_killed,
         _restart,
@@ -228,7 +226,6 @@ KINDS: Final = (
     Kind(
         "upgrade-broker",
         ("broker", "controller"),
-        True,
         _stop,
         _prove_older,
         _upgrade,
@@ -240,7 +237,6 @@ KINDS: Final = (
     Kind(
         "pause-broker",
         ("broker", "controller"),
-        True,
         _pause,
         _prove_paused,
         _resume,
@@ -251,7 +247,6 @@ KINDS: Final = (
     Kind(
         "isolate-broker",
         ("broker",),
-        True,
         _cut,
         _prove_cut,
         _join_again,

@@ -47,7 +47,6 @@ KINDS: Final = (
     Kind(
         "connections-reset",
         ("member", "lane"),
-        False,
         _inject,
         _prove,
         effects=Effects(breaks=Breaks.LINK, disturbs_heartbeats=True, below_limits=True),

@@ -6,6 +6,7 @@ owner's, and is left alone: only the run's proxies in front of it are changed.
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from harness.base.errors import WaitTimeout
@@ -120,27 +121,24 @@ def _ms(taken: float | None) -> str:
 
 _EFFECTS: Final = Effects(breaks=Breaks.DEPENDENCY)
 
+_OF_DEPENDENCIES: Final = partial(
+    Kind,
+    targets=("dependency", "member"),
+    inject=_inject,
+    prove=_prove,
+    heal=_heal,
+    lever=Lever.DEPENDENCY,
+)
+
 KINDS: Final = (
-    Kind(
+    _OF_DEPENDENCIES(
         "slow-dependency",
-        ("dependency", "member"),
-        True,
-        _inject,
-        _prove,
-        _heal,
         check=lambda fault, _experiment: needs_latency(fault),
         takes=("latency_ms",),
-        lever=Lever.DEPENDENCY,
         effects=_EFFECTS,
     ),
-    Kind(
+    _OF_DEPENDENCIES(
         "cut-dependency",
-        ("dependency", "member"),
-        True,
-        _inject,
-        _prove,
-        _heal,
-        lever=Lever.DEPENDENCY,
         # Nothing comes through and connections stay open, as when a cable is cut; or they end and
         # new ones are refused, as when the server is down.
         effects={_SILENT: _EFFECTS, _REFUSED: _EFFECTS},

@@ -215,7 +215,6 @@ KINDS: Final = (
     Kind(
         "deploy",
         ("group",),
-        False,
         _deploy,
         _prove,
         check=_check_deploy,
@@ -228,7 +227,6 @@ KINDS: Final = (
     Kind(
         "scale",
         ("group",),
-        False,
         _scale,
         _prove,
         check=_check_scale,

@@ -66,7 +66,6 @@ KINDS: Final = (
     Kind(
         "finalize-features",
         ("controller",),
-        False,
         _finalize,
         _prove,
         check=_check,

@@ -89,7 +89,6 @@ class Kind:
 
     name: str
     targets: tuple[str, ...]  # what it can hit, as targets.kind_of says
-    heals: bool
     inject: Callable[[Scene, Fault, Target], None]
     prove: Callable[[Scene, Fault, Target], Evidence]
     heal: Callable[[Scene, Fault, Target], None] = _nothing
@@ -108,6 +107,11 @@ class Kind:
     upgrades: bool = False  # its heal brings a node to the newer of a cluster's two releases
     by_order: bool = False  # done by an order that only our own consumers understand
     lever: Lever = Lever.NONE  # what a program must have for this; our own consumers have none
+
+    @property
+    def heals(self) -> bool:
+        """Whether it lasts: it is healed, or its end is waited for."""
+        return self.heal is not _nothing or self.settle is not _nothing
 
     @property
     def ways(self) -> Mapping[str, Effects]:

@@ -5,6 +5,7 @@ cable is cut. Healing it closes those connections, and what was in them is lost.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from harness.base.errors import BadInput
@@ -126,36 +127,25 @@ def _check_bandwidth(fault: Fault, _experiment: Experiment) -> None:
 
 _SLOW: Final = Effects(breaks=Breaks.LINK, disturbs_heartbeats=True, below_limits=True)
 
+_OF_LINKS: Final = partial(
+    Kind, targets=("member", "lane"), inject=_inject, prove=_prove, heal=_heal
+)
+
 KINDS: Final = (
-    Kind(
+    _OF_LINKS(
         "latency",
-        ("member", "lane"),
-        True,
-        _inject,
-        _prove,
-        _heal,
         check=_check_latency,
         takes=("latency_ms",),
         effects=_SLOW,
     ),
-    Kind(
+    _OF_LINKS(
         "bandwidth",
-        ("member", "lane"),
-        True,
-        _inject,
-        _prove,
-        _heal,
         check=_check_bandwidth,
         takes=("bandwidth_kb_per_s",),
         effects=replace(_SLOW, proof=Proof.SLOWER),
     ),
-    Kind(
+    _OF_LINKS(
         "isolate",
-        ("member", "lane"),
-        True,
-        _inject,
-        _prove,
-        _heal,
         check_needs=outlasts_session,
         effects=Effects(
             breaks=Breaks.LINK, disturbs_heartbeats=True, link_cut=True, proof=Proof.SILENCE

@@ -92,7 +92,6 @@ KINDS: Final = (
     Kind(
         "delete-offsets",
         ("broker",),
-        False,
         _delete_offsets,
         _prove_offsets_deleted,
         check=_check_coordinator,
@@ -101,7 +100,6 @@ KINDS: Final = (
     Kind(
         "delete-records",
         ("broker",),
-        False,
         _delete_records,
         _prove_records_deleted,
         check=_check_leader,

@@ -12,7 +12,7 @@ from typing import Final
 
 from consumers.consumer import ClientGaveUp
 from consumers.probes.admission import Admission, NotAdmitted
-from harness.base.errors import BadInput, ClusterError, WaitTimeout
+from harness.base.errors import BadInput, ClusterError
 from harness.base.ports import LOOPBACK
 from harness.base.wait import wait_until
 from harness.cluster import rights, users, wire
@@ -141,28 +141,25 @@ def _await_back(scene: Scene, fault: Fault, target: Target) -> str:
     member = scene.fleet.members[target.name]
     before = member.records
     patience_s = JOIN_S + scene.experiment.group.session_timeout_ms / 1_000
-    try:
-        scene.wait(
-            f"records for {target.name}, or its end",
-            lambda: member.records > before or not member.running,
-            patience_s,
+    scene.wait(
+        f"records for {target.name}, or its end",
+        lambda: member.records > before or not member.running,
+        patience_s,
+    )
+    if member.running:
+        member.expected_end = False
+        return f"{target.name} reads again"
+    if member.exit_code != ClientGaveUp.exit_code:
+        raise ClusterError(
+            f"{target.name} ended with exit code {member.exit_code}: "
+            f"{scene.fleet.last_words(member)}"
         )
-        if member.running:
-            member.expected_end = False
-            return f"{target.name} reads again"
-        if member.exit_code != ClientGaveUp.exit_code:
-            raise ClusterError(
-                f"{target.name} ended with exit code {member.exit_code}: "
-                f"{scene.fleet.last_words(member)}"
-            )
-        successor = scene.fleet.start_member(scene.fleet.next_name())
-        scene.wait(
-            f"partitions for {successor.name} in the place of {target.name}",
-            lambda: successor.ever_assigned,
-            patience_s,
-        )
-    except WaitTimeout as timeout:
-        raise ClusterError(str(timeout)) from timeout
+    successor = scene.fleet.start_member(scene.fleet.next_name())
+    scene.wait(
+        f"partitions for {successor.name} in the place of {target.name}",
+        lambda: successor.ever_assigned,
+        patience_s,
+    )
     return f"{target.name} had given up; {successor.name} came in its place"
 
 
@@ -198,7 +195,6 @@ _REFUSES: Final = Effects(breaks=Breaks.RIGHTS, disturbs_heartbeats=True, starts
 _OF_A_USER: Final = partial(
     Kind,
     targets=("member",),
-    heals=True,
     inject=_take,
     prove=_prove,
     heal=_give,

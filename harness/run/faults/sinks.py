@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Final
 
-from harness.base.errors import BadInput, ClusterError, WaitTimeout
+from harness.base.errors import BadInput, WaitTimeout
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks, Effects
 from harness.run.faults.kind import Evidence, Kind, Lever, needs_latency
@@ -50,10 +50,7 @@ def _settle(scene: Scene, fault: Fault, target: Target) -> None:
         late = fault.latency_ms is not None and answer.after_ms >= fault.latency_ms
         return answer.status not in (None, _UNAVAILABLE) and not late
 
-    try:
-        scene.wait("sink that answers again", answers, _SOON_S)
-    except WaitTimeout as timeout:
-        raise ClusterError(str(timeout)) from timeout
+    scene.wait("sink that answers again", answers, _SOON_S)
 
 
 def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
@@ -105,7 +102,6 @@ KINDS: Final = (
     Kind(
         "slow-sink",
         ("sink", "member"),
-        True,
         _inject,
         _prove,
         _heal,

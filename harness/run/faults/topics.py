@@ -70,7 +70,6 @@ KINDS: Final = (
     Kind(
         "add-partitions",
         ("topic",),
-        False,
         _add,
         _prove,
         check=_check,
