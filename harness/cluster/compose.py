@@ -34,12 +34,13 @@ from harness.cluster.plan import (
     Plan,
     broker_settings,
 )
-from harness.cluster.proxies import Proxies
+from harness.cluster.proxies import Toxiproxy
 from harness.experiment import Cluster
 from harness.provision.cache import cache_dir
 
 PROJECT: Final = "kafka-chaos"  # as docker-compose.yml names it
 LANES: Final = ("members", "producers")
+_TOXIPROXY_PORT: Final = 8474
 _LABEL: Final = f"com.docker.compose.project={PROJECT}"
 _SERVICE: Final = "com.docker.compose.service"
 _NETWORK: Final = "com.docker.compose.network"
@@ -88,7 +89,7 @@ def plan_of(cluster: Cluster, lanes: tuple[str, ...], run: str) -> Plan:
         cluster_id="a2Fma2EtY2hhb3MtY29tcA",
         nodes=(Node(101, "controller", 19101), *brokers),
         lanes=LANES,
-        toxiproxy_port=8474,
+        toxiproxy_port=_TOXIPROXY_PORT,
         settings=broker_settings(cluster),
         hosts=IN_CONTAINERS,
     )
@@ -113,7 +114,7 @@ class ComposeCluster(ContainerCluster):
         left = _left(self._engine, self._lock)
         _heal_left(self._engine, self._lock)
         self._find()
-        self.proxies.await_up(lambda: self._is_up(TOXIPROXY), lambda: self._last_words(TOXIPROXY))
+        self._await_proxies(lambda: self._is_up(TOXIPROXY), lambda: self._last_words(TOXIPROXY))
         for node in self.plan.nodes:
             self.await_serving(node.id)
             check_version(node.name, partial(self._read, node.name, "server.log"), self._version)
@@ -370,7 +371,7 @@ def heal(engine: Any) -> int:
     with engine_errors("to heal the compose project"):
         healed = _heal(engine)
     with suppress(ClusterError):
-        Proxies(plan_of(Cluster(), LANES, "")).clear()
+        Toxiproxy(_TOXIPROXY_PORT).clear()
     return healed
 
 

@@ -60,7 +60,7 @@ class DockerCluster(ContainerCluster):
         self._images = {"kafka": kafka_image, TOXIPROXY: containers.toxiproxy_image()}
 
     def start(self) -> None:
-        """Proxies first, so that no advertised port is ever dead; then every node at once.
+        """Bring it all up.
 
         Raises SetupError for an image that cannot be had, ClusterError for what the engine refuses.
         """
@@ -102,7 +102,7 @@ class DockerCluster(ContainerCluster):
             )
             self._connect(TOXIPROXY, "lanes")
             made.start()
-        self.proxies.await_up(partial(self._is_up, TOXIPROXY), partial(self._last_words, TOXIPROXY))
+        self._await_proxies(partial(self._is_up, TOXIPROXY), partial(self._last_words, TOXIPROXY))
 
     def _make_node(self, node: Node) -> None:
         command = [

@@ -208,6 +208,10 @@ class Plan:
             for listener in node.listeners
         ]
 
+    def proxies_of(self, broker_id: int) -> list[str]:
+        """The names of the proxies in front of a broker, one for each lane."""
+        return [proxy_name(broker_id, each.lane) for each in self.node(broker_id).listeners]
+
     def properties(self, node: Node, data: Path) -> dict[str, str]:
         bind = self.hosts.bind
         names = [listener_name(lane) for lane in self.lanes]

@@ -170,7 +170,7 @@ class Started:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, tools: Tools) -> None:
         self.commands: list[list[str]] = []
         monkeypatch.setattr(processes, "spawn", self._spawn)
-        monkeypatch.setattr(embedded, "await_answer", lambda *_: None)
+        monkeypatch.setattr(EmbeddedCluster, "await_serving", lambda *_: None)
         monkeypatch.setattr(EmbeddedCluster, "_start_toxiproxy", lambda _self: None)
         monkeypatch.setattr(embedded, "write_files", self._write)
         with Ports() as ports:
@@ -348,7 +348,11 @@ def test_the_controller_s_own_words_say_why_levels_are_refused(answer: bytes, sa
 
 def scene_of(**cluster: Any) -> Scene:
     nodes = [SimpleNamespace(id=number, name=f"broker-{number}", port=number) for number in (1, 2)]
-    plan = SimpleNamespace(brokers=nodes, node=lambda number: nodes[number - 1])
+    plan = SimpleNamespace(
+        brokers=nodes,
+        node=lambda number: nodes[number - 1],
+        proxies_of=lambda number: [f"broker-{number}.members"],
+    )
     found = SimpleNamespace(cluster=SimpleNamespace(plan=plan, **cluster), experiment=UPGRADED)
     return cast("Scene", found)
 
@@ -371,19 +375,19 @@ def test_a_node_that_was_not_of_the_older_release_is_not_upgraded(
 def test_a_node_is_upgraded_when_its_own_log_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     told = ["4.2.2", "4.2.2", "4.3.1"]  # it serves before it tells
     upgraded: list[int] = []
-    listening: list[tuple[int, bool]] = []
+    listening: list[tuple[list[str], bool]] = []
     scene = scene_of(
         upgrade=upgraded.append,
         release_of=lambda _: told.pop(0),
         await_serving=lambda _: None,
-        proxies=SimpleNamespace(listen=lambda number, *, on: listening.append((number, on))),
+        proxies=SimpleNamespace(switch=lambda names, *, on: listening.append((names, on))),
     )
 
     KINDS[UPGRADE.kind].heal(scene, UPGRADE, BROKER)
     known = KINDS[UPGRADE.kind].settle(scene, UPGRADE, BROKER)
 
     assert [1] == upgraded
-    assert [(1, True)] == listening
+    assert [(["broker-1.members"], True)] == listening
     assert "broker-1 is Kafka 4.3.1, by its own log" == known
 
 

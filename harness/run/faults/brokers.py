@@ -21,7 +21,12 @@ _TOLD_S: Final = 15.0  # a node answers a moment before its log tells which rele
 
 def _kill(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.cluster.kill(target.id)
-    scene.cluster.proxies.listen(target.id, on=False)
+    _listen(scene, target, on=False)
+
+
+def _listen(scene: Scene, target: Target, *, on: bool) -> None:
+    """Have all proxies of a broker listen, or refuse every connection, as a dead broker does."""
+    scene.cluster.proxies.switch(scene.cluster.plan.proxies_of(target.id), on=on)
 
 
 def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
@@ -36,7 +41,7 @@ def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 def _stop(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.cluster.terminate(target.id)
-    scene.cluster.proxies.listen(target.id, on=False)
+    _listen(scene, target, on=False)
 
 
 def _restart(scene: Scene, _fault: Fault, target: Target) -> None:
@@ -93,7 +98,7 @@ def _await_serving(scene: Scene, _fault: Fault, target: Target) -> None:
 def _await_listening(scene: Scene, fault: Fault, target: Target) -> None:
     """Its proxies listen again once it does."""
     _await_serving(scene, fault, target)
-    scene.cluster.proxies.listen(target.id, on=True)
+    _listen(scene, target, on=True)
 
 
 def _check_upgrade(fault: Fault, experiment: Experiment) -> None:

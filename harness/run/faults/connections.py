@@ -10,7 +10,7 @@ from harness.cluster.ping import Witness, ask
 from harness.experiment import Fault
 from harness.history.effects import Breaks, Effects
 from harness.run.faults.kind import Evidence, Kind
-from harness.run.faults.network import brokers_of, ports_of
+from harness.run.faults.network import ports_of, proxies_of
 from harness.run.faults.targets import Target
 from harness.run.scene import Scene
 
@@ -22,7 +22,7 @@ def _inject(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.witnesses[target.name] = {
         broker: Witness(proxied, timeout_s=_ASK_S) for broker, _, proxied in ports_of(scene, target)
     }
-    scene.cluster.proxies.end_connections(target.link, brokers_of(scene, target))
+    scene.cluster.proxies.end_connections(proxies_of(scene, target))
 
 
 def _prove(scene: Scene, _fault: Fault, target: Target) -> Evidence:

@@ -10,6 +10,7 @@ from typing import Final
 
 from harness.base.errors import BadInput
 from harness.cluster import ping
+from harness.cluster.plan import proxy_name
 from harness.cluster.proxies import Toxic
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks, Effects, Proof
@@ -37,17 +38,22 @@ def _toxics(fault: Fault) -> list[Toxic]:
             return [Toxic("timeout", "upstream", forever), Toxic("timeout", "downstream", forever)]
 
 
-def brokers_of(scene: Scene, target: Target) -> list[int]:
+def _brokers_of(scene: Scene, target: Target) -> list[int]:
     """Ids of the brokers to which the target has links: one, or all."""
     return [target.id] if target.id else [node.id for node in scene.cluster.plan.brokers]
 
 
+def proxies_of(scene: Scene, target: Target) -> list[str]:
+    """The names of the proxies of the target's links."""
+    return [proxy_name(broker, target.link) for broker in _brokers_of(scene, target)]
+
+
 def _inject(scene: Scene, fault: Fault, target: Target) -> None:
-    scene.cluster.proxies.add(target.link, brokers_of(scene, target), _toxics(fault))
+    scene.cluster.proxies.add(proxies_of(scene, target), _toxics(fault))
 
 
 def _heal(scene: Scene, fault: Fault, target: Target) -> None:
-    scene.cluster.proxies.remove(target.link, brokers_of(scene, target), _toxics(fault))
+    scene.cluster.proxies.remove(proxies_of(scene, target), _toxics(fault))
 
 
 def ports_of(scene: Scene, target: Target) -> list[tuple[int, int, int]]:
@@ -57,7 +63,7 @@ def ports_of(scene: Scene, target: Target) -> list[tuple[int, int, int]]:
         for node in scene.cluster.plan.brokers
         for listener in node.listeners
         if listener.lane == target.link
-        and node.id in brokers_of(scene, target)
+        and node.id in _brokers_of(scene, target)
         and scene.cluster.running(node.id)
     ]
 
