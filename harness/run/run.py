@@ -31,7 +31,7 @@ from harness.history.collect import collect
 from harness.history.programs import observed
 from harness.history.shown import WRITTEN
 from harness.provision.tools import Tools
-from harness.run import guarding, joining, observing, patience, probing
+from harness.run import beside, joining, patience, probing
 from harness.run.build import build, needs_building
 from harness.run.estimate import drains_within_s
 from harness.run.fleet import Fleet
@@ -166,7 +166,7 @@ class Run:
         self._stopped = self._killed = self._ended = False
         try:
             with self._phase("start cluster"):
-                observer = observing.start(plan, self.run_dir, self._run)
+                observer = beside.start_observer(plan, self.run_dir)
                 if fleet.sink is not None:
                     fleet.sink.start()
                 started.start()
@@ -176,7 +176,7 @@ class Run:
                 create_users(plan)
                 grant_all(plan)
                 create_topic(plan, self._experiment)
-                observing.tell(observer, "look")
+                beside.tell(observer, "look")
                 # While it looks for the coordinator, the brokers make the topic of the positions.
                 self._manifest["versions"] |= started.versions()
                 self._manifest["effective"] |= told_by(plan)
@@ -204,7 +204,7 @@ class Run:
                 if dependencies is not None:
                     last_first.callback(dependencies.stop)
                 if observer is not None:
-                    last_first.callback(observing.end, observer)
+                    last_first.callback(beside.end, observer)
                 last_first.callback(self._kill, fleet)
 
     def _kill(self, fleet: Fleet) -> None:
@@ -247,7 +247,7 @@ class Run:
             )
             ready = joining.start_ready(scene)
             self._turn.take(scene.wait)
-            observing.tell(scene.observer, "tick")
+            beside.tell(scene.observer, "tick")
             pressure = Pressure()
             scene.fleet.start_producer()
             for member in ready:
@@ -257,7 +257,7 @@ class Run:
                 joining.start(scene)
             joining.await_group(scene)
         with self._phase("steady"):
-            beside = self._prepare_beside(scene)
+            playing_beside = self._prepare_beside(scene)
             scene.steady_at = time.monotonic()
             journal = Journal(self.run_dir / "journals" / "faults.journal", member="nemesis")
             nemesis = Nemesis(journal, plan_faults(experiment, self._random))
@@ -271,7 +271,7 @@ class Run:
             self._break(scene, nemesis)
         if experiment.cluster.upgraded_from:
             self._manifest["effective"]["upgraded"] = told_by(scene.cluster.plan)
-        for playing in beside:
+        for playing in playing_beside:
             self._probe(scene, playing)
         journal.end()
         with self._phase("drain"):
@@ -300,12 +300,12 @@ class Run:
 
     def _prepare_beside(self, scene: Scene) -> list[probing.Playing]:
         """Start the probes that play beside the faults, and wait until these may begin."""
-        beside = [
+        started = [
             probing.start(scene, probe.name) for probe in self._experiment.probes if probe.beside
         ]
-        for playing in beside:
+        for playing in started:
             probing.await_ready(scene, playing)
-        return beside
+        return started
 
     def _probe(self, scene: Scene, playing: probing.Playing) -> None:
         with self._phase(f"probe {playing.name}"):
@@ -367,7 +367,7 @@ class Run:
     def _drain(self, scene: Scene) -> None:
         if stuck := scene.fleet.stop_producer():
             raise VoidRun(f"the producer did not stop in order ({stuck}): see logs/, and run again")
-        observing.tell(scene.observer, "drain")
+        beside.tell(scene.observer, "drain")
         partitions = scene.partitions
 
         def at_the_end() -> bool:
@@ -400,12 +400,12 @@ class Run:
     @contextmanager
     def _watchdog(self) -> Iterator[None]:
         backend = self._experiment.cluster.backend
-        watchdog = guarding.start(self.run_dir, self._run, backend, images=self._images)
+        watchdog = beside.start_watchdog(self.run_dir, backend, images=self._images)
         self._keep = frozenset({watchdog.pid})
         try:
             yield
         finally:
-            guarding.let_go(watchdog, ended=self._ended)
+            beside.let_go(watchdog, ended=self._ended)
 
     def _collect(self, fleet: Fleet) -> None:
         killed = {

@@ -32,6 +32,7 @@ from harness.base.ports import Ports
 from harness.base.wait import wait_until
 from harness.cluster import groups, wire
 from harness.cluster.groups import MemberSeen
+from harness.cluster.plan import draw_plan
 from harness.cluster.wire import Call
 from harness.experiment import Cluster, Experiment, Fault
 from harness.history.effects import Breaks, Effects
@@ -469,7 +470,7 @@ def test_addresses_are_one_block_and_stay() -> None:
     plans = []
     for _ in range(2):
         with Ports(base) as ports:
-            plans.append(layout.laid_out(layout.fitted(Cluster()), "run", ports))
+            plans.append(draw_plan(layout.fitted(Cluster()), layout.LANES, "run", ports))
 
     first, again = plans
     assert [f"127.0.0.1:{base + number}" for number in range(9)] == [

@@ -78,7 +78,7 @@ CEILINGS: dict[str, tuple[int, int, int]] = {
 # Modules of less than `SMALL` lines with one importer, which could be a part of it.
 TINY = """
     consumers/store.py harness/bench/judging.py harness/experiment/probes.py
-    harness/experiment/source.py harness/history/copies.py harness/run/observing.py
+    harness/experiment/source.py harness/history/copies.py
     harness/run/planning.py harness/run/pressure.py harness/tables/broker_settings.py
 """
 

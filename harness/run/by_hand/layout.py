@@ -1,25 +1,9 @@
-"""The cluster by hand as a plan: lanes for whoever comes, and ports that stay.
-
-The addresses that people type come first, so that they are one block: of members, of producers,
-then those that lead past the proxies. What nobody types comes last.
-"""
+"""The cluster by hand: lanes for whoever comes, ports that stay, and settings for people."""
 
 from dataclasses import replace
 from typing import Final
 
-from harness.base.ports import Ports
-from harness.cluster.plan import (
-    FIRST_CONTROLLER_ID,
-    PROTOCOLS,
-    Listener,
-    Node,
-    Plan,
-    broker_settings,
-    protocols_of,
-    random_id,
-    share_replicas,
-    within_limits,
-)
+from harness.cluster.plan import PROTOCOLS, protocols_of, share_replicas, within_limits
 from harness.experiment import Cluster
 
 NAME: Final = "by-hand"  # of the folder in which each of them has one
@@ -46,26 +30,3 @@ def fitted(cluster: Cluster) -> Cluster:
     if not version.startswith(_OLD):
         offered |= _TIMERS | share_replicas(cluster)
     return replace(cluster, settings={**_EASY, **offered, **within_limits(cluster.settings)})
-
-
-def laid_out(cluster: Cluster, run: str, ports: Ports) -> Plan:
-    """The plan of a cluster. Raises ClusterError where a port is taken."""
-    ids = range(1, cluster.brokers + 1)
-    proxies = {lane: {number: ports.take() for number in ids} for lane in LANES}
-    direct = {number: ports.take() for number in ids}
-    toxiproxy = ports.take()
-    nodes = [
-        Node(FIRST_CONTROLLER_ID + number, "controller", ports.take())
-        for number in range(cluster.controllers)
-    ]
-    for number in ids:
-        listeners = tuple(Listener(lane, ports.take(), proxies[lane][number]) for lane in LANES)
-        nodes.append(Node(number, "broker", direct[number], ports.take(), listeners))
-    return Plan(
-        run=run,
-        cluster_id=random_id(),
-        nodes=tuple(nodes),
-        lanes=LANES,
-        toxiproxy_port=toxiproxy,
-        settings=broker_settings(cluster),
-    )

@@ -23,16 +23,16 @@ from harness.cluster import links
 from harness.cluster.admin import create_topics
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of
-from harness.cluster.plan import GROUP, TOPIC, Plan, with_secrets
+from harness.cluster.plan import GROUP, TOPIC, Plan, draw_plan, with_secrets
 from harness.cluster.users import create_users
 from harness.experiment import Cluster, Experiment
 from harness.history import manifest
 from harness.provision.tools import Tools, resolve_tools
-from harness.run import guarding
+from harness.run import beside
 from harness.run.by_hand.breakable import experiment_of
 from harness.run.by_hand.control_socket import Request, listening
 from harness.run.by_hand.fault_runner import FaultRunner
-from harness.run.by_hand.layout import LANES, NAME, PORT_BASE, fitted, laid_out
+from harness.run.by_hand.layout import LANES, NAME, PORT_BASE, fitted
 from harness.run.by_hand.rebalances import Rebalances
 from harness.run.by_hand.standing import refuse_a_second
 from harness.run.by_hand.view import changes, drawn, named, names_in
@@ -89,7 +89,7 @@ def bring_up(wanted: Wanted, results: Path, screen: Screen, ready: Callable[[Rea
     cluster = fitted(wanted.cluster)
     used = f"choose others by --port-base, as in --port-base {wanted.port_base + 1_000}"
     with interruptible(), Ports(wanted.port_base, used) as ports:
-        plan = laid_out(cluster, "", ports)
+        plan = draw_plan(cluster, LANES, "", ports)
         folder = reserve(results, NAME, ("journals", "logs", SCRATCH))
         with processes.holding(folder):
             plan = with_secrets(replace(plan, run=folder.name), cluster.security, folder / SCRATCH)
@@ -156,13 +156,13 @@ class _ByHand:
 
     @contextmanager
     def _watchdog(self) -> Iterator[subprocess.Popen[bytes]]:
-        watchdog = guarding.start(self._folder, self._plan.run)
+        watchdog = beside.start_watchdog(self._folder)
         try:
             yield watchdog
         finally:
             with uninterrupted(self.say):
                 processes.end_run(self._plan.run, keep=frozenset({watchdog.pid}))
-                guarding.let_go(watchdog, ended=self._stopped)
+                beside.let_go(watchdog, ended=self._stopped)
 
     def _live(
         self,
