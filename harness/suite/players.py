@@ -15,10 +15,13 @@ from typing import Any, Final
 from harness.base import processes
 from harness.base.paths import ROOT
 from harness.base.priority import SHARES
+from harness.catalogue import own
 from harness.run.build import Built
+from harness.run.order import Order
 from harness.run.turns import TURNS, turns
-from harness.suite.task import ENDED, UP, Task
 
+UP: Final = "steady"  # the phase of a run in which all that it needs has been started
+ENDED: Final = "ended"  # in the last that a process tells
 # Ticks in a run that came later than 50 ms. On two cores runs that were measured one at a time had
 # up to three, and those that were measured two at a time up to five, with the same verdicts.
 MOST_LATE: Final = 8
@@ -71,8 +74,8 @@ class Players:
             turn.unlink()  # whoever has it is measured to the end
         return True
 
-    def start(self, task: Task) -> Player:
-        """Have a run played."""
+    def start(self, order: Order, columns: int | None) -> Player:
+        """Have a run played, and drawn for a terminal of this width if there is one."""
         with self._log.open("ab") as log:
             process = subprocess.Popen(
                 processes.python_module("harness.suite.player"),
@@ -87,7 +90,9 @@ class Players:
         self._players.append(player)
         assert process.stdin is not None
         with suppress(BrokenPipeError):  # it has ended, and whoever listens to it says so
-            process.stdin.write(pickle.dumps(task))
+            ordered = {"order": order, "columns": columns, "built": frozenset(self.built)}
+            folders = own.experiments_folder(), own.rules_folder()
+            process.stdin.write(pickle.dumps({**ordered, "own_folders": folders}))
             process.stdin.flush()
         threading.Thread(target=self._listen, args=(player,), daemon=True).start()
         return player

@@ -14,7 +14,6 @@ from typing import Any
 
 from harness.base.errors import HarnessError
 from harness.base.words import plural
-from harness.catalogue import own
 from harness.catalogue.cover import Candidate
 from harness.history.suites import Entry, State, Suite
 from harness.report import report
@@ -22,8 +21,7 @@ from harness.run.interrupts import Progress, uninterrupted
 from harness.run.order import Order
 from harness.run.screen import Screen
 from harness.suite.background import BackgroundJudge
-from harness.suite.players import Player, Players
-from harness.suite.task import ENDED, UP, Task
+from harness.suite.players import ENDED, UP, Player, Players
 
 Planned = tuple[Entry, Candidate, str]  # with what is said as it begins
 
@@ -92,22 +90,16 @@ class Stage:
     def _start(self, entry: Entry, candidate: Candidate, said: str) -> None:
         assert entry.seed is not None
         entry.state, entry.reason = State.INTERRUPTED, "it was interrupted before it was complete"
-        task = Task(
-            Order(
-                name=entry.experiment,
-                experiment=candidate.experiment,
-                results=self._results,
-                seed=entry.seed,
-                port_base=self._port_base,
-                label=entry.label,
-            ),
-            built=frozenset(self._players.built),
-            columns=self._screen.columns,
-            own_experiments=own.experiments_folder(),
-            own_rules=own.rules_folder(),
+        order = Order(
+            name=entry.experiment,
+            experiment=candidate.experiment,
+            results=self._results,
+            seed=entry.seed,
+            port_base=self._port_base,
+            label=entry.label,
         )
         try:
-            player = self._players.start(task)
+            player = self._players.start(order, self._screen.columns)
         except OSError as error:
             entry.state = State.FAILED
             entry.reason = f"the harness failed: no process for this run could be started ({error})"
