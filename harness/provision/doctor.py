@@ -47,9 +47,7 @@ def diagnose() -> list[Finding]:
         _checked("java", _java),
         _checked(f"kafka {kafka.DEFAULT_VERSION}", _kafka, "fetched"),
         _checked(f"toxiproxy {toxiproxy.VERSION}", _toxiproxy, "built"),
-        _aot("kafka aot", lambda: aot.kafka_cache(kafka.DEFAULT_VERSION, find_java())),
-        _aot("client aot", lambda: aot.client_cache(kafka.DEFAULT_VERSION, find_java())),
-        _aot("spark aot", lambda: aot.spark_cache(find_java())),
+        *map(_aot, aot.TRAINERS),
     ]
 
 
@@ -143,9 +141,10 @@ def _toxiproxy() -> str:
     return str(toxiproxy.binary())
 
 
-def _aot(name: str, where: Callable[[], Path | None]) -> Finding:
+def _aot(purpose: str) -> Finding:
+    name = f"{purpose} aot"
     try:
-        cache = where()
+        cache = aot.cache_of(purpose, kafka.DEFAULT_VERSION, find_java())
     except SetupError:
         return Finding(name, "missing", "waits for java", f"`{set_up()}`")
     if cache is None:

@@ -95,9 +95,8 @@ def _current() -> set[Path]:
         # Which AOT caches are in use cannot be told without the Java that they are for.
         used |= set(cache_dir().glob("*.aot"))
     else:
-        used.add(aot.spark_cache(java))
         for version in versions:
-            used |= {aot.kafka_cache(version, java), aot.client_cache(version, java)}
+            used |= {aot.cache_of(purpose, version, java) for purpose in aot.TRAINERS}
     return {path for path in used if path is not None}
 
 
