@@ -182,7 +182,6 @@ class ComposeCluster(ContainerCluster):
             )
 
     def _forget_run(self) -> None:
-        """Take away the topics and the group that this or an earlier run made."""
         admin = admin_of(self.plan)
         for done in admin.delete_topics([TOPIC, OUTPUT], operation_timeout=20).values():
             with suppress(KafkaException):  # it is not there
@@ -226,7 +225,6 @@ class ComposeCluster(ContainerCluster):
         )
 
     def _read(self, name: str, file: str) -> bytes:
-        """A log of a container, running or not; empty if it wrote none."""
         with engine_errors(f"to read the log of {name}"):
             try:
                 parts, _ = self._containers[name].get_archive(f"{_LOGS}.{file}")

@@ -84,7 +84,6 @@ class ContainerCluster(RunningCluster):
         }
 
     def _on_networks(self, name: str) -> Container:
-        """Whose networks a node is on: its keeper's, or its own."""
         return self._containers.get(keeper_of(name), self._containers[name])
 
     def _connect(self, name: str, network: str) -> None:

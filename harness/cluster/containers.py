@@ -43,7 +43,6 @@ def kafka_image(version: str) -> str:
 
 
 def toxiproxy_image() -> str:
-    """The image of Toxiproxy: its own, or what TOXIPROXY_IMAGE names."""
     default = f"ghcr.io/shopify/toxiproxy:{toxiproxy.VERSION}"
     return os.environ.get("TOXIPROXY_IMAGE") or with_digest(default)
 

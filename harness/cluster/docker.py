@@ -169,7 +169,6 @@ class DockerCluster(ContainerCluster):
         return made
 
     def stop(self) -> None:
-        """End everything at once, and keep what the containers said."""
         self._ending = True
         for name, container in list(self._containers.items()):
             with suppress(ClusterError), engine_errors(f"the log of {name}"):

@@ -34,7 +34,6 @@ def finalized(plan: Plan) -> dict[str, int]:
 
 
 def beyond(wanted: Levels, now: Levels) -> dict[str, int]:
-    """Of the wanted levels those that are higher than what there is."""
     return {name: level for name, level in wanted.items() if level > now.get(name, 0)}
 
 

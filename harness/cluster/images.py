@@ -95,8 +95,6 @@ def look_up(engine: docker.DockerClient, app: App) -> Image:
 
 @dataclass
 class ProgramImage:
-    """The image of one run's app; starts a container of it for each process."""
-
     app: App
     run: str
     engine: docker.DockerClient = field(init=False)

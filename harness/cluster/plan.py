@@ -91,7 +91,6 @@ class Listener:
 
     @property
     def name(self) -> str:
-        """The listener's name in Kafka's configuration."""
         return listener_name(self.lane)
 
 
@@ -107,7 +106,7 @@ class Node:
 
     @property
     def name(self) -> str:
-        """Name of the node in records, logs and messages: broker-2, controller-101."""
+        """Its name in records, logs and messages: broker-2, controller-101."""
         return f"{self.role}-{self.id}"
 
 

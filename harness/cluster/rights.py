@@ -87,7 +87,6 @@ def _create(plan: Plan, wanted: Sequence[AclBinding]) -> None:
 
 
 def _acl(user: str, to: str) -> AclBinding:
-    """The one ACL of a user on the group or the topic."""
     return AclBinding(*_words(user, to))
 
 

@@ -38,7 +38,6 @@ class Call:
     answers: str
 
     def request(self, asked: Body, client_id: str = CLIENT_ID) -> bytes:
-        """A whole request as it goes over the wire."""
         head = "api:h version:h number:i client:text"
         named = {"api": self.api, "version": self.version, "number": 1, "client": client_id}
         whole = encoded(head, named)

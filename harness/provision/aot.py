@@ -69,7 +69,6 @@ def is_settled(cache: Path | None) -> bool:
 
 
 def failure_note(cache: Path) -> Path:
-    """The note that says training failed."""
     return cache.with_suffix(".failed")
 
 

@@ -94,7 +94,6 @@ def ivy_command(
 
 
 def ivy_jar() -> Path:
-    """The Ivy that PySpark ships, so that no Maven has to be there."""
     found = sorted((site_packages(env_dir()) / "pyspark" / "jars").glob("ivy-*.jar"))
     if not found:
         raise SetupError(

@@ -57,7 +57,6 @@ class Jar:
 
 
 def kafka_versions() -> list[str]:
-    """The Kafka versions that this repository pins."""
     return sorted(path.stem.removeprefix("kafka-") for path in LOCKS.glob("kafka-*.txt"))
 
 
@@ -125,7 +124,6 @@ def parse_line(line: str, where: str) -> Jar:
 
 
 def home(kafka_version: str) -> Path:
-    """Where everything of this Kafka version is kept."""
     return cache_dir() / f"kafka-{kafka_version}"
 
 

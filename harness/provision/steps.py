@@ -149,7 +149,6 @@ def ensure_client(kafka_version: str) -> list[str]:
 
 
 def ensure_wheel(version: str) -> list[str]:
-    """As `ensure`, for a version of confluent-kafka that members are to have."""
     wheels.check_offered(version)
     only = Step(
         f"{wheels.PACKAGE} {version}",

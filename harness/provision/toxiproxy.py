@@ -47,7 +47,6 @@ def check_binary() -> None:
 
 
 def build(shell: Shell) -> None:
-    """Build the server, ask it for its version, and only then put it in place."""
     with scratch(cache_dir()) as folder:
         go = find_go(folder, shell)
         built = folder / "server"

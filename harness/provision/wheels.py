@@ -41,7 +41,6 @@ class Installed:
 
 
 def check_offered(version: str) -> None:
-    """Raise BadInput for what is no version of confluent-kafka."""
     if not re.fullmatch(r"\d{1,4}\.\d{1,4}\.\d{1,4}", version, re.ASCII):
         raise BadInput(
             f"{PACKAGE} {version} is not a release: write three numbers, such as 2.8.2, or leave "

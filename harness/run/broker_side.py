@@ -49,8 +49,6 @@ class Announced:
 
 @dataclass
 class BrokerSide:
-    """Follows the request logs of a run's brokers."""
-
     logs: Path
     plan: Plan
     group: str

@@ -37,7 +37,6 @@ class Configs:
     def consumer(
         self, name: str, group: Group, lane: str, instance_id: str | None, *, joins_when_told: bool
     ) -> ConsumerConfig:
-        """That of a member, to which the group is as `group` says."""
         return ConsumerConfig(
             role="consumer",
             member=name,

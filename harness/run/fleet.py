@@ -40,8 +40,6 @@ GRACE_S: Final = 30.0  # for a consumer of ours to end once it has its signal
 
 
 class Fleet:
-    """Starts, follows and ends the producer and the consumers."""
-
     def __init__(
         self,
         experiment: Experiment,
@@ -129,16 +127,14 @@ class Fleet:
         own = group.client_version if group.client == "librdkafka" else ""
         process = ProcessTree(self._start(config, own))
         self.members[name] = Member(
-            name, process, self._journal(name), lane=lane, instance_id=instance_id
+            name, process, self._configs.journal(name), lane=lane, instance_id=instance_id
         )
         return self.members[name]
 
     def start_producer(self) -> None:
-        config = self._configs.producer(self.rounds)
-        self.producer = self._start(config)
+        self.producer = self._start(self._configs.producer(self.rounds))
 
     def tell_producer(self, command: str) -> None:
-        """Give the producer an order on its standard input."""
         assert self.producer is not None
         processes.tell(self.producer, command)
 
@@ -148,13 +144,6 @@ class Fleet:
         process = self._start(config)
         self._probes.append(process)
         return process, Path(config.journal)
-
-    def probe_tail(self, name: str) -> str:
-        """The last words of a probe, for a message."""
-        return self._tail(f"probe-{name}")
-
-    def _journal(self, name: str) -> Path:
-        return self._configs.journal(name)
 
     def _start(
         self, config: ConsumerConfig | ProducerConfig | ProbeConfig, wheel: str = ""
@@ -234,7 +223,7 @@ class Fleet:
         return {} if image is None else {"image": image.image.record}
 
     def live(self) -> list[Member]:
-        """Members whose process exists and that nobody told to end."""
+        """Members whose process exists and that were not asked to end."""
         return [
             member for member in self.members.values() if member.running and not member.expected_end
         ]
@@ -316,12 +305,12 @@ class Fleet:
         code = process.wait(timeout_s)
         if code is None:
             return f"{name} did not end within {timeout_s:g} s"
-        return f"{name} ended with exit code {code}: {self._tail(name)}" if code else ""
+        return f"{name} ended with exit code {code}: {self.last_words(name)}" if code else ""
 
     def unplanned_ends(self, spared: Collection[str] = ()) -> list[str]:
         """Clients that ended untold, in words; but for the members that are spared."""
         ended = [
-            f"{member.name} (exit code {member.exit_code}: {self._tail(member.name)})"
+            f"{member.name} (exit code {member.exit_code}: {self.last_words(member.name)})"
             for member in self.members.values()
             if not (member.running or member.expected_end or member.foreign)
             and member.name not in spared
@@ -332,18 +321,16 @@ class Fleet:
             and producer.poll() is not None
             and not self._producer_ended_on_purpose
         ):
-            ended.append(f"the producer (exit code {producer.poll()}: {self._tail('producer-1')})")
+            ended.append(
+                f"the producer (exit code {producer.poll()}: {self.last_words('producer-1')})"
+            )
         return ended
 
     def next_name(self) -> str:
-        """The name of the next process to be started as a member."""
         return f"member-{len(self.members) + 1}"
 
-    def last_words(self, member: Member) -> str:
-        """The last lines that a member wrote to its log."""
-        return self._tail(member.name)
-
-    def _tail(self, name: str) -> str:
+    def last_words(self, name: str) -> str:
+        """The end of a process's log, for a message."""
         return processes.last_lines(self._run_dir / "logs" / f"{name}.log", 2)
 
     def kill_all(self) -> None:

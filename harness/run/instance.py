@@ -88,7 +88,6 @@ class ProcessTree:
 
     @property
     def gone(self) -> bool:
-        """Whether no process of it is left, in the kernel's words."""
         return self.poll() is not None and not psutil.pid_exists(self.pid) and not self.left
 
     @property

@@ -79,7 +79,6 @@ class Member:
         return self.journal is None
 
     def send(self, command: str) -> None:
-        """Give the consumer program a command on its standard input."""
         processes.tell(self._ours.process, command)
 
     def close(self) -> None:
@@ -109,7 +108,6 @@ class Member:
 
     @property
     def gone(self) -> bool:
-        """Whether no process of it is left."""
         return self.instance.gone
 
     @property
@@ -121,7 +119,6 @@ class Member:
         return code == ClientGaveUp.exit_code and bool(self.fatal_error)
 
     def follow(self) -> None:
-        """Read what its journal has got since the last time."""
         if self.journal is None:
             return
         frames, self.journal_read = tail_journal(self.journal, self.journal_read)
@@ -157,6 +154,5 @@ class Member:
 
 
 def has_left(member: Member) -> bool:
-    """Whether it has left its group, or ended."""
     member.follow()
     return member.closed or not member.running

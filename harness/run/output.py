@@ -115,7 +115,6 @@ def _settled(plan: Plan, topic: str, number: int) -> bool:
 
 
 def _records(plan: Plan, topic: str, partitions: int, isolation: str) -> Iterator[Message]:
-    """Every record, those of a partition in their order."""
     consumer = Consumer(
         {
             **plan.harness(),

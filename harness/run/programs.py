@@ -72,8 +72,6 @@ def _variable(setting: str) -> str:
 
 @dataclass
 class _Seen:
-    """What has been read of one process's output."""
-
     member: Member
     log: Path
     read: int = 0
@@ -274,7 +272,7 @@ class Programs:
         seen.read += whole
         shown: list[list[Any]] = []
         for line in data[:whole].decode(errors="replace").splitlines():
-            ranges = self._lines.read(line)
+            ranges = self._lines(line)
             shown += ranges
             if not ranges and line.strip():
                 seen.unread += 1

@@ -37,7 +37,6 @@ class Restarts:
 
     @property
     def pending(self) -> bool:
-        """Whether a process has yet to be started in the place of one that ended."""
         return bool(self._waiting)
 
     def exhausted(self, *, settled: bool) -> bool:
@@ -61,9 +60,7 @@ class Restarts:
             yield each.instance_id, each.soon
 
     def started(self, name: str, soon: int) -> None:
-        """This process took the place of one that ended."""
         self._soon[name] = soon
 
     def forget(self) -> None:
-        """Nothing is started again any more."""
         self._waiting.clear()

@@ -25,8 +25,6 @@ Patience = float | Callable[[], float]  # seconds, or what says how many as thin
 
 @dataclass
 class View:
-    """What the observer saw last, read from its journal."""
-
     journal: Path
     read: int = 0
     brokers: dict[int, bool] = field(default_factory=dict)
@@ -148,7 +146,6 @@ class Scene:
         return self.well_since is not None
 
     def well_for(self, least_s: float) -> bool:
-        """Whether all has been well for so long."""
         return self.well_since is not None and time.monotonic() >= self.well_since + least_s
 
     def wait(self, what: str, condition: Callable[[], bool], timeout_s: Patience) -> None:

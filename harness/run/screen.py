@@ -175,7 +175,6 @@ class RunView:
         self._draw(Group(self._head(), self._body))
 
     def look(self, scene: Scene) -> None:
-        """Draw what the harness knows of the scene, if it is time to."""
         now = time.monotonic()
         if now < self._next:
             return

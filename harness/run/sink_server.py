@@ -66,11 +66,9 @@ class Sink:
             self.journal.write(kind, **frame, seen=time.time_ns() // 1_000)
 
     def end(self) -> None:
-        """Say in the journal that it ends in order."""
         self._write("closed")
 
     def mood_of(self, member: str) -> Mood:
-        """How a process is answered now."""
         with self.changed:
             return self.moods.get(member, self.moods.get(None, AT_ONCE))
 

@@ -82,7 +82,6 @@ class Turn:
         self._there.set()
 
     def _taken(self, folder: Path) -> bool:
-        """Take a turn that nobody has, if there is one."""
         for file in sorted(folder.iterdir()):
             with self._taking:
                 if self._over.is_set():

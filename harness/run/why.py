@@ -17,7 +17,7 @@ from harness.run.member import Member
 _PORT_TAKEN: Final = re.compile(r"address already in use|EADDRINUSE|port .*in use", re.IGNORECASE)
 SAY_START: Final = "say how long by start_s in app.toml, or --start-s"
 _SAY_STEADY: Final = "say how long by steady_s in app.toml, or --steady-s"
-Words = Callable[[Member], str]  # the last words of a program
+Words = Callable[[str], str]  # the last words of the program of this name
 
 
 def cannot_run(app: App) -> str:
@@ -58,16 +58,16 @@ def ended_early(member: Member, brokers: BrokerSide, words: Words) -> str:
         return (
             f"{member.name} ended with exit code {code} and left {others} running: a supervisor "
             "takes that for its end, so let it stay in the foreground; its last words: "
-            f"{words(member)}"
+            f"{words(member.name)}"
         )
     hint = f", {_seen(member, brokers)}" if brokers.requests.get(member.name) else ""
     if code == 0 and not hint:
         hint = " (its standard input is empty: does it wait for input?)"
-    if _PORT_TAKEN.search(words(member)):
+    if _PORT_TAKEN.search(words(member.name)):
         hint = " (all processes are on this machine's network: let each take any free port)"
     return (
         f"{member.name} ended with exit code {code} before it joined the group{hint}; its last "
-        f"words: {words(member)}"
+        f"words: {words(member.name)}"
     )
 
 
@@ -75,8 +75,8 @@ def ends_again(member: Member, started: int, words: Words) -> str:
     """Programs join and end, one after the other, before the group was steady once."""
     return (
         f"{member.name} joined the group and ended with exit code {member.exit_code}, as "
-        f"others of {started} did before it; its last words: {words(member)}; if it cannot read "
-        "its records, [records] in app.toml or --value says what they look like"
+        f"others of {started} did before it; its last words: {words(member.name)}; if it cannot "
+        "read its records, [records] in app.toml or --value says what they look like"
     )
 
 
@@ -87,7 +87,7 @@ def not_joined(members: Iterable[Member], brokers: BrokerSide, words: Words) -> 
         if member.running and (what := _of_one(member, brokers)):
             found.setdefault(what, []).append(member)
     return "; ".join(
-        f"{_each_of(alike)} {what}; last words of {alike[0].name}: {words(alike[0])}"
+        f"{_each_of(alike)} {what}; last words of {alike[0].name}: {words(alike[0].name)}"
         for what, alike in found.items()
     )
 
@@ -113,7 +113,7 @@ def no_progress(members: Iterable[Member], partitions: int, words: Words, *, ste
         what = _committed(committed, missing, {n for each in running for n in each.assigned})
     return (
         f"{_each_of(running)} joined the group, and {what}; last words of {running[0].name}: "
-        f"{words(running[0])}"
+        f"{words(running[0].name)}"
     )
 
 

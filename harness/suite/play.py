@@ -280,7 +280,6 @@ def _write_so_far(write: Callable[[], object], say: Progress) -> None:
 
 
 def _settle(suite: Suite, judge: BackgroundJudge, say: Progress, *, wait: bool = False) -> None:
-    """Put what has been judged meanwhile into the entries."""
     entries = {suite.run_dir(entry): entry for entry in suite.entries if entry.folder is not None}
     states = {Exit.AS_EXPECTED: State.AS_EXPECTED, Exit.DIFFERS: State.DIFFERS}
     for run_dir, problem in judge.finished(wait=wait):

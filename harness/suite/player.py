@@ -25,9 +25,8 @@ from harness.catalogue import own
 from harness.experiment import SLACK_MS
 from harness.history import store
 from harness.run import build
-from harness.run.order import Order
 from harness.run.screen import Relayed
-from harness.run.start import play_run
+from harness.run.start import Order, play_run
 from harness.suite.players import ENDED, UP
 
 

@@ -17,7 +17,7 @@ from harness.base.paths import ROOT
 from harness.base.priority import SHARES
 from harness.catalogue import own
 from harness.run.build import Built
-from harness.run.order import Order
+from harness.run.start import Order
 from harness.run.turns import TURNS, turns
 
 UP: Final = "steady"  # the phase of a run in which all that it needs has been started
@@ -114,7 +114,6 @@ class Players:
                 return player, what
 
     def take(self, player: Player, what: dict[str, Any]) -> None:
-        """Take note of what `told` gave."""
         if what.get("phase") == UP:
             player.up = True
             self.built |= {(folder, tuple(command)) for folder, command in what["built"]}

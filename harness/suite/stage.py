@@ -18,8 +18,8 @@ from harness.catalogue.cover import Candidate
 from harness.history.suites import Entry, State, Suite
 from harness.report import report
 from harness.run.interrupts import Progress, uninterrupted
-from harness.run.order import Order
 from harness.run.screen import Screen
+from harness.run.start import Order
 from harness.suite.background import BackgroundJudge
 from harness.suite.players import ENDED, UP, Player, Players
 
@@ -109,7 +109,6 @@ class Stage:
         self._say_what_is_kept()
 
     def _take(self, player: Player, what: dict[str, Any], draw: Progress) -> None:
-        """Take what a player tells."""
         self._players.take(player, what)
         run = next(each for each in self._on_stage if each.player is player)
         if "say" in what:

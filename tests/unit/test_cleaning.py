@@ -17,8 +17,8 @@ from harness.bench.measure import Figure, table_of
 from harness.cli.main import main
 from harness.history import manifest, store
 from harness.run.folder import reserve
-from harness.run.order import Order
 from harness.run.run import Run
+from harness.run.start import Order
 from harness.suite.player import play as play_here
 from harness.suite.players import ENDED, Player, Players
 from tests.report.sample_run import write_manifest, write_run

@@ -13,7 +13,7 @@ import pytest
 
 from harness.base.errors import SetupError
 from harness.catalogue import registry
-from harness.run.order import Order
+from harness.run.start import Order
 from harness.suite import player
 from harness.suite.players import UP, Players
 

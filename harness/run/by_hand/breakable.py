@@ -60,7 +60,6 @@ def kinds(experiment: Experiment) -> dict[str, Kind]:
 
 
 def roles_for(kind: Kind) -> list[str]:
-    """The roles that a kind of fault can be aimed at here."""
     return [role for sort in kind.targets for role in _ROLES.get(sort, ())]
 
 

@@ -141,7 +141,6 @@ class FaultRunner:
         )
 
     def heal_due(self) -> None:
-        """Heal what has lasted long enough, or is not wanted any more."""
         for each in list(self.active):
             if each.left_s() and not each.request.wants_heal():
                 continue

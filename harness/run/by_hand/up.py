@@ -100,8 +100,6 @@ def bring_up(wanted: Wanted, results: Path, screen: Screen, ready: Callable[[Rea
 
 
 class _ByHand:
-    """One cluster, from an empty folder to its end."""
-
     def __init__(
         self, plan: Plan, cluster: Cluster, tools: Tools, folder: Path, screen: Screen
     ) -> None:
@@ -124,7 +122,6 @@ class _ByHand:
         self._was_up = self._stopped = False
 
     def say(self, text: str) -> None:
-        """A line for the screen, and for the log."""
         self._screen.say(text)
         stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
         # On a full disk it is healed and ended all the same.
@@ -132,7 +129,6 @@ class _ByHand:
             log.write(f"{stamp}  {text}\n")
 
     def play(self, topics: dict[str, int], ready: Callable[[Ready], None]) -> None:
-        """Bring it up and serve it, and end it whatever happens."""
         manifest.write(self._folder, self._record)
         # One that was up has been played, however often it was interrupted on its way down.
         became = ("interrupted", "it was ended before it was up")
@@ -170,7 +166,6 @@ class _ByHand:
         topics: dict[str, int],
         ready: Callable[[Ready], None],
     ) -> None:
-        """From the start of the first process to the end of the last."""
         cluster = backend_of(_BACKEND).make(
             self._plan, self._tools, self._folder / SCRATCH, self._folder / "logs"
         )
@@ -236,7 +231,6 @@ class _ByHand:
         watch: Watch,
         cluster: RunningCluster,
     ) -> None:
-        """Serve every request until one asks for the end."""
         began = time.monotonic()
         bootstrap = self._plan.bootstrap("members")
 

@@ -81,7 +81,6 @@ def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
 
 
 def _patience(scene: Scene) -> Patience:
-    """How long processes have until they are in the group."""
     return _JOIN_S if scene.experiment.app is None else lambda: patience.join_s(scene)
 
 

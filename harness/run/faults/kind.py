@@ -119,7 +119,6 @@ class Kind:
         return {"": self.effects} if isinstance(self.effects, Effects) else self.effects
 
     def effects_of(self, fault: Fault) -> Effects:
-        """What this fault of the kind breaks."""
         return self.ways[self.way_of(fault)]
 
     def way_of(self, fault: Fault) -> str:
@@ -127,7 +126,6 @@ class Kind:
         return fault.how or next(iter(self.ways))
 
     def change(self, fault: Fault, members: int) -> Change:
-        """How this fault changes a group of so many members."""
         if self.changes is not None:
             return self.changes(fault, members)
         effects = self.effects_of(fault)

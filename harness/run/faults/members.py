@@ -29,7 +29,6 @@ def _check_kill(fault: Fault, experiment: Experiment) -> None:
 
 
 def kill(scene: Scene, fault: Fault, target: Target) -> None:
-    """SIGKILL a member, in an open transaction where the fault says so."""
     member = scene.fleet.members[target.name]
     if fault.how == _IN_TRANSACTION:
         member.send("hold-transaction")

@@ -40,7 +40,6 @@ def _what(fault: Fault) -> str:
 
 
 def _user(scene: Scene, target: Target) -> str:
-    """The user of a member: that of its lane."""
     return scene.fleet.lane_of(target.name)
 
 
@@ -112,7 +111,6 @@ def _refusal(scene: Scene, lane: str, port: int, what: str) -> str:
 
 
 def _group_code(link: socket.socket) -> int:
-    """The error code of a broker's answer to a question about the group."""
     answer = wire.ask_over(link, wire.DESCRIBE_GROUPS, {"groups": [GROUP]}, _ASK_S, _CLIENT_ID)
     return int(answer["groups"][0]["errorCode"])
 
@@ -152,7 +150,7 @@ def _await_back(scene: Scene, fault: Fault, target: Target) -> str:
     if member.exit_code != ClientGaveUp.exit_code:
         raise ClusterError(
             f"{target.name} ended with exit code {member.exit_code}: "
-            f"{scene.fleet.last_words(member)}"
+            f"{scene.fleet.last_words(member.name)}"
         )
     successor = scene.fleet.start_member(scene.fleet.next_name())
     scene.wait(

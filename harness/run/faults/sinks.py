@@ -32,14 +32,11 @@ def _poster(target: Target) -> str | None:
 def _inject(scene: Scene, fault: Fault, target: Target) -> None:
     sink, poster = _sink_of(scene), _poster(target)
     scene.posted[target.name] = sink.posts(poster)
-    if fault.how == _REFUSED:
-        sink.refuse(poster)
-    else:
-        sink.slow(fault.latency_ms or 0, poster)
+    sink.order(poster, delay_ms=fault.latency_ms or 0, refuses=fault.how == _REFUSED)
 
 
 def _heal(scene: Scene, _fault: Fault, target: Target) -> None:
-    _sink_of(scene).heal(_poster(target))
+    _sink_of(scene).order(_poster(target))
 
 
 def _settle(scene: Scene, fault: Fault, target: Target) -> None:

@@ -128,7 +128,7 @@ def _gave_up(scene: Scene, member: Member) -> Evidence:
     code = member.exit_code
     return Evidence(
         code == ClientGaveUp.exit_code,
-        f"{member.name} ended with exit code {code}: {scene.fleet.last_words(member)}",
+        f"{member.name} ended with exit code {code}: {scene.fleet.last_words(member.name)}",
     )
 
 
