@@ -31,6 +31,11 @@ class Toxic:
         return f"{self.type}-{self.stream}"
 
 
+def both_ways(kind: str, attributes: dict[str, int]) -> list[Toxic]:
+    """The same for what goes through a proxy to the server and back."""
+    return [Toxic(kind, "upstream", attributes), Toxic(kind, "downstream", attributes)]
+
+
 class Toxiproxy:
     """One server, by the port of its API; each of its proxies is known by its name."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.base.stamps import parse_stamp
-from harness.cluster.plan import Plan
+from harness.cluster.plan import GROUP, TOPIC, Plan
 from harness.history.broker_log import files_of
 from harness.history.request_log import METADATA, OTHER_HEARTBEATS, request_rows
 from harness.history.whose import Processes, Started, lane_of
@@ -51,8 +51,6 @@ class Announced:
 class BrokerSide:
     logs: Path
     plan: Plan
-    group: str
-    topic: str
     # By a process's name: groups that it joined, and how many requests it sent.
     groups: dict[str, set[str]] = field(default_factory=dict)
     requests: dict[str, int] = field(default_factory=dict)
@@ -109,7 +107,7 @@ class BrokerSide:
     def astray(self, name: str) -> bool:
         """Whether a process asks for topics by their names, and not for the one that it is fed."""
         topics = self.topics.get(name, set())
-        return bool(topics) and self.topic not in topics
+        return bool(topics) and TOPIC not in topics
 
     def _lines(self, broker: int) -> list[bytes]:
         """What is new in a broker's log, through all files that it was rotated into meanwhile."""
@@ -154,7 +152,7 @@ class BrokerSide:
             self.others.setdefault(member.name, {})[row["group"]] = _OTHER_GROUPS[row["api"]]
         if row["api"] in (_JOIN, "CONSUMER_GROUP_HEARTBEAT") and row["group"]:
             self.groups.setdefault(member.name, set()).add(row["group"])
-        if row["group"] != self.group:
+        if row["group"] != GROUP:
             return
         if row["api"] == _JOIN or row.get("rebalance_timeout_ms") is not None:
             self._asked(member, row)
@@ -204,4 +202,4 @@ class BrokerSide:
     def _is_ours(self, each: Mapping[str, Any]) -> bool:
         """Whether it is of the topic that the app is fed."""
         topic = each["topic"] or ""
-        return topic == self.topic or _TOPIC_ID.fullmatch(topic) is not None
+        return topic == TOPIC or _TOPIC_ID.fullmatch(topic) is not None

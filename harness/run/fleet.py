@@ -46,17 +46,13 @@ class Fleet:
         plan: Plan,
         tools: Tools,
         run_dir: Path,
-        group: str,
-        topic: str,
         sink_port: int | None = None,
         dependencies: Dependencies | None = None,
     ) -> None:
         self._experiment = experiment
         self._plan = plan
         self._run_dir = run_dir
-        self._group = group
-        self._topic = topic
-        self._configs = Configs(experiment, plan, tools, run_dir, group, topic)
+        self._configs = Configs(experiment, plan, tools, run_dir)
         self.members: dict[str, Member] = {}
         self.producer: subprocess.Popen[bytes] | None = None
         self._producer_ended_on_purpose = False
@@ -74,10 +70,8 @@ class Fleet:
             if sink_port is not None:
                 naming = naming_of_app(app, self.rounds)
                 self.sink = Sink(plan.run, run_dir, sink_port, naming)
-            self._programs = Programs(
-                app, plan, run_dir, group, topic, self.rounds, self.sink, dependencies
-            )
-            self._brokers = BrokerSide(run_dir / "logs", plan, group, topic)
+            self._programs = Programs(app, plan, run_dir, self.rounds, self.sink, dependencies)
+            self._brokers = BrokerSide(run_dir / "logs", plan)
 
     def lane_of(self, member: str) -> str:
         """The lane a member's links run through: its own where a network fault may hit it."""

@@ -2,17 +2,19 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote_plus
 
-from harness.experiment.app import NUMBER_HEADER, App
+from harness.base.errors import VoidRun
+from harness.experiment.app import NUMBER_HEADER, App, Shows
 
 # "number" or "offset", the partition, and the number or offset in it.
 Place = tuple[str, int, int]
+_CONSUMED: Final = "records_consumed"
 _PLAIN: Final = "n"  # the field or parameter that is the number, whatever the records look like
 _MARK: Final = 987_654_321_012_345  # stands for a record's number while its template is looked at
 
@@ -173,3 +175,47 @@ def joined(ranges: Iterable[list[Any]]) -> list[list[Any]]:
             latest[by, partition] = run = [by, partition, first, last]
             found.append(run)
     return found
+
+
+# [by, partition, first, last] of the records that a line names; often none.
+Lines = Callable[[str], list[list[Any]]]
+
+
+def lines_of(shows: Shows, naming: Naming, topic: str) -> Lines | None:
+    """What reads the lines of a program that shows its work in them; none for another."""
+    if shows.stdout:
+        return partial(_matching, re.compile(shows.stdout), naming)
+    return partial(_verifiable, topic) if shows.verifiable else None
+
+
+def _matching(pattern: re.Pattern[str], naming: Naming, line: str) -> list[list[Any]]:
+    """A line that a pattern finds names a record. Raises VoidRun where it finds no number."""
+    match = pattern.search(line)
+    if match is None:
+        return []
+    try:
+        by, partition, place = naming.of_match(match)
+    except Unnamed as found:
+        raise VoidRun(
+            f"[effects] stdout {pattern.pattern!r} found no number in the line {found}: "
+            "let its groups match digits alone"
+        ) from None
+    return [[by, partition, place, place]]
+
+
+def _verifiable(topic: str, line: str) -> list[list[Any]]:
+    """A line of org.apache.kafka.tools.VerifiableConsumer: one for each poll, with its offsets.
+
+    Lines of other kinds name none.
+    """
+    if _CONSUMED not in line:
+        return []
+    try:
+        found = json.loads(line)
+        return [
+            ["offset", int(each["partition"]), int(each["minOffset"]), int(each["maxOffset"])]
+            for each in found["partitions"]
+            if found["name"] == _CONSUMED and each["topic"] == topic
+        ]
+    except (ValueError, KeyError, TypeError):
+        return []

@@ -17,12 +17,11 @@ from harness.base import processes
 from harness.base.credentials import Credentials
 from harness.base.errors import VoidRun
 from harness.cluster.dependencies import Dependencies
-from harness.cluster.plan import Plan
+from harness.cluster.plan import GROUP, TOPIC, Plan
 from harness.experiment.app import App, filled
 from harness.run.instance import Instance, ProcessTree
-from harness.run.lines import lines_of
 from harness.run.member import Member
-from harness.run.named import joined, naming_of_app
+from harness.run.named import joined, lines_of, naming_of_app
 from harness.run.sink import Sink
 
 if TYPE_CHECKING:  # it imports the engine's SDK, which programs without an image do without
@@ -33,21 +32,19 @@ _READ_BYTES: Final = 1_000_000  # of what a program has printed, at a time
 MOST_LOG_BYTES: Final = 500_000_000  # of each process, before a run's logs fill the disk
 
 
-def variables(
-    plan: Plan, lane: str, group: str, topic: str, member: str, instance_id: str | None
-) -> dict[str, str]:
+def variables(plan: Plan, lane: str, member: str, instance_id: str | None) -> dict[str, str]:
     """What every program is given in its environment, by the names that programs know it by."""
     bootstrap = plan.bootstrap(lane)
     static = {"KAFKA_GROUP_INSTANCE_ID": instance_id} if instance_id else {}
     proven = plan.secured.of_lane(lane) if plan.secured is not None else None
     return {
         "KAFKA_BOOTSTRAP_SERVERS": bootstrap,
-        "KAFKA_TOPIC": topic,
-        "KAFKA_GROUP_ID": group,
+        "KAFKA_TOPIC": TOPIC,
+        "KAFKA_GROUP_ID": GROUP,
         "KAFKA_CLIENT_ID": member,
         "HOSTNAME": member,
         "SPRING_KAFKA_BOOTSTRAP_SERVERS": bootstrap,
-        "SPRING_KAFKA_CONSUMER_GROUP_ID": group,
+        "SPRING_KAFKA_CONSUMER_GROUP_ID": GROUP,
         "SPRING_KAFKA_CLIENT_ID": member,
         **static,
         **(given_of(proven) if proven is not None else {}),
@@ -87,8 +84,6 @@ class Programs:
     app: App
     plan: Plan
     run_dir: Path
-    group: str
-    topic: str
     partitions: int
     sink: Sink | None = None
     dependencies: Dependencies | None = None
@@ -102,9 +97,7 @@ class Programs:
 
     def __post_init__(self) -> None:
         self._journal = Journal(self.run_dir / "journals" / "programs.journal", member="harness")
-        self._lines = lines_of(
-            self.app.effects, naming_of_app(self.app, self.partitions), self.topic
-        )
+        self._lines = lines_of(self.app.effects, naming_of_app(self.app, self.partitions), TOPIC)
         if self.app.image:
             from harness.cluster.images import ProgramImage
 
@@ -112,8 +105,8 @@ class Programs:
         shows = self.app.effects
         self._write(
             "app",
-            group=self.group,
-            topic=self.topic,
+            group=GROUP,
+            topic=TOPIC,
             partitions=self.partitions,
             way=shows.way,
             asked=shows.output_topic or shows.pattern,
@@ -121,11 +114,11 @@ class Programs:
 
     def start(self, name: str, lane: str, instance_id: str | None) -> Member:
         """Start one more process. Raises VoidRun where there is nothing to start."""
-        given = variables(self.plan, lane, self.group, self.topic, name, instance_id)
+        given = variables(self.plan, lane, name, instance_id)
         places = {
             "bootstrap": given["KAFKA_BOOTSTRAP_SERVERS"],
-            "topic": self.topic,
-            "group": self.group,
+            "topic": TOPIC,
+            "group": GROUP,
             "member": name,
             "instance_id": instance_id or "",
             "security_protocol": given.get("KAFKA_SECURITY_PROTOCOL", "PLAINTEXT"),

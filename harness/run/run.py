@@ -20,10 +20,9 @@ from harness.cluster.admin import create_topic
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of
 from harness.cluster.dependencies import Dependencies
-from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan
+from harness.cluster.plan import OUTPUT, TOPIC, Plan
 from harness.cluster.releases import releases_in
-from harness.cluster.rights import grant_all
-from harness.cluster.users import create_users
+from harness.cluster.users import create_users, grant_all
 from harness.experiment import Experiment
 from harness.experiment.app import App
 from harness.history import manifest, seals
@@ -41,10 +40,10 @@ from harness.run.named import naming_of_app
 from harness.run.nemesis import Nemesis, plan_faults
 from harness.run.output import read_output, read_written
 from harness.run.planning import planned, properties_told
-from harness.run.pressure import Pressure
 from harness.run.record import first_record, keep_sources, told_by
 from harness.run.scene import Patience, Scene, View
 from harness.run.turns import Turn
+from harness.run.waiting import Pressure
 from harness.run.why import cannot_run
 
 AFTER_S: Final = 1.0  # kept running when all is well: whoever is about to drop out would have
@@ -158,9 +157,7 @@ class Run:
             self._build(self._experiment.app)
         port = self._ports.take() if app is not None and app.effects.http else None
         dependencies = self._dependencies(plan)
-        fleet = Fleet(
-            self._experiment, plan, self._tools, self.run_dir, GROUP, TOPIC, port, dependencies
-        )
+        fleet = Fleet(self._experiment, plan, self._tools, self.run_dir, port, dependencies)
         observer: subprocess.Popen[bytes] | None = None
         self._manifest |= fleet.record()
         self._stopped = self._killed = self._ended = False

@@ -18,7 +18,6 @@ from harness.cluster.ping import Witness
 from harness.experiment import Experiment
 from harness.run.fleet import Fleet
 from harness.run.member import Member
-from harness.run.sink import Sink
 
 Patience = float | Callable[[], float]  # seconds, or what says how many as things are now
 
@@ -174,11 +173,6 @@ class Scene:
         nothing of that.
         """
         return max(self.steady_at + self.experiment.duration_s + self.late_s, self.missed_until)
-
-    @property
-    def sink(self) -> Sink | None:
-        """Where a program posts what it has processed, if it does so."""
-        return self.fleet.sink
 
     @property
     def partitions(self) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.base.words import plural
+from harness.cluster.plan import GROUP, TOPIC
 from harness.experiment.app import App
 from harness.history.whose import SHARED
 from harness.run.broker_side import BrokerSide
@@ -131,20 +132,20 @@ def _committed(committed: list[int], missing: list[int], held: set[int]) -> str:
 
 
 def _of_one(member: Member, brokers: BrokerSide) -> str:
-    name, group, topic = member.name, brokers.group, brokers.topic
+    name = member.name
     groups = brokers.groups.get(name, set())
     if brokers.astray(name):
         return (
-            f"reads {_names(brokers.topics[name])}, not {topic}: let it take the topic from "
+            f"reads {_names(brokers.topics[name])}, not {TOPIC}: let it take the topic from "
             "KAFKA_TOPIC"
         )
     if member.started:
         return ""
     if not brokers.requests.get(name):
         return _silent(member, brokers)
-    if groups and group not in groups:  # one process may be in several
+    if groups and GROUP not in groups:  # one process may be in several
         return (
-            f"asked to join {_names(groups)}, not {group}: let it take the group from "
+            f"asked to join {_names(groups)}, not {GROUP}: let it take the group from "
             "KAFKA_GROUP_ID"
         )
     if others := brokers.others.get(name):
@@ -188,10 +189,10 @@ def _seen(member: Member, brokers: BrokerSide) -> str:
     """What a program that is not in the group asked brokers for, as what it has done."""
     name = member.name
     if (error := brokers.refused.get(name)) is not None:
-        return f"asked to join {brokers.group}, and was refused with error {error}"
+        return f"asked to join {GROUP}, and was refused with error {error}"
     if member.asked_at:
         after_s = (member.asked_at - member.started_at) / 1e6
-        return f"asked to join {brokers.group} {after_s:.1f} s after its start"
+        return f"asked to join {GROUP} {after_s:.1f} s after its start"
     count = plural(brokers.requests.get(name, 0), "request")
     topics = brokers.topics.get(name)
     asked = f"asked for the topic {_names(topics)}" if topics else "asked for no topic by its name"

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
@@ -32,6 +32,25 @@ _END_S: Final = 120.0  # to end Spark; nothing is lost with a process that hangs
 Answer = tuple[str, str]
 
 
+def child(
+    module: str, *arguments: str, log: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a program of ours that reads and writes lines; its standard error goes to `log`.
+
+    Ctrl-C is for the suite, which ends it or passes that on.
+    """
+    with log.open("ab") as says:
+        return subprocess.Popen(
+            processes.python_module(module, *arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=says,
+            cwd=ROOT,
+            env={**os.environ, **(environment or {})},
+            start_new_session=True,
+        )
+
+
 class BackgroundJudge:
     """Judges runs one after the other, in the order of `submit`, until it is closed.
 
@@ -41,7 +60,7 @@ class BackgroundJudge:
 
     def __init__(self, log: Path) -> None:
         self._log = log
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._answers = _Answers()
         self._held: list[Path] = []
         self._pending: list[Path] = []
@@ -106,26 +125,15 @@ class BackgroundJudge:
 
     def _start(self) -> None:
         self._end()
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                processes.python_module("harness.suite.background", *_own_rules()),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                cwd=ROOT,
-                start_new_session=True,  # Ctrl-C is for the suite, which ends it
-            )
+        self._process = child("harness.suite.background", *_own_rules(), log=self._log)
         self._answers = _Answers()
         listening = (self._process, self._answers)
         threading.Thread(target=_listen, args=listening, daemon=True).start()
 
     def _ask(self, run_dir: Path) -> None:
         assert self._process is not None
-        assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # it has ended, and whoever listens to it says so
-            self._process.stdin.write(json.dumps(str(run_dir.resolve())) + "\n")
-            self._process.stdin.flush()
+            processes.tell(self._process, json.dumps(str(run_dir.resolve())))
 
     def _ended(self) -> str:
         """The process has ended by itself: another one gets what is left to be judged."""
@@ -167,7 +175,7 @@ class _Answers:
         self._told.popleft()
 
 
-def _listen(process: subprocess.Popen[str], answers: _Answers) -> None:
+def _listen(process: subprocess.Popen[bytes], answers: _Answers) -> None:
     """Hand on what a process answers, and null when it has ended."""
     assert process.stdout is not None
     with process.stdout as said:

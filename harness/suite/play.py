@@ -184,7 +184,7 @@ def play(
                     entry.seed = default_seed(entry.experiment) if seed is None else seed + number
                     said = f"run {number + 1} of {len(runs)}: {entry.label}, "
                     todo.append((entry, candidate, f"{said}about {entry.estimate_s:.0f} s"))
-                stage.play(todo, _Saving(suite, publish, judge, say))
+                stage.play(todo, _saving(suite, publish, judge, say))
                 _settle(suite, judge, say, wait=True)
                 for spoilt, candidate in _to_play_again(suite, runs):
                     again = _again(spoilt, candidate)
@@ -205,22 +205,21 @@ def play(
     return suite.exit_code
 
 
-class _Saving:
+def _saving(
+    suite: Suite, publish: Publish, judge: BackgroundJudge, say: Progress
+) -> Callable[[], None]:
     """What follows each run: what has been judged is put into the record, which is saved."""
+    publish_at = 0.0  # monotonic seconds
 
-    def __init__(
-        self, suite: Suite, publish: Publish, judge: BackgroundJudge, say: Progress
-    ) -> None:
-        self._suite, self._publish, self._judge, self._say = suite, publish, judge, say
-        self._publish_at = 0.0  # monotonic seconds
-
-    def __call__(self) -> None:
-        _settle(self._suite, self._judge, self._say)
-        due = time.monotonic() >= self._publish_at
-        save = partial(_publish, self._suite, self._publish) if due else self._suite.save
-        _write_so_far(save, self._say)
+    def save() -> None:
+        nonlocal publish_at
+        _settle(suite, judge, say)
+        due = time.monotonic() >= publish_at
+        _write_so_far(partial(_publish, suite, publish) if due else suite.save, say)
         if due:
-            self._publish_at = time.monotonic() + PUBLISH_EVERY_S
+            publish_at = time.monotonic() + PUBLISH_EVERY_S
+
+    return save
 
 
 def _to_play_again(suite: Suite, runs: Sequence[Candidate]) -> list[tuple[Entry, Candidate]]:

@@ -13,12 +13,12 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from harness.base import processes
-from harness.base.paths import ROOT
 from harness.base.priority import SHARES
 from harness.catalogue import own
 from harness.run.build import Built
 from harness.run.start import Order
 from harness.run.turns import TURNS, turns
+from harness.suite.background import child
 
 UP: Final = "steady"  # the phase of a run in which all that it needs has been started
 ENDED: Final = "ended"  # in the last that a process tells
@@ -76,16 +76,7 @@ class Players:
 
     def start(self, order: Order, columns: int | None) -> Player:
         """Have a run played, and drawn for a terminal of this width if there is one."""
-        with self._log.open("ab") as log:
-            process = subprocess.Popen(
-                processes.python_module("harness.suite.player"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                cwd=ROOT,
-                env={**os.environ, **self._turns},
-                start_new_session=True,  # Ctrl-C is for the suite, which passes it on
-            )
+        process = child("harness.suite.player", log=self._log, environment=self._turns)
         player = Player(process)
         self._players.append(player)
         assert process.stdin is not None

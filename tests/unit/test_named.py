@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.experiment.app import App, Records, Shows
-from harness.run.lines import lines_of
-from harness.run.named import Naming, Unnamed, joined, naming_of_app
+from harness.run.named import Naming, Unnamed, joined, lines_of, naming_of_app
 
 PARTITIONS = 3
 PLAIN = Naming(('{"id": {n}, "customer": "c{n}"}',), PARTITIONS)

@@ -79,14 +79,14 @@ CEILINGS: dict[str, tuple[int, int, int]] = {
 TINY = """
     consumers/store.py harness/bench/judging.py harness/experiment/probes.py
     harness/experiment/source.py harness/history/copies.py
-    harness/run/planning.py harness/run/pressure.py harness/tables/broker_settings.py
+    harness/run/planning.py harness/tables/broker_settings.py
 """
 
 # Names of several files, and of several classes of the product.
 FILES = """
     admin base broker_settings checks clocks collect command commands consumer dependencies
-    derived faults features files groups java judged judging jvm kept limits lines load member
-    members own page play playing processes programs records rights rounds rows
+    derived faults files groups java judged judging jvm kept limits load member
+    members own page play playing processes programs records rounds rows
     settings source spark sql stamps steps store tables terminal test_apps test_by_hand
     test_command test_compose test_evictions test_java test_limits test_other_rules
     test_ownership_by_brokers test_page test_probes test_programs test_project test_secured

@@ -33,7 +33,6 @@ from harness.rules import RULES
 from harness.run import nemesis
 from harness.run.faults import KINDS, Kind
 from harness.run.faults import brokers as broker_faults
-from harness.run.faults import features as feature_faults
 from harness.run.faults.kind import Evidence
 from harness.run.faults.targets import Target
 from harness.run.scene import Scene
@@ -444,7 +443,7 @@ def test_what_is_below_the_newer_release_s_level_is_raised(
 
 
 def test_levels_that_a_broker_never_tells_are_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feature_faults, "_KNOWN_S", 0.01)
+    monkeypatch.setattr(broker_faults, "_KNOWN_S", 0.01)
     found = Levels(monkeypatch, late=10**9).play()
 
     assert not found.took_effect

@@ -18,13 +18,12 @@ from harness.experiment import Cluster, Experiment, Fault, Group, Load
 from harness.history.effects import Breaks
 from harness.run.by_hand.watch import Seen
 from harness.run.faults import KINDS, Kind, Lever
-from harness.run.faults.targets import NUMBERED, kind_of
+from harness.run.faults.targets import NUMBERED, ROLES_OF, kind_of
 
 LASTS_S: Final = 10.0  # usually
 # Roles by what they mean, as `targets.kind_of` names it: all that has one here.
 _ROLES: Final[Mapping[str, tuple[str, ...]]] = {
-    "broker": ("coordinator", "leader of <topic>-<n>", "any leader", "broker <n>", "any broker"),
-    "controller": ("controller",),
+    **{sort: ROLES_OF[sort] for sort in ("broker", "controller")},
     "lane": ("members", "producers"),
 }
 _NAMED: Final = tuple(role for roles in _ROLES.values() for role in roles if "<" not in role)

@@ -23,7 +23,7 @@ from harness.cluster import links
 from harness.cluster.admin import create_topics
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of
-from harness.cluster.plan import GROUP, TOPIC, Plan, draw_plan, with_secrets
+from harness.cluster.plan import TOPIC, Plan, draw_plan, with_secrets
 from harness.cluster.users import create_users
 from harness.experiment import Cluster, Experiment
 from harness.history import manifest
@@ -215,7 +215,7 @@ class _ByHand:
         return Scene(
             self._experiment,
             cluster,
-            Fleet(self._experiment, self._plan, self._tools, self._folder, GROUP, TOPIC),
+            Fleet(self._experiment, self._plan, self._tools, self._folder),
             # There is no observer: the watch of this process fills the view, and whatever waits in
             # the scene makes sure of the watchdog instead.
             View(self._folder / "journals" / "observer.journal"),

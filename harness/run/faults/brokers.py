@@ -1,21 +1,26 @@
-"""Faults of brokers and controllers: kill and restart, pause and resume, upgrade."""
+"""Faults of brokers and controllers: kill and restart, pause and resume, upgrade.
+
+The end of an upgrade: features get the levels that the newer release has them at.
+"""
 
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from harness.base.errors import BadInput, ClusterError
+from harness.base.errors import BadInput, ClusterError, WaitTimeout
 from harness.base.wait import wait_until
-from harness.cluster import ping
+from harness.cluster import features, ping
 from harness.cluster.plan import Node
 from harness.experiment import Experiment, Fault, Need
 from harness.history.effects import Breaks, Effects, Proof
+from harness.provision import kafka
 from harness.run.faults.kind import Evidence, Kind, Needed
 from harness.run.faults.targets import Target
 from harness.run.scene import Scene
 
 _PROBE_S: Final = 1.0
 _STOPPED_S: Final = 5.0
+_KNOWN_S: Final = 10.0  # for every broker to have read it from the controller's log
 _TOLD_S: Final = 15.0  # a node answers a moment before its log tells which release it is
 
 
@@ -205,6 +210,52 @@ def _check_networks(fault: Fault, experiment: Experiment) -> None:
         )
 
 
+def _wanted_levels(scene: Scene) -> dict[str, int]:
+    """The levels of a new cluster of the newer release. Raises ClusterError."""
+    release = scene.experiment.cluster.kafka_version
+    if not (levels := kafka.formatted_levels(release)):
+        raise ClusterError(
+            f"the feature levels of Kafka {release} are unknown: run `make setup KAFKA={release}` "
+            "again"
+        )
+    return levels
+
+
+def _finalize(scene: Scene, _fault: Fault, _target: Target) -> None:
+    """Whatever is below such a level is raised to it, all in one request."""
+    port = scene.cluster.plan.brokers[0].port
+    if higher := features.beyond(_wanted_levels(scene), features.finalized_by(port)):
+        features.finalize(port, higher)
+
+
+def _prove_levels(scene: Scene, _fault: Fault, _target: Target) -> Evidence:
+    """Every broker tells the new levels: it was the controller that finalized them."""
+    wanted = _wanted_levels(scene)
+    lacking: dict[str, dict[str, int]] = {}
+
+    def known() -> bool:
+        lacking.clear()
+        for node in scene.cluster.plan.brokers:
+            if levels := features.beyond(wanted, features.finalized_by(node.port)):
+                lacking[node.name] = levels
+        return not lacking
+
+    told = ", ".join(f"{name} {level}" for name, level in wanted.items())
+    try:
+        wait_until("the new levels at every broker", known, timeout_s=_KNOWN_S)
+    except WaitTimeout:
+        return Evidence(False, f"meant were {told}; brokers did not tell of {lacking}")
+    return Evidence(True, f"every broker tells that finalized are {told}")
+
+
+def _check_levels(fault: Fault, experiment: Experiment) -> None:
+    if not experiment.cluster.upgraded_from:
+        raise BadInput(
+            f"{fault.kind} of {fault.target} changes nothing where nodes never had another "
+            "release: name an older one in Cluster(upgraded_from=…)"
+        )
+
+
 _GONE: Final = Effects(
     breaks=Breaks.BROKER, disturbs_heartbeats=True, broker_gone=True, proof=Proof.OBSERVER
 )
@@ -262,5 +313,13 @@ KINDS: Final = (
             "peers": replace(_GONE, proof=Proof.NONE),
             "lanes": Effects(breaks=Breaks.BROKER, disturbs_heartbeats=True, below_limits=True),
         },
+    ),
+    Kind(
+        "finalize-features",
+        ("controller",),
+        _finalize,
+        _prove_levels,
+        check=_check_levels,
+        effects=Effects(breaks=Breaks.FEATURES, below_limits=True),
     ),
 )

@@ -11,7 +11,7 @@ from typing import Final
 
 from harness.base.errors import WaitTimeout
 from harness.cluster.dependencies import Dependencies, Link, refused
-from harness.cluster.proxies import Toxic
+from harness.cluster.proxies import Toxic, both_ways
 from harness.experiment import Fault
 from harness.history.effects import Breaks, Effects
 from harness.run.faults.kind import Evidence, Kind, Lever, needs_latency
@@ -29,8 +29,7 @@ def _toxics(fault: Fault) -> list[Toxic]:
     if fault.kind == "slow-dependency":
         # What is asked for goes through at once, and each piece of an answer comes late.
         return [Toxic("latency", "downstream", {"latency": fault.latency_ms or 0, "jitter": 0})]
-    forever = {"timeout": 0}
-    return [Toxic("timeout", "upstream", forever), Toxic("timeout", "downstream", forever)]
+    return both_ways("timeout", {"timeout": 0})
 
 
 def _proxies_of(scene: Scene) -> Dependencies:

@@ -15,7 +15,7 @@ from consumers.probes.admission import Admission, NotAdmitted
 from harness.base.errors import BadInput, ClusterError
 from harness.base.ports import LOOPBACK
 from harness.base.wait import wait_until
-from harness.cluster import rights, users, wire
+from harness.cluster import users, wire
 from harness.cluster.plan import GROUP, TOPIC
 from harness.experiment import SASL_SSL, UNSET, Experiment, Fault
 from harness.history.effects import Breaks, Effects
@@ -36,7 +36,7 @@ _REFUSED: Final = {"group": 30, "topic": 29}
 
 def _what(fault: Fault) -> str:
     """What the fault takes: the right to the group or to the topic, or the login."""
-    return _LOGIN if fault.kind == "delete-credentials" else fault.how or rights.RIGHTS[0]
+    return _LOGIN if fault.kind == "delete-credentials" else fault.how or users.RIGHTS[0]
 
 
 def _user(scene: Scene, target: Target) -> str:
@@ -50,7 +50,7 @@ def _take(scene: Scene, fault: Fault, target: Target) -> None:
     if _what(fault) == _LOGIN:
         users.delete_user(plan, user)
     else:
-        rights.take(plan, user, _what(fault))
+        users.take(plan, user, _what(fault))
     _await_answers(scene, fault, target, refused=True)
 
 
@@ -59,7 +59,7 @@ def _give(scene: Scene, fault: Fault, target: Target) -> None:
     if _what(fault) == _LOGIN:
         users.restore_user(plan, user)
     else:
-        rights.give(plan, user, _what(fault))
+        users.give(plan, user, _what(fault))
 
 
 def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
@@ -201,6 +201,6 @@ _OF_A_USER: Final = partial(
 )
 
 KINDS: Final = (
-    _OF_A_USER("delete-acl", check=_check, effects=dict.fromkeys(rights.RIGHTS, _REFUSES)),
+    _OF_A_USER("delete-acl", check=_check, effects=dict.fromkeys(users.RIGHTS, _REFUSES)),
     _OF_A_USER("delete-credentials", check=_check_login, effects=_REFUSES),
 )

@@ -20,8 +20,8 @@ _UNAVAILABLE: Final = 503
 
 
 def _sink_of(scene: Scene) -> Sink:
-    assert scene.sink is not None  # `with_app` has seen to it
-    return scene.sink
+    assert scene.fleet.sink is not None  # `with_app` has seen to it
+    return scene.fleet.sink
 
 
 def _poster(target: Target) -> str | None:
