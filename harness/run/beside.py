@@ -17,7 +17,6 @@ _LAST_LOOK_S: Final = 10.0  # the observer itself waits 5 s for the end of its l
 def start_watchdog(
     run_dir: Path, backend: str = "embedded", *, images: bool = False
 ) -> subprocess.Popen[bytes]:
-    """Start the watchdog of a run, before anything else of it."""
     more = (IMAGES,) if images else ()
     return _started("watchdog", run_dir, str(run_dir), run_dir.name, backend, *more)
 

@@ -67,7 +67,6 @@ class BrokerSide:
     _held: dict[str, dict[str, tuple[int, set[int]]]] = field(default_factory=dict)
 
     def follow(self, members: Iterable[Member]) -> None:
-        """Read every log on, and bring the members' state up to date."""
         every = list(members)
         by_name = {member.name: member for member in every}
         started = Processes(Started(each.name, each.lane, each.started_at) for each in every)
@@ -176,7 +175,6 @@ class BrokerSide:
             member.generation = row["member_epoch"]
 
     def _asked(self, member: Member, row: Row) -> None:
-        """It asked to join, and said how long it may be waited for."""
         session_ms = row.get("session_timeout_ms")
         # The oldest calls have one time for both.
         rebalance_ms = row["rebalance_timeout_ms"] or session_ms or 0
@@ -200,6 +198,5 @@ class BrokerSide:
         member.ever_assigned = member.ever_assigned or bool(partitions)
 
     def _is_ours(self, each: Mapping[str, Any]) -> bool:
-        """Whether it is of the topic that the app is fed."""
         topic = each["topic"] or ""
         return topic == TOPIC or _TOPIC_ID.fullmatch(topic) is not None

@@ -22,8 +22,6 @@ _METADATA_REFRESH: Final = {
 
 @dataclass(frozen=True)
 class Configs:
-    """Makes the configurations of the members, the producer and the probes of a run."""
-
     experiment: Experiment
     plan: Plan
     tools: Tools

@@ -204,7 +204,6 @@ class Fleet:
         return self._brokers.held_up_s() if self._brokers is not None else 0.0
 
     def silent(self, name: str) -> bool:
-        """Whether a program has asked these brokers for nothing yet."""
         return self._brokers is not None and not self._brokers.requests.get(name)
 
     def refused(self, name: str) -> int | None:

@@ -98,7 +98,6 @@ class Member:
         self.instance.send_signal(signal.Signals[self.stop_signal])
 
     def ended(self, after_s: float, *, killed: bool) -> None:
-        """It is gone, so long after it was asked to end."""
         at_us = self.instance.ended_at or time.time_ns() // 1_000
         self.ending = Ending(self.stop_signal, after_s, killed, self.exit_code, at_us)
 

@@ -108,7 +108,6 @@ class Naming:
 
     @cached_property
     def _paths(self) -> tuple[tuple[str, ...], ...]:
-        """The fields of JSON that are a record's number, from the outermost on."""
         found: dict[tuple[str, ...], None] = {}
         for template in self.templates:
             with suppress(ValueError):
@@ -118,7 +117,6 @@ class Naming:
 
     @cached_property
     def _forms(self) -> tuple[re.Pattern[str], ...]:
-        """Patterns of texts that are like a template."""
         return tuple(
             re.compile(before + r"(?P<n>\d+)" + r"\d+".join(after))
             for template in dict.fromkeys(self.templates)
@@ -144,7 +142,6 @@ def header_of(headers: Any) -> bytes | None:
 
 
 def _paths_to(found: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Where the number stands alone."""
     if isinstance(found, dict):
         for name, value in found.items():
             yield from _paths_to(value, (*path, name))

@@ -269,7 +269,6 @@ class Nemesis:
         scene.say(f"  {item.fault.kind} of {target.name}: healed{told}")
 
     def _reach(self, scene: Scene, item: Planned, phase: str, target: Target, **more: Any) -> None:
-        """Put a phase on record, and show it."""
         scene.faults[item.name] = _state(item, phase, target)
         self._mark(item, phase, target, **more)
 

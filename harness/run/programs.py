@@ -188,7 +188,6 @@ class Programs:
         return ProcessTree(process, self.plan.run, name)
 
     def told(self, member: Member, what: str) -> None:
-        """Note that a process is asked to end, or killed, just before it is."""
         dropped = member.instance.drops(signal.Signals[what])
         self._write("program_told", program=member.name, what=what, dropped=dropped)
 

@@ -45,7 +45,6 @@ class Restarts:
     def ended(
         self, name: str, instance_id: str | None, lived_s: float, now_s: float, *, settled: bool
     ) -> None:
-        """A process ended by itself after so long: another one is to take its place."""
         soon = 0 if lived_s >= CAME_UP_S else self._soon.get(name, 0) + 1
         # The first that ends soon is started again at once, as all that ran for longer.
         pause_s = self.first_pause_s * 2.0 ** (soon - 2) if settled and soon > 1 else 0.0

@@ -209,7 +209,6 @@ class Run:
         self._killed = True
 
     def _dependencies(self, plan: Plan) -> Dependencies | None:
-        """The proxies in front of what the app uses, not started yet, if it uses anything."""
         app = self._experiment.app
         if app is None or not app.dependencies:
             return None
@@ -296,7 +295,6 @@ class Run:
                 journal.end()
 
     def _prepare_beside(self, scene: Scene) -> list[probing.Playing]:
-        """Start the probes that play beside the faults, and wait until these may begin."""
         started = [
             probing.start(scene, probe.name) for probe in self._experiment.probes if probe.beside
         ]
@@ -309,7 +307,6 @@ class Run:
             probing.await_end(scene, playing)
 
     def _break(self, scene: Scene, nemesis: Nemesis) -> None:
-        """Play the faults, heal whatever happens, and wait until all is well again."""
         with self._phase("faults"):
             try:
                 if self._experiment.at_random:

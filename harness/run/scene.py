@@ -141,7 +141,6 @@ class Scene:
         self.look(self)
 
     def well(self) -> bool:
-        """Whether the group is steady and the cluster whole."""
         return self.well_since is not None
 
     def well_for(self, least_s: float) -> bool:
@@ -206,7 +205,6 @@ class Scene:
         )
 
     def _thin(self) -> list[str]:
-        """Partitions that lack replicas in sync, with those that are."""
         return [
             f"{topic}-{number} {row['isr']}"
             for (topic, number), row in self.view.partitions.items()

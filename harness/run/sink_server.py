@@ -44,8 +44,6 @@ AT_ONCE: Final = Mood()
 
 @dataclass
 class Sink:
-    """What all connections share."""
-
     journal: Journal
     naming: Naming
     moods: dict[str | None, Mood] = field(default_factory=dict)  # by process; null: of all others
@@ -201,7 +199,6 @@ def serve(sink: Sink, port: int) -> _Server:
 
 
 def main(config_path: str) -> None:
-    """Serve until standard input is closed."""
     config = json.loads(Path(config_path).read_text())
     sink = Sink(Journal(config["journal"], member="sink"), naming_of(config["naming"]))
     serve(sink, config["port"])

@@ -61,7 +61,6 @@ def bring_versions(experiments: Iterable[Experiment]) -> None:
 
 
 def _plays_embedded(experiment: Experiment) -> bool:
-    """Whether it could be played with brokers that are processes."""
     if "embedded" not in experiment.backends:
         return False
     other = replace(experiment, cluster=replace(experiment.cluster, backend="embedded"))

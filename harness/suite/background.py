@@ -72,7 +72,6 @@ class BackgroundJudge:
             self.go()
 
     def go(self) -> None:
-        """Begin with what has been submitted."""
         for run_dir in self._held:
             if not self._pending and (self._process is None or self._process.poll() is not None):
                 self._start()
@@ -176,7 +175,6 @@ class _Answers:
 
 
 def _listen(process: subprocess.Popen[bytes], answers: _Answers) -> None:
-    """Hand on what a process answers, and null when it has ended."""
     assert process.stdout is not None
     with process.stdout as said:
         for folder, problem in processes.told(said):

@@ -245,7 +245,6 @@ def _to_play_again(suite: Suite, runs: Sequence[Candidate]) -> list[tuple[Entry,
 
 
 def _again(spoilt: Entry, candidate: Candidate) -> Entry:
-    """A spoilt run, planned anew."""
     again = _entry(candidate)
     again.label += AGAIN
     again.adds = spoilt.adds

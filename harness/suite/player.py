@@ -78,7 +78,6 @@ def _end_with_the_suite(through: threading.Event) -> None:
 
 
 def main() -> None:
-    """Play what is ordered on standard input."""
     ordered = pickle.load(sys.stdin.buffer)  # it is from the suite that started this
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what others print is not to be told

@@ -118,7 +118,6 @@ class Players:
 
     @property
     def playing(self) -> bool:
-        """Whether any of them has still to tell what became of its run."""
         return bool(self._players)
 
     def close(self) -> None:

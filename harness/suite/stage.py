@@ -41,8 +41,6 @@ class _OnStage:
 
 
 class Stage:
-    """Plays runs by `players`, and hands each that is whole to the judge."""
-
     def __init__(
         self,
         suite: Suite,
@@ -170,7 +168,6 @@ def _say_nothing(_text: str) -> None:
 
 
 def explain(run_dir: Path, say: Progress) -> None:
-    """Give a run that shows nothing its page, which says why."""
     try:
         report(run_dir)
     except HarnessError as error:

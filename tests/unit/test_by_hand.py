@@ -506,10 +506,8 @@ def test_a_taken_port_is_named_with_the_option_by_which_another_is_chosen(
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        wanted = up.Wanted(Cluster(), {"t": 6}, port)
-
         with pytest.raises(ClusterError, match=f"port {port} on .*choose others by --port-base"):
-            up.bring_up(wanted, tmp_path, Screen(), lambda _ready: None)
+            up.bring_up(Cluster(), {"t": 6}, tmp_path, Screen(), lambda _ready: None, port)
 
     assert [] == [*tmp_path.iterdir()]
 

@@ -50,7 +50,6 @@ def experiment_of(cluster: Cluster) -> Experiment:
 
 
 def kinds(experiment: Experiment) -> dict[str, Kind]:
-    """The kinds of faults that can be played on this cluster by hand, by their names."""
     return {
         name: kind
         for name, kind in KINDS.items()
@@ -208,13 +207,11 @@ def topic_meant(seen: Seen) -> str:
 
 
 def _nearest(name: str, known: Iterable[str], what: str) -> str:
-    """Hint for an unknown name (ends a sentence)."""
     listed = ", ".join(known)
     return _hint(name, known, f"there is {listed}" if listed else f"there is no {what} yet")
 
 
 def listing(experiment: Experiment) -> list[str]:
-    """What `fault` alone prints: every kind with its targets, what it takes, and examples."""
     lines = [f"{COMMAND} fault KIND TARGET [--for 10s] [--group NAME]", ""]
     for name, kind in kinds(experiment).items():
         lines.append(f"{name:18} {', '.join(roles_for(kind))}")

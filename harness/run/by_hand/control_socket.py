@@ -46,7 +46,6 @@ class Request:
         self._send({"say": text})
 
     def end(self, code: int = Exit.AS_EXPECTED, sentence: str = "") -> None:
-        """Answer how it ended, and hang up."""
         self._send({"code": int(code), "sentence": sentence})
         self._link.close()
 
@@ -88,7 +87,6 @@ def listening(folder: Path) -> Iterator[Callable[[float], Request | None]]:
 
 
 def _taken(link: socket.socket) -> Request | None:
-    """The request of a new connection; one that makes no sense is answered so."""
     link.settimeout(_REQUEST_S)
     try:
         with link.makefile("rb", buffering=0) as lines:

@@ -95,7 +95,6 @@ class FaultRunner:
         self.active.append(ActiveFault(item, target, request, until))
 
     def _resolve(self, fault: Fault, group: str | None) -> tuple[Target, str]:
-        """What a fault is to hit now, and what its role adds to the target's name."""
         scene = self._scene
         seen = self._watch.look()
         check_target(fault, seen, scene.cluster.plan.brokers)

@@ -53,15 +53,6 @@ _BACKEND: Final = "embedded"
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is to be brought up: brokers, and topics with their numbers of partitions."""
-
-    cluster: Cluster
-    topics: dict[str, int]
-    port_base: int = PORT_BASE
-
-
-@dataclass(frozen=True)
 class Ready:
     """What is there once it is up: its folder, and the bootstrap addresses of each lane.
 
@@ -76,26 +67,35 @@ class Ready:
     secured: Path | None = None
 
 
-def bring_up(wanted: Wanted, results: Path, screen: Screen, ready: Callable[[Ready], None]) -> Path:
+def bring_up(
+    cluster: Cluster,
+    topics: dict[str, int],
+    results: Path,
+    screen: Screen,
+    ready: Callable[[Ready], None],
+    port_base: int = PORT_BASE,
+) -> Path:
     """Bring a cluster up, call `ready` once it is, and serve it until it is told to end.
+
+    Topics have their numbers of partitions.
 
     Returns its folder. Raises SetupError where one is up already, ClusterError where a port is
     taken or the cluster does not start, Interrupted if it is ended before it is up, VoidRun if its
     Toxiproxy dies.
     """
-    refuse_a_second(results, wanted.port_base)
-    tools = resolve_tools(wanted.cluster.kafka_version)
+    refuse_a_second(results, port_base)
+    tools = resolve_tools(cluster.kafka_version)
     sweep(screen.say)
-    cluster = fitted(wanted.cluster)
-    used = f"choose others by --port-base, as in --port-base {wanted.port_base + 1_000}"
-    with interruptible(), Ports(wanted.port_base, used) as ports:
+    cluster = fitted(cluster)
+    used = f"choose others by --port-base, as in --port-base {port_base + 1_000}"
+    with interruptible(), Ports(port_base, used) as ports:
         plan = draw_plan(cluster, LANES, "", ports)
         folder = reserve(results, NAME, ("journals", "logs", SCRATCH))
         with processes.holding(folder):
             plan = with_secrets(replace(plan, run=folder.name), cluster.security, folder / SCRATCH)
             proven = None if plan.secured is None else plan.secured.of_harness()
             with links.secured(proven):
-                _ByHand(plan, cluster, tools, folder, screen).play(wanted.topics, ready)
+                _ByHand(plan, cluster, tools, folder, screen).play(topics, ready)
     return folder
 
 
@@ -198,7 +198,6 @@ class _ByHand:
 
     @contextmanager
     def _ending(self, cluster: RunningCluster, watch: Watch) -> Iterator[None]:
-        """Each step whatever becomes of the others."""
         try:
             yield
         finally:
@@ -211,7 +210,6 @@ class _ByHand:
         self._stopped = True
 
     def _scene(self, cluster: RunningCluster, watchdog: subprocess.Popen[bytes]) -> Scene:
-        """What faults act on, as in a run; no member in it is ours."""
         return Scene(
             self._experiment,
             cluster,

@@ -111,7 +111,6 @@ def _committed(port: int, group: str) -> wire.Places:
 
 
 def _ends(ports: dict[int, int], partitions: dict[tuple[str, int], Any]) -> wire.Places:
-    """Where every partition of people's topics ends, by those leaders that answer."""
     led: dict[int, dict[str, list[int]]] = {}
     for (topic, number), row in partitions.items():
         if row["leader"] in ports and not topic.startswith(_INTERNAL):

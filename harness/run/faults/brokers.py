@@ -49,14 +49,6 @@ def _stop(scene: Scene, _fault: Fault, target: Target) -> None:
     _listen(scene, target, on=False)
 
 
-def _restart(scene: Scene, _fault: Fault, target: Target) -> None:
-    scene.cluster.restart(target.id)
-
-
-def _pause(scene: Scene, _fault: Fault, target: Target) -> None:
-    scene.cluster.pause(target.id)
-
-
 def _prove_paused(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     """The kernel still takes connections for it, but no request is answered.
 
@@ -92,10 +84,6 @@ def _check_pause(fault: Fault, experiment: Experiment, needed: Needed) -> None:
         )
 
 
-def _resume(scene: Scene, _fault: Fault, target: Target) -> None:
-    scene.cluster.resume(target.id)
-
-
 def _await_serving(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.cluster.await_serving(target.id)
 
@@ -122,10 +110,6 @@ def _prove_older(scene: Scene, fault: Fault, target: Target) -> Evidence:
         gone.took_effect and was == wanted,
         f"{gone.text}; it was Kafka {was or 'of no release that it told'}, by its own log",
     )
-
-
-def _upgrade(scene: Scene, _fault: Fault, target: Target) -> None:
-    scene.cluster.upgrade(target.id)
 
 
 def _await_newer(scene: Scene, fault: Fault, target: Target) -> str:
@@ -266,7 +250,7 @@ KINDS: Final = (
         ("broker", "controller"),
         _kill,
         _prove_killed,
-        _restart,
+        lambda scene, _fault, target: scene.cluster.restart(target.id),
         _await_listening,
         effects=replace(_GONE, killed=True),
     ),
@@ -275,7 +259,7 @@ KINDS: Final = (
         ("broker",),
         _stop,
         _prove_killed,
-        _restart,
+        lambda scene, _fault, target: scene.cluster.restart(target.id),
         _await_listening,
         effects=_GONE,
     ),
@@ -284,7 +268,7 @@ KINDS: Final = (
         ("broker", "controller"),
         _stop,
         _prove_older,
-        _upgrade,
+        lambda scene, _fault, target: scene.cluster.upgrade(target.id),
         _await_newer,
         _check_upgrade,
         effects=_GONE,
@@ -293,9 +277,9 @@ KINDS: Final = (
     Kind(
         "pause-broker",
         ("broker", "controller"),
-        _pause,
+        lambda scene, _fault, target: scene.cluster.pause(target.id),
         _prove_paused,
-        _resume,
+        lambda scene, _fault, target: scene.cluster.resume(target.id),
         _await_serving,
         check_needs=_check_pause,
         effects=_GONE,

@@ -32,7 +32,6 @@ _MOST_NAMES: Final = 8  # in a line for a person
 
 
 def _end(scene: Scene, members: Sequence[Member]) -> None:
-    """Tell these to end, all at once, and wait until they have."""
     for member in members:
         scene.mark(Step(_END, member.name))
     scene.fleet.end_in_order(*members, follow=scene.follow)

@@ -49,10 +49,6 @@ def await_gone(member: Member) -> None:
     wait_until(f"end of {member.name}", lambda: member.gone, timeout_s=_SOON_S, every_s=0.005)
 
 
-def _freeze(scene: Scene, _fault: Fault, target: Target) -> None:
-    scene.fleet.members[target.name].instance.freeze()
-
-
 def _prove_frozen(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     """The kernel says stopped, or the engine paused of its container."""
     member = scene.fleet.members[target.name]
@@ -63,10 +59,6 @@ def _prove_frozen(scene: Scene, _fault: Fault, target: Target) -> Evidence:
         every_s=0.005,
     )
     return Evidence(frozen, str(member.instance))
-
-
-def _thaw(scene: Scene, _fault: Fault, target: Target) -> None:
-    scene.fleet.members[target.name].instance.thaw()
 
 
 def close(scene: Scene, _fault: Fault, target: Target) -> None:
@@ -88,10 +80,6 @@ def terminate(scene: Scene, _fault: Fault, target: Target) -> None:
     """From its signal to its end, so that no request of it may come after that."""
     member = scene.fleet.members[target.name]
     scene.fleet.end_in_order(member, follow=scene.follow)
-
-
-def _prove_terminated(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    return terminated(scene.fleet.members[target.name])
 
 
 def terminated(member: Member) -> Evidence:
@@ -246,7 +234,8 @@ def _check_stall(fault: Fault, experiment: Experiment, needed: Needed) -> None:
 
 def _stall(scene: Scene, fault: Fault, target: Target) -> None:
     assert fault.lasts_s is not None
-    scene.fleet.members[target.name].send(f"stall {round(fault.lasts_s * 1_000)}")
+    order = "stall" if fault.kind == "stall-consumer" else fault.kind
+    scene.fleet.members[target.name].send(f"{order} {round(fault.lasts_s * 1_000)}")
 
 
 def _prove_stalled(scene: Scene, _fault: Fault, target: Target) -> Evidence:
@@ -302,11 +291,6 @@ def _check_callback_stall(fault: Fault, experiment: Experiment) -> None:
         )
 
 
-def _stall_callback(scene: Scene, fault: Fault, target: Target) -> None:
-    assert fault.lasts_s is not None
-    scene.fleet.members[target.name].send(f"stall-callback {round(fault.lasts_s * 1_000)}")
-
-
 def _prove_ordered(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     """It stands still in the next rebalance only: the record of the run shows it."""
     running = scene.fleet.members[target.name].running
@@ -327,9 +311,9 @@ KINDS: Final = (
     Kind(
         "freeze-consumer",
         ("member",),
-        _freeze,
+        lambda scene, _fault, target: scene.fleet.members[target.name].instance.freeze(),
         _prove_frozen,
-        _thaw,
+        lambda scene, _fault, target: scene.fleet.members[target.name].instance.thaw(),
         check_needs=outlasts_session,
         effects=Effects(breaks=Breaks.MEMBER, disturbs_heartbeats=True, proof=Proof.SILENCE),
     ),
@@ -345,7 +329,7 @@ KINDS: Final = (
         "terminate-consumer",
         ("member",),
         terminate,
-        _prove_terminated,
+        lambda scene, _fault, target: terminated(scene.fleet.members[target.name]),
         # That it leaves is what a program should do, and not what shows that it was ended.
         effects=Effects(breaks=Breaks.MEMBER, ends_member=True, proof=Proof.SILENCE),
     ),
@@ -371,7 +355,7 @@ KINDS: Final = (
     Kind(
         "stall-callback",
         ("member",),
-        _stall_callback,
+        _stall,
         _prove_ordered,
         settle=_await_stall_end,
         check=_check_callback_stall,

@@ -37,12 +37,10 @@ def _toxics(fault: Fault) -> list[Toxic]:
 
 
 def _brokers_of(scene: Scene, target: Target) -> list[int]:
-    """Ids of the brokers to which the target has links: one, or all."""
     return [target.id] if target.id else [node.id for node in scene.cluster.plan.brokers]
 
 
 def _proxies_of(scene: Scene, target: Target) -> list[str]:
-    """The names of the proxies of the target's links."""
     return [proxy_name(broker, target.link) for broker in _brokers_of(scene, target)]
 
 

@@ -35,7 +35,6 @@ _REFUSED: Final = {"group": 30, "topic": 29}
 
 
 def _what(fault: Fault) -> str:
-    """What the fault takes: the right to the group or to the topic, or the login."""
     return _LOGIN if fault.kind == "delete-credentials" else fault.how or users.RIGHTS[0]
 
 
