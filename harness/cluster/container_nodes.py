@@ -68,7 +68,6 @@ class ContainerCluster(RunningCluster):
         self._down_on_purpose: set[str] = set()
 
     def versions(self) -> dict[str, str]:
-        """Of what the containers hold, and their images by name and id."""
         broker = self._containers[self.plan.brokers[0].name]
         with engine_errors("a look at what the containers hold"):
             found = broker.exec_run(["java", "-version"])

@@ -38,7 +38,6 @@ _ID: Final = re.compile(r"\b[0-9a-f]{64}\b")
 
 
 def kafka_image(version: str) -> str:
-    """The image of the brokers: Kafka's own of this version, or what KAFKA_IMAGE names."""
     return os.environ.get("KAFKA_IMAGE") or with_digest(f"apache/kafka:{version}")
 
 

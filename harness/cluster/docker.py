@@ -142,7 +142,6 @@ class DockerCluster(ContainerCluster):
             made.start()
 
     def _published(self, name: str, ports: list[int]) -> dict[str, Any]:
-        """On its network `outside`, with these ports on loopback."""
         return {
             "hostname": name,
             "network": self._networks["outside"].name,

@@ -172,7 +172,6 @@ class Plan:
         return ",".join(f"{LOOPBACK}:{node.port}" for node in self.brokers)
 
     def bootstrap(self, lane: str) -> str:
-        """Bootstrap servers of a lane: its proxies."""
         return ",".join(
             f"{LOOPBACK}:{listener.proxy_port}"
             for node in self.brokers
@@ -208,7 +207,6 @@ class Plan:
         ]
 
     def proxies_of(self, broker_id: int) -> list[str]:
-        """The names of the proxies in front of a broker, one for each lane."""
         return [proxy_name(broker_id, each.lane) for each in self.node(broker_id).listeners]
 
     def properties(self, node: Node, data: Path) -> dict[str, str]:

@@ -209,7 +209,6 @@ class ProgramContainer:
             return False
 
     def _follow(self) -> None:
-        """Copy its output as it comes, in as many streams as that takes."""
         while not self._over.is_set():
             with suppress(*_BROKEN):  # the next one goes on where this one broke
                 self._copy(follow=True)

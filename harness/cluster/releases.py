@@ -30,7 +30,6 @@ def starts_in(log: Path) -> list[Start]:
 
 
 def releases_in(logs: Path) -> dict[str, list[dict[str, str]]]:
-    """The starts of every node that has a log here, by the nodes' names."""
     return {
         path.name.removesuffix(_LOG): [start._asdict() for start in starts_in(path)]
         for path in sorted(logs.glob(log_of("*")))

@@ -120,7 +120,6 @@ def acls_known_by(port: int) -> int:
 
 
 def give(plan: Plan, user: str, to: str) -> None:
-    """Create the ACL that lets a user use the group or the topic. Raises ClusterError."""
     _create_acls(plan, [_acl(user, to)])
 
 

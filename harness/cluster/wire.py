@@ -280,7 +280,6 @@ def ends(
 
 
 def _topics(partitions: Mapping[str, Iterable[int]], **fields: int) -> list[Body]:
-    """Topics as most requests name them, with these fields in each partition."""
     return [
         {"name": topic, "partitions": [{"partitionIndex": each, **fields} for each in numbers]}
         for topic, numbers in partitions.items()
@@ -288,7 +287,6 @@ def _topics(partitions: Mapping[str, Iterable[int]], **fields: int) -> list[Body
 
 
 def _partitions(answer: Body) -> list[tuple[str, Body]]:
-    """The partitions in an answer, each with its topic."""
     return [(topic["name"], each) for topic in answer["topics"] for each in topic["partitions"]]
 
 

@@ -90,7 +90,6 @@ def is_locked(kafka_version: str) -> bool:
 
 
 def lock_path(kafka_version: str) -> Path:
-    """The lock of this Kafka version; SetupError if there is none."""
     if kafka_version in kafka_versions():
         return LOCKS / f"kafka-{kafka_version}.txt"
     if not is_locked(kafka_version):

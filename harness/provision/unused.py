@@ -101,7 +101,6 @@ def _current() -> set[Path]:
 
 
 def _what(path: Path) -> str:
-    """What a file or folder of ours is; empty for all others."""
     if path.is_file():
         return _AOT_WHAT if _AOT.fullmatch(path.name) else ""
     named = (what for start, what in _FOLDERS.items() if path.name.startswith(start))

@@ -113,7 +113,6 @@ def _packages(env: Path) -> Path:
 
 
 def _download(version: str, folder: Path, shell: Shell) -> tuple[Path, Path]:
-    """The first Python of this machine that has a wheel, and that wheel."""
     what = f"fetching {PACKAGE} {version}"
     tried = []
     for numbers, candidate in _pythons():

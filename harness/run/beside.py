@@ -28,7 +28,6 @@ def let_go(watchdog: subprocess.Popen[bytes], *, ended: bool) -> None:
 
 
 def start_observer(plan: Plan, run_dir: Path) -> subprocess.Popen[bytes]:
-    """Start the observer of a run; it looks once it is told to."""
     config = {
         "journal": str(run_dir / "journals" / "observer.journal"),
         "run": plan.run,

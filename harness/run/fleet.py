@@ -133,7 +133,6 @@ class Fleet:
         processes.tell(self.producer, command)
 
     def start_probe(self, name: str) -> tuple[subprocess.Popen[bytes], Path]:
-        """Start a script that asks brokers over the wire, and ends by itself; and its journal."""
         config = self._configs.probe(name)
         process = self._start(config)
         self._probes.append(process)
@@ -159,7 +158,6 @@ class Fleet:
         )
 
     def follow(self) -> None:
-        """Read on what the members leave behind, and start again what ended by itself."""
         if self._programs is not None and self._brokers is not None:
             self._programs.check()
             if self.sink is not None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -33,7 +33,7 @@ class Naming:
     Numbers go round `partitions` of the topic.
     """
 
-    templates: tuple[str, ...]
+    templates: Sequence[str]
     partitions: int
     pattern: str = ""
 
@@ -128,11 +128,6 @@ class Naming:
 def naming_of_app(app: App, partitions: int) -> Naming:
     """How an app names its records; their numbers go round so many partitions."""
     return Naming(app.records.templates, partitions, app.effects.pattern)
-
-
-def naming_of(told: Mapping[str, Any]) -> Naming:
-    """The naming that another process was told of, as plain values."""
-    return Naming(tuple(told["templates"]), told["partitions"], told["pattern"])
 
 
 def header_of(headers: Any) -> bytes | None:

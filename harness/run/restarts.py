@@ -18,20 +18,14 @@ FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 10.0
 
 
-@dataclass(frozen=True)
-class _Waiting:
-    at_s: float
-    instance_id: str | None
-    soon: int
-
-
 @dataclass
 class Restarts:
     """Those of one run. Times are in seconds, of any clock that does not go back."""
 
     first_pause_s: float = FIRST_PAUSE_S
     done: int = 0
-    _waiting: list[_Waiting] = field(default_factory=list)
+    # From when on another is to take a place, which instance id it gets, and its number there.
+    _waiting: list[tuple[float, str | None, int]] = field(default_factory=list)
     # By process: how many in a row before it, each in the place of the other, ended soon.
     _soon: dict[str, int] = field(default_factory=dict)
 
@@ -48,15 +42,15 @@ class Restarts:
         soon = 0 if lived_s >= CAME_UP_S else self._soon.get(name, 0) + 1
         # The first that ends soon is started again at once, as all that ran for longer.
         pause_s = self.first_pause_s * 2.0 ** (soon - 2) if settled and soon > 1 else 0.0
-        self._waiting.append(_Waiting(now_s + min(pause_s, LONGEST_PAUSE_S), instance_id, soon))
+        self._waiting.append((now_s + min(pause_s, LONGEST_PAUSE_S), instance_id, soon))
 
     def due(self, now_s: float) -> Iterator[tuple[str | None, int]]:
         """What is to be started now: instance ids, each with what `started` is to be told."""
-        due = [each for each in self._waiting if each.at_s <= now_s]
-        self._waiting = [each for each in self._waiting if each.at_s > now_s]
-        for each in due:
+        due = [each for each in self._waiting if each[0] <= now_s]
+        self._waiting = [each for each in self._waiting if each[0] > now_s]
+        for _, instance_id, soon in due:
             self.done += 1
-            yield each.instance_id, each.soon
+            yield instance_id, soon
 
     def started(self, name: str, soon: int) -> None:
         self._soon[name] = soon

@@ -24,7 +24,7 @@ from typing import Any, Final
 from consumers.journal import Journal, JournalError
 from harness.base.ports import LOOPBACK
 from harness.experiment.app import NUMBER_HEADER
-from harness.run.named import Naming, Unnamed, naming_of, runs
+from harness.run.named import Naming, Unnamed, runs
 
 LISTENS: Final = "listens"  # the line that it prints once it does
 _LONGEST_BODY: Final = 8 * 1024 * 1024
@@ -200,7 +200,7 @@ def serve(sink: Sink, port: int) -> _Server:
 
 def main(config_path: str) -> None:
     config = json.loads(Path(config_path).read_text())
-    sink = Sink(Journal(config["journal"], member="sink"), naming_of(config["naming"]))
+    sink = Sink(Journal(config["journal"], member="sink"), Naming(**config["naming"]))
     serve(sink, config["port"])
     _print(LISTENS)
     for line in sys.stdin:

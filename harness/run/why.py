@@ -186,7 +186,6 @@ def _silent(member: Member, brokers: BrokerSide) -> str:
 
 
 def _seen(member: Member, brokers: BrokerSide) -> str:
-    """What a program that is not in the group asked brokers for, as what it has done."""
     name = member.name
     if (error := brokers.refused.get(name)) is not None:
         return f"asked to join {GROUP}, and was refused with error {error}"

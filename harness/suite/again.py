@@ -116,5 +116,4 @@ def summary(found: Sequence[Again]) -> str:
 
 
 def exit_code(found: Sequence[Again]) -> int:
-    """That of the worst run, as a night has it."""
     return max(each.code for each in found)

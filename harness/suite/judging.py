@@ -143,7 +143,6 @@ class Judge:
         return self._session
 
     def close(self) -> None:
-        """End the session; the next run to be judged gets a new one."""
         from py4j.protocol import Py4JError
 
         if self._starting is not None:

@@ -121,7 +121,6 @@ class Players:
         return bool(self._players)
 
     def close(self) -> None:
-        """Wait for those that are left, which heal, clean and end."""
         for player in list(self._players):
             self._let_go(player)
         shutil.rmtree(self._folder, ignore_errors=True)

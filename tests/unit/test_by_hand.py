@@ -43,7 +43,6 @@ from harness.run.by_hand import (
     control_socket,
     fault_runner,
     layout,
-    standing,
     view,
     watch,
 )
@@ -410,7 +409,7 @@ def upright(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
                 stdin=subprocess.PIPE,
             )
         )
-        wait_until("watchdog", lambda: found in standing.standing(), timeout_s=PATIENCE_S)
+        wait_until("watchdog", lambda: found in layout.standing(), timeout_s=PATIENCE_S)
         return found
 
     yield stand
@@ -423,38 +422,38 @@ def test_the_cluster_that_is_meant_is_the_nearest_or_the_only_one(
     upright: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = upright("first")
-    others = [each for each in standing.standing() if tmp_path not in each.parents]
-    every = standing.standing
+    others = [each for each in layout.standing() if tmp_path not in each.parents]
+    every = layout.standing
     monkeypatch.setattr(
-        standing, "standing", lambda: [each for each in every() if each not in others]
+        layout, "standing", lambda: [each for each in every() if each not in others]
     )
 
-    assert first == standing.the_one(tmp_path / "first")
-    assert first == standing.the_one(tmp_path / "elsewhere")
+    assert first == layout.the_one(tmp_path / "first")
+    assert first == layout.the_one(tmp_path / "elsewhere")
     for results, base in (("first", 30_000), ("first", PORT_BASE), ("second", PORT_BASE)):
         with pytest.raises(SetupError, match=f"a cluster is up already, in .*{first.name}"):
-            standing.refuse_a_second(tmp_path / results, base)
-    standing.refuse_a_second(tmp_path / "second", 30_000)
+            layout.refuse_a_second(tmp_path / results, base)
+    layout.refuse_a_second(tmp_path / "second", 30_000)
     second = upright("second")
     assert [first, second] == [
-        standing.the_one(tmp_path / results) for results in ("first", "second")
+        layout.the_one(tmp_path / results) for results in ("first", "second")
     ]
     with pytest.raises(BadInput, match="2 clusters are up, and none of them below"):
-        standing.the_one(tmp_path / "elsewhere")
+        layout.the_one(tmp_path / "elsewhere")
 
 
 def test_what_nobody_holds_any_more_is_not_up(upright: Callable[[str], Path]) -> None:
     found = upright("first")
     (found / "owner").unlink()
 
-    assert found not in standing.standing()
+    assert found not in layout.standing()
 
 
 def test_without_any_there_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing, "standing", list)
+    monkeypatch.setattr(layout, "standing", list)
 
     with pytest.raises(NoData, match=r"no cluster is up: `.* up` brings one up"):
-        standing.the_one(tmp_path)
+        layout.the_one(tmp_path)
 
 
 # Its ports.

@@ -25,8 +25,6 @@ _ERRORS: Final = {error.exit_code: error for error in (ClusterError, BadInput, N
 
 
 class Request:
-    """One connection: what it asks for (`body`), and how it is answered."""
-
     def __init__(self, body: dict[str, Any], link: socket.socket) -> None:
         self.body = body
         self._link = link

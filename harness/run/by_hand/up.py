@@ -32,9 +32,8 @@ from harness.run import beside
 from harness.run.by_hand.breakable import experiment_of
 from harness.run.by_hand.control_socket import Request, listening
 from harness.run.by_hand.fault_runner import FaultRunner
-from harness.run.by_hand.layout import LANES, NAME, PORT_BASE, fitted
+from harness.run.by_hand.layout import LANES, NAME, PORT_BASE, fitted, refuse_a_second
 from harness.run.by_hand.rebalances import Rebalances
-from harness.run.by_hand.standing import refuse_a_second
 from harness.run.by_hand.view import changes, drawn, named, names_in
 from harness.run.by_hand.watch import Seen, Watch
 from harness.run.fleet import Fleet

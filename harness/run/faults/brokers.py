@@ -89,7 +89,6 @@ def _await_serving(scene: Scene, _fault: Fault, target: Target) -> None:
 
 
 def _await_listening(scene: Scene, fault: Fault, target: Target) -> None:
-    """Its proxies listen again once it does."""
     _await_serving(scene, fault, target)
     _listen(scene, target, on=True)
 
