@@ -30,8 +30,7 @@ from harness.run.configs import Configs
 from harness.run.instance import Instance, ProcessTree
 from harness.run.member import Member, Partition, has_left
 from harness.run.named import naming_of_app
-from harness.run.programs import Programs
-from harness.run.restarts import Restarts
+from harness.run.programs import Programs, Restarts
 from harness.run.sink import Sink
 
 _LOOK_S: Final = 0.02

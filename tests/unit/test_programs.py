@@ -35,9 +35,8 @@ from harness.run.build import build
 from harness.run.fleet import Fleet
 from harness.run.member import Member
 from harness.run.named import naming_of_app, runs
-from harness.run.programs import Programs, variables
+from harness.run.programs import MOST, MOST_AT_FIRST, Programs, Restarts, variables
 from harness.run.record import first_record
-from harness.run.restarts import MOST, MOST_AT_FIRST, Restarts
 from harness.run.sink import Sink
 from harness.run.why import cannot_run
 
