@@ -1,5 +1,7 @@
-"""What a cluster can be told, whatever brings it up."""
+"""What a cluster can be told, whatever brings it up, and the files that it is started with."""
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
@@ -7,9 +9,12 @@ from typing import Final, Protocol
 from harness.base.errors import ClusterError
 from harness.base.wait import wait_until
 from harness.cluster import ping
-from harness.cluster.plan import Plan
+from harness.cluster.plan import Node, Plan, random_id
 from harness.cluster.proxies import Toxiproxy
+from harness.provision import kafka
 
+LOGGING: Final = "log4j2.xml"  # beside this module: it says what it is
+PROXIES: Final = "toxiproxy.json"
 STOP_TIMEOUT_S: Final = 60  # an orderly end of a broker: it hands over what it leads
 _START_TIMEOUT_S: Final = 90  # a cold start on a busy two-core machine has been seen to take 12 s
 
@@ -106,3 +111,36 @@ class RunningCluster(Protocol):
 
     def stop(self) -> None:
         """End everything at once."""
+
+
+def properties_of(node: Node) -> str:
+    return f"{node.name}.properties"
+
+
+def write_files(plan: Plan, folder: Path, template: Path, seen_as: Path | None = None) -> None:
+    """Everything that the cluster is started from, its formatted storage included.
+
+    `seen_as` is where the nodes see `folder`, if that is elsewhere. `template` is a controller's
+    formatted folder: with it there is nothing left that `kafka-storage format` would do, and the
+    cluster is new and ours.
+    """
+    shutil.copy(Path(__file__).with_name(LOGGING), folder / LOGGING)
+    (folder / PROXIES).write_text(json.dumps(plan.proxies()))
+    for node in plan.nodes:
+        data = folder / node.name
+        data.mkdir()
+        lines = {
+            "version": "1",
+            "cluster.id": plan.cluster_id,
+            "node.id": str(node.id),
+            "directory.id": random_id(),
+        }
+        (data / "meta.properties").write_text(_text(lines))
+        if node.role == "controller":
+            shutil.copytree(template, data, dirs_exist_ok=True)
+        properties = plan.properties(node, (seen_as or folder) / node.name)
+        (folder / properties_of(node)).write_text(_text(properties))
+
+
+def _text(values: dict[str, str]) -> str:
+    return "".join(f"{name}={kafka.escaped(value)}\n" for name, value in values.items())

@@ -20,6 +20,7 @@ from docker.models.containers import Container
 from harness.base.errors import ClusterError
 from harness.base.ports import LOOPBACK
 from harness.cluster import containers
+from harness.cluster.backend import LOGGING, PROXIES, properties_of, write_files
 from harness.cluster.container_nodes import (
     TOXIPROXY,
     ContainerCluster,
@@ -27,7 +28,6 @@ from harness.cluster.container_nodes import (
     keeper_of,
 )
 from harness.cluster.containers import engine_errors
-from harness.cluster.files import LOGGING, PROXIES, properties_of, write_files
 from harness.cluster.plan import Node, Plan
 from harness.provision import jvm
 from harness.provision.tools import Tools

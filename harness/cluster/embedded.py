@@ -9,8 +9,14 @@ from harness.base import processes
 from harness.base.errors import ClusterError
 from harness.base.ports import LOOPBACK
 from harness.cluster import ping
-from harness.cluster.backend import STOP_TIMEOUT_S, RunningCluster
-from harness.cluster.files import LOGGING, PROXIES, properties_of, write_files
+from harness.cluster.backend import (
+    LOGGING,
+    PROXIES,
+    STOP_TIMEOUT_S,
+    RunningCluster,
+    properties_of,
+    write_files,
+)
 from harness.cluster.plan import Node, Plan
 from harness.cluster.releases import log_of, starts_in
 from harness.provision import jvm

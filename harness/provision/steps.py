@@ -45,7 +45,7 @@ class Step:
 
     title: str
     is_done: Callable[[], bool]
-    do: Callable[[Shell], None]
+    do: Callable[[Shell], object]
     after: tuple[str, ...] = ()
     optional: bool = False
     late: bool = False
@@ -59,7 +59,7 @@ def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
             lambda: environment.is_complete(env),
             lambda shell: environment.install(env, shell),
         ),
-        Step("Java", lambda: _succeeds(find_java), _require_java, after=("Python",)),
+        Step("Java", lambda: _succeeds(find_java), lambda _: find_java(), after=("Python",)),
         Step(
             f"Kafka {kafka_version} jars ({_how_many(kafka_version)})",
             lambda: _succeeds(lambda: kafka.check_jars(kafka_version)),
@@ -120,10 +120,6 @@ def _fetch_jars(kafka_version: str, shell: Shell) -> None:
         ivy.fetch_jars(kafka_version, find_java(), shell)
     else:
         _say(f"set-up: {unpinned.adopt(kafka_version, find_java(), shell)}")
-
-
-def _require_java(_: Shell) -> None:
-    find_java()
 
 
 def is_complete(kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True) -> bool:

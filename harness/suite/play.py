@@ -4,12 +4,10 @@ A run that fails or is void does not end the suite: every run heals and ends all
 and what it may have left all the same is swept before the next.
 """
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +24,7 @@ from harness.history import manifest
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
 from harness.report import exit_code
 from harness.report.many.verdicts import only_withheld
+from harness.run.folder import fresh, point_latest
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
 from harness.run.leftovers import sweep, sweep_results
 from harness.run.screen import Screen
@@ -52,8 +51,7 @@ def new_suite(kind: str, parent: Path, prefix: str, runs: Sequence[Candidate]) -
     check_engines([candidate.experiment for candidate in runs])
     check_reachable([candidate.experiment for candidate in runs])
     bring_versions([candidate.experiment for candidate in runs])
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-    folder = parent / f"{prefix}{stamp}-{os.urandom(2).hex()}"
+    folder = fresh(parent, prefix)
     try:
         folder.mkdir(parents=True)
     except OSError as error:
@@ -77,14 +75,8 @@ def new_nightly(results: Path, cover: Cover, asked: dict[str, Any]) -> Suite:
     suite.uncovered = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.uncovered]
     suite.elsewhere = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.elsewhere]
     suite.notes = [f"Left out: {sentence}." for sentence in cover.refused]
-    _point_latest(suite)
+    point_latest(suite.path)
     return suite
-
-
-def _point_latest(suite: Suite) -> None:
-    link = suite.path.with_name(f".latest-{suite.name}")
-    link.symlink_to(suite.name)
-    link.replace(suite.path.with_name("latest"))
 
 
 def new_rounds(
@@ -110,7 +102,7 @@ def new_rounds(
         replace(entry, label=f"{label}, run {number}", **more)
         for entry, (number, _, label, more) in zip(suite.entries, rounds, strict=True)
     ]
-    _point_latest(suite)
+    point_latest(suite.path)
     return suite
 
 

@@ -67,12 +67,12 @@ class Stage:
         with self._screen.drawing() as draw:
             while waiting or self._players.playing:
                 while waiting and self._players.room():
-                    with uninterrupted(_say_nothing):
+                    with uninterrupted(lambda _text: None):
                         self._start(*waiting.popleft())
                 if not self._players.playing:  # none of those that were left could be started
                     break
                 player, what = self._players.told()
-                with uninterrupted(_say_nothing):  # what is half taken would be lost
+                with uninterrupted(lambda _text: None):  # what is half taken would be lost
                     self._take(player, what, draw)
                 if ENDED in what:
                     after()
@@ -161,10 +161,6 @@ class Stage:
 
 def _became(entry: Entry) -> str:
     return f"{entry.label}: {entry.state} ({entry.reason})"
-
-
-def _say_nothing(_text: str) -> None:
-    """For a moment that nobody notices."""
 
 
 def explain(run_dir: Path, say: Progress) -> None:
