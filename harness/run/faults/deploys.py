@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from harness.base.errors import BadInput, WaitTimeout
@@ -94,11 +95,15 @@ def _rolling(scene: Scene, old: Sequence[Member]) -> None:
         _end(scene, [member])
 
 
-def _old_first(scene: Scene, old: Sequence[Member]) -> None:
-    """One after the other, the old one first: maxSurge 0, or host by host."""
+def _old_first(scene: Scene, old: Sequence[Member], *, same_ids: bool = False) -> None:
+    """One after the other, the old one first: maxSurge 0, or host by host.
+
+    With `same_ids` the new one has its instance id, as in a StatefulSet of Kubernetes, whose pods
+    have names that stay.
+    """
     for member in old:
         _end(scene, [member])
-        if not _start(scene, [None]):
+        if not _start(scene, [member.instance_id if same_ids else None]):
             return
 
 
@@ -111,22 +116,11 @@ def _at_once(scene: Scene, old: Sequence[Member]) -> None:
     _start(scene, [None] * len(old))
 
 
-def _same_ids(scene: Scene, old: Sequence[Member]) -> None:
-    """One after the other, the old one first, and the new one has its instance id.
-
-    So does a StatefulSet of Kubernetes, whose pods have names that stay.
-    """
-    for member in old:
-        _end(scene, [member])
-        if not _start(scene, [member.instance_id]):
-            return
-
-
 _WAYS: Final[Mapping[str, Callable[[Scene, Sequence[Member]], None]]] = {
     "rolling": _rolling,
     "old first": _old_first,
     "at once": _at_once,
-    "same ids": _same_ids,
+    "same ids": partial(_old_first, same_ids=True),
 }
 
 
