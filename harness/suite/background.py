@@ -15,12 +15,15 @@ import threading
 from collections import deque
 from collections.abc import Generator, Mapping
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from harness.base import processes
+from harness.base.errors import WaitTimeout
 from harness.base.paths import ROOT
 from harness.base.priority import IDLE, give_way
+from harness.base.wait import wait_until
 from harness.catalogue import own
 from harness.suite.judging import Judge
 
@@ -61,7 +64,7 @@ class BackgroundJudge:
     def __init__(self, log: Path) -> None:
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
-        self._answers = _Answers()
+        self._answers: deque[Answer | None] = deque()  # of its process; null: that has ended
         self._held: list[Path] = []
         self._pending: list[Path] = []
 
@@ -90,12 +93,15 @@ class BackgroundJudge:
         waits = wait or IDLE is None
         while self._pending:
             answers, hung = self._answers, ""
-            if not answers.wait(LONGEST_S if waits else 0.0):
+            with suppress(WaitTimeout):
+                limit_s = LONGEST_S if waits else 0.0
+                wait_until("answer of the judge", partial(bool, answers), timeout_s=limit_s)
+            if not answers:
                 if not waits:
                     return
                 hung = f"it was not judged within {LONGEST_S / 60:g} min, and its process was ended"
                 self._kill()
-            answer = None if hung else answers.first()
+            answer = None if hung else answers[0]
             if answer is None:
                 run_dir = self._pending.pop(0)
                 ended = self._ended()
@@ -105,7 +111,7 @@ class BackgroundJudge:
             for run_dir in [each for each in self._pending if str(each.resolve()) == folder]:
                 yield run_dir, problem
                 self._pending.remove(run_dir)
-            answers.forget_first()  # not before: whoever is interrupted asks for it again
+            answers.popleft()  # not before: whoever is interrupted asks for it again
 
     def close(self) -> None:
         """End the process; what is still to be judged is not."""
@@ -125,7 +131,7 @@ class BackgroundJudge:
     def _start(self) -> None:
         self._end()
         self._process = child("harness.suite.background", *_own_rules(), log=self._log)
-        self._answers = _Answers()
+        self._answers = deque()
         listening = (self._process, self._answers)
         threading.Thread(target=_listen, args=listening, daemon=True).start()
 
@@ -149,37 +155,12 @@ def _own_rules() -> list[str]:
     return [] if folder is None else [str(folder)]
 
 
-class _Answers:
-    """What a process has answered, in order; null is that it has ended."""
-
-    def __init__(self) -> None:
-        self._told: deque[Answer | None] = deque()
-        self._arrived = threading.Condition()
-
-    def put(self, answer: Answer | None) -> None:
-        with self._arrived:
-            self._told.append(answer)
-            self._arrived.notify_all()
-
-    def wait(self, timeout_s: float) -> bool:
-        """Whether there is an answer, which is waited for so long."""
-        with self._arrived:
-            return self._arrived.wait_for(lambda: bool(self._told), timeout_s)
-
-    def first(self) -> Answer | None:
-        """The first one that is not forgotten. There has to be one (`wait`)."""
-        return self._told[0]
-
-    def forget_first(self) -> None:
-        self._told.popleft()
-
-
-def _listen(process: subprocess.Popen[bytes], answers: _Answers) -> None:
+def _listen(process: subprocess.Popen[bytes], answers: deque[Answer | None]) -> None:
     assert process.stdout is not None
     with process.stdout as said:
         for folder, problem in processes.told(said):
-            answers.put((folder, problem))
-    answers.put(None)
+            answers.append((folder, problem))
+    answers.append(None)
 
 
 def serve() -> None:
