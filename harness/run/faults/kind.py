@@ -67,14 +67,6 @@ def _nothing(_scene: Scene, _fault: Fault, _target: Target) -> None:
     """Nothing to do: a crash, a leave or a join cannot be undone, and some heal by themselves."""
 
 
-def _no_check(_fault: Fault, _experiment: Experiment) -> None:
-    """Nothing more to check."""
-
-
-def _no_need(_fault: Fault, _experiment: Experiment, _needed: Needed) -> None:
-    """It serves every rule."""
-
-
 @dataclass(frozen=True)
 class Change:
     """How many processes of a group a fault starts and ends, one in the place of another too."""
@@ -95,12 +87,12 @@ class Kind:
     # Waits until the heal has worked, and may tell how that is known; left out when the whole
     # cluster is ended anyway.
     settle: Callable[[Scene, Fault, Target], str | None] = _nothing
-    check: Callable[[Fault, Experiment], None] = _no_check
+    check: Callable[[Fault, Experiment], None] = lambda _fault, _experiment: None
     _: KW_ONLY
     # What it breaks; where `how` names one of several ways, by way, the default first.
     effects: Effects | Mapping[str, Effects]
     # Refuses what would leave a declared rule without what it needs.
-    check_needs: Callable[[Fault, Experiment, Needed], None] = _no_need
+    check_needs: Callable[[Fault, Experiment, Needed], None] = lambda *_: None
     # How it changes a group of so many members; null where that follows from what it breaks.
     changes: Callable[[Fault, int], Change] | None = None
     takes: tuple[str, ...] = ()  # fields of a fault that only some kinds know
