@@ -320,12 +320,16 @@ def _left(engine: Any, lock: IO[str]) -> bool:
     return identity != "" and identity == _identity(engine)
 
 
+def _is_broken(engine: Any, lock: IO[str]) -> bool:
+    return not _marked(lock).startswith(_HEALED) and _left(engine, lock)
+
+
 def _heal_left(engine: Any, lock: IO[str]) -> int:
     """Heal what a run broke that never gave the cluster back, and mark that; how many nodes.
 
     Once: what is broken after that, its owner broke.
     """
-    if _marked(lock).startswith(_HEALED) or not _left(engine, lock):
+    if not _is_broken(engine, lock):
         return 0
     healed = heal(engine)
     _mark(lock, f"{_HEALED}{_identity(engine)}")
@@ -338,27 +342,18 @@ def _identity(engine: Any) -> str:
         return " ".join(sorted(str(container.id) for container in _ours(engine)))
 
 
-def sweep(engine: Any) -> int:
+def sweep(engine: Any, *, dry: bool = False) -> int:
     """Heal, once, what a run broke that cannot heal it any more; how many nodes.
 
-    Nothing while a run is on the cluster. Raises ClusterError.
+    Nothing while a run is on the cluster. Where it is `dry`, nothing is healed: 1 if something
+    would be. Raises ClusterError.
     """
     try:
         lock = _alone()
     except SetupError:
         return 0
     with lock:
-        return _heal_left(engine, lock)
-
-
-def is_left(engine: Any) -> bool:
-    """Whether `sweep` would heal the cluster. Raises ClusterError."""
-    try:
-        lock = _alone()
-    except SetupError:
-        return False
-    with lock:
-        return not _marked(lock).startswith(_HEALED) and _left(engine, lock)
+        return int(_is_broken(engine, lock)) if dry else _heal_left(engine, lock)
 
 
 def heal(engine: Any) -> int:

@@ -12,7 +12,7 @@ from docker.models.networks import Network
 from harness.base import processes
 from harness.base.errors import ClusterError, SetupError, WaitTimeout
 from harness.base.wait import wait_until
-from harness.cluster import containers, releases
+from harness.cluster import containers, features
 from harness.cluster.backend import STOP_TIMEOUT_S, RunningCluster
 from harness.cluster.containers import engine_errors
 from harness.cluster.plan import Plan
@@ -37,7 +37,7 @@ def check_version(
     asked for that log until then, for `timeout_s` at most. Raises SetupError.
     """
     try:
-        said = wait_until("version", lambda: releases.TOLD.findall(read()), timeout_s=timeout_s)
+        said = wait_until("version", lambda: features.TOLD.findall(read()), timeout_s=timeout_s)
     except WaitTimeout:
         raise SetupError(
             f"{name} logs no version, so its run could not be judged: name an image like Kafka's "

@@ -17,8 +17,8 @@ from harness.cluster.backend import (
     properties_of,
     write_files,
 )
+from harness.cluster.features import log_of, starts_in
 from harness.cluster.plan import Node, Plan
-from harness.cluster.releases import log_of, starts_in
 from harness.provision import jvm
 from harness.provision.tools import Tools
 

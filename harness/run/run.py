@@ -20,8 +20,8 @@ from harness.cluster.admin import create_topic
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of
 from harness.cluster.dependencies import Dependencies
+from harness.cluster.features import releases_in
 from harness.cluster.plan import OUTPUT, TOPIC, Plan
-from harness.cluster.releases import releases_in
 from harness.cluster.users import create_users, grant_all
 from harness.experiment import Experiment
 from harness.experiment.app import App

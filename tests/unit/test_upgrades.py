@@ -21,7 +21,7 @@ from harness.base.errors import BadInput, ClusterError, WaitTimeout
 from harness.base.ports import Ports
 from harness.catalogue import registry
 from harness.check.others import others_of
-from harness.cluster import embedded, features, releases
+from harness.cluster import embedded, features
 from harness.cluster.embedded import EmbeddedCluster
 from harness.cluster.features import finalize, finalized_by
 from harness.cluster.plan import draw_plan
@@ -242,7 +242,7 @@ def test_a_node_s_own_log_tells_which_release_it_had_when(
             {"at": "2026-11-25T04:48:12.395023Z", "release": "4.2.2"},
             {"at": "2026-11-25T04:48:18.477498Z", "release": "4.3.1"},
         ]
-    } == releases.releases_in(tmp_path)
+    } == features.releases_in(tmp_path)
 
 
 # Features over the wire, held against bytes that are put together here.

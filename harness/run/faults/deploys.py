@@ -20,7 +20,7 @@ from harness.run.faults.members import how_it_came, is_in_group, is_lost, termin
 from harness.run.faults.targets import Target
 from harness.run.joining import await_room
 from harness.run.member import Member
-from harness.run.scene import Patience, Scene, Step
+from harness.run.scene import Scene, Step
 
 # A member that did not leave holds the others' rebalance up until its session ends: 45 s by
 # default.
@@ -69,7 +69,8 @@ def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
 
     why = "it ended before"
     try:
-        scene.wait(f"{', '.join(waiting)} in the group", note_those_in, _patience(scene))
+        patience_s = _JOIN_S if scene.experiment.app is None else lambda: patience.join_s(scene)
+        scene.wait(f"{', '.join(waiting)} in the group", note_those_in, patience_s)
     except WaitTimeout as timeout:
         why = str(timeout)
     for name, (member, _, at_us) in waiting.items():
@@ -78,10 +79,6 @@ def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
             found = how_it_came(scene, member)
         scene.mark(Step(_START, name, "injected", found.took_effect, found.text, at_us))
     return not waiting
-
-
-def _patience(scene: Scene) -> Patience:
-    return _JOIN_S if scene.experiment.app is None else lambda: patience.join_s(scene)
 
 
 def _rolling(scene: Scene, old: Sequence[Member]) -> None:
