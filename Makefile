@@ -128,8 +128,8 @@ pin: ## renew the pinned judgements of hand-written and recorded histories, afte
 	@$(ENV) -m pytest $(if $(ONLY),'$(ONLY)',tests/rules tests/recorded) --snapshot-update
 
 .PHONY: agreed
-agreed: ## let Spark judge by the queries that changed, and record where DuckDB agrees (tests/agreed.txt) [EACH=1: let it make every judgement]
-	@$(WHOLE) -m pytest tests/rules tests/tables tests/check tests/recorded --engine both -m spark --keep-agreed $(if $(EACH),--each-judgement) --numprocesses 2 --dist worksteal
+agreed: ## let Spark judge by the queries that changed, and record where DuckDB agrees (tests/agreed.txt)
+	@$(WHOLE) -m pytest tests/rules tests/tables tests/check tests/recorded --engine both -m spark --keep-agreed --numprocesses 2 --dist worksteal
 
 check: ## check format, lint and types
 	@$(ENV) -m tests.checks

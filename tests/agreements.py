@@ -4,14 +4,12 @@ What may differ between the engines is the translation of a query, and not wheth
 are too long. So one judgement by both engines is enough of each test and query, with the first of
 the test's parameters. A digest of the test's name, the query, the code that runs it and the
 versions of both engines stands in `agreed.txt` once both have agreed; what is not there is judged
-by both. A file of cases has one digest, of its name and of all that judges by its cases
-(tests/cases.py). The judge is not in it: it makes the same of the same rows, from either engine, in
-any order (tests/check/test_rows.py). Nor are comments and the white space of queries, which no
-engine sees. `make agreed` writes the record. With EACH=1 it lets Spark make every judgement.
+by both. A file of cases has one digest. The judge is not in it: it makes the same of the same rows,
+from either engine, in any order (tests/check/test_rows.py). Nor are comments and the white space of
+queries. `make agreed` writes the record.
 
-The tests of another part are judged by both each day, in case that a digest lacks something.
-What it could lack (Java, the machine, a module that is not named here) is shared by many, and shows
-in any hundred of them. So a 96th is enough for a day, and each has its turn within 14 weeks.
+A 96th of the tests is judged by both each day, in case that a digest lacks something: what it could
+lack (Java, the machine, a module that is not named here) is shared by many.
 """
 
 from __future__ import annotations
@@ -63,13 +61,12 @@ class Agreements:
     """Those that are on record, and what the tests have asked of them.
 
     `asked` has every test and query that came, and `agreed` those by which both engines judged
-    alike in this run of the tests. With `each` every judgement is made by both.
+    alike in this run of the tests.
     """
 
-    def __init__(self, known: Iterable[str], today: int, *, each: bool = False) -> None:
+    def __init__(self, known: Iterable[str], today: int) -> None:
         self._known = frozenset(known)
         self._today = today % DAYS
-        self._each = each
         self._begun: set[str] = set()
         self.asked: set[str] = set()
         self.agreed: set[str] = set()
@@ -78,8 +75,6 @@ class Agreements:
         """What both engines have to judge now; nothing where they need not."""
         pairs = frozenset(_sum([test, query]) for query in queries)
         self.asked |= pairs
-        if self._each:
-            return pairs
         turn = int(_sum([test]), 16) % DAYS == self._today
         found = pairs - self._begun - (frozenset() if turn else self._known)
         self._begun |= found
@@ -98,10 +93,10 @@ class Agreements:
         return sorted(found & self.asked if all_asked else found)
 
 
-def on_record(*, each: bool) -> Agreements:
+def on_record() -> Agreements:
     """Those in `agreed.txt`, on the day that it is."""
     lines = AGREED.read_text(encoding="utf-8").split() if AGREED.exists() else []
-    return Agreements(lines, datetime.now(UTC).toordinal(), each=each)
+    return Agreements(lines, datetime.now(UTC).toordinal())
 
 
 def keep(digests: Iterable[str]) -> None:

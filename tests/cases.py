@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -32,7 +33,7 @@ import pytest
 
 from harness.experiment import APP
 from harness.tables.engines.base import Engine
-from harness.tables.many_runs import Many, One
+from harness.tables.many_runs import One
 from harness.tables.source import run_of
 from tests import agreements
 from tests.histories import History, after, client_of, differences, judged, judged_as, many_of
@@ -181,7 +182,7 @@ class Cases(pytest.File):
             raise self.CollectError(f"{self.path}: {error}") from error
         self.known = known
         self._runs: dict[str, dict[Case, One]] = {}  # by engine
-        self._many: list[Many] = []
+        self._open = ExitStack()
         names: Counter[str] = Counter()
         self.cases = []
         for each in cases:
@@ -213,15 +214,13 @@ class Cases(pytest.File):
             cases = [case for case, run in runs.items() if (run.client == APP) is of_programs]
             if cases:
                 many = many_of([(runs[case], histories[case]) for case in cases], engine)
-                self._many.append(many)
+                self._open.callback(many.close)
                 found |= {case: One(many, number) for number, case in enumerate(cases)}
         return found
 
     def teardown(self) -> None:
         """Forget the histories."""
-        for many in self._many:
-            many.close()
-        self._many.clear()
+        self._open.close()
         self._runs.clear()
 
     @cached_property
@@ -298,10 +297,6 @@ class Alike(pytest.Function):
         """Whose cases are judged."""
         assert isinstance(self.parent, Cases)
         return self.parent
-
-    def reportinfo(self) -> tuple[Path, int, str]:
-        """The file."""
-        return self.path, 0, self.name
 
 
 def _compare(request: pytest.FixtureRequest, engines_for: Any) -> None:

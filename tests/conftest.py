@@ -67,8 +67,7 @@ def _leave_out_what_lacks(config: pytest.Config, items: list[pytest.Item]) -> No
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read what both engines have agreed on before."""
-    each = bool(config.getoption("--each-judgement"))
-    config.stash[_AGREEMENTS] = agreements.on_record(each=each)
+    config.stash[_AGREEMENTS] = agreements.on_record()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -155,7 +154,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--engine`, `--in-turn`, `--keep-agreed` and `--each-judgement`."""
+    """`--engine`, `--in-turn`, `--keep-agreed` and `--one-by-one`."""
     parser.addoption(
         turns.OPTION,
         action="store_true",
@@ -171,17 +170,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--one-by-one",
         action="store_true",
-        help="judge each hand-written history by itself, and not those of a file at once",
+        help="judge each hand-written history by itself",
     )
     parser.addoption(
         "--keep-agreed",
         action="store_true",
         help="write tests/agreed.txt anew, from what these tests judge (`make agreed`)",
-    )
-    parser.addoption(
-        "--each-judgement",
-        action="store_true",
-        help="with --engine both: let Spark make each judgement, and not one of a test and query",
     )
 
 

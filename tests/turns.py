@@ -2,29 +2,23 @@
 
 A part of those that are marked `long` is run each day, another one the next. After DAYS days every
 one has had its turn, as long as none is added, removed or marked anew meanwhile: that deals the
-turns again. Files of hand-written histories (HALVED) take two turns: together they take longest of
-all, whoever changes a rule runs its file, and recorded runs and injected violations are judged each
-day. `make test` runs all of these files. `make test ALL=every`, which the nightly workflow runs,
-leaves no test out.
+turns again. `make test ALL=every`, which the nightly workflow runs, leaves no test out.
 
 A test that is asked for by itself is run on any day: only `--in-turn` leaves others out.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Final, TypeVar
+from typing import Final
 
 import pytest
 
-Unit = TypeVar("Unit")
 OPTION: Final = "--in-turn"
 DAYS: Final = 4
 # Of a test whose mark says nothing: `@pytest.mark.long(45)` is one of about 45 s.
 USUAL_S: Final = 10.0
-HALVED: Final = "tests/rules/"
 
 
 def today() -> int:
@@ -38,20 +32,14 @@ def waiting(items: Iterable[pytest.Item], day: int) -> list[pytest.Item]:
     Tests of one run of an experiment have one turn, since it is the run that takes long. Turns are
     dealt so that each day takes about as long as any other.
     """
-    items = list(items)
     long = [item for item in items if item.get_closest_marker("long") is not None]
-    turns = _dealt({_unit(item): _seconds(item) for item in long}, DAYS)
-    halved = [item for item in items if item.nodeid.startswith(HALVED)]
-    halves = _dealt(Counter(map(_file, halved)), 2)
-    return [
-        *(item for item in long if turns[_unit(item)] != day % DAYS),
-        *(item for item in halved if halves[_file(item)] != day % 2),
-    ]
+    turns = _dealt({_unit(item): _seconds(item) for item in long})
+    return [item for item in long if turns[_unit(item)] != day % DAYS]
 
 
-def _dealt(lengths: Mapping[Unit, float], days: int) -> dict[Unit, int]:
+def _dealt(lengths: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], int]:
     """The day of each: the longest first, to the day that has least to do so far."""
-    todo = [0.0] * days
+    todo = [0.0] * DAYS
     turns = {}
     for unit, length in sorted(lengths.items(), key=lambda each: -each[1]):
         turns[unit] = todo.index(min(todo))
@@ -66,13 +54,9 @@ def _seconds(item: pytest.Item) -> float:
     return float(marker.args[0]) if marker.args else USUAL_S
 
 
-def _file(item: pytest.Item) -> str:
-    return item.nodeid.partition("::")[0]
-
-
 def _unit(item: pytest.Item) -> tuple[str, str]:
     """What has one turn: a run that several tests are about (the fixture `runs`), or the test."""
-    module = _file(item)
+    module = item.nodeid.partition("::")[0]
     if "runs" in getattr(item, "fixturenames", ()) and hasattr(item, "callspec"):
         return module, str(item.callspec.params["run"])
     return module, item.nodeid

@@ -23,17 +23,14 @@ _END_S: Final = 60.0
 def up_command(arguments: argparse.Namespace) -> int:
     """Bring up a cluster to play with by hand, until Ctrl-C or `down`."""
     from harness.catalogue.broker_settings import check_release
-    from harness.run.by_hand.up import Ready, Wanted, bring_up
+    from harness.run.by_hand.up import Ready, bring_up
 
     named = {"kafka_version": arguments.kafka, "security": arguments.security}
     named = {name: value for name, value in named.items() if value}
     settings = dict(_setting(item) for item in arguments.set)
-    wanted = Wanted(
-        Cluster(brokers=arguments.brokers, settings=settings, **named),
-        dict(_topic(text) for text in arguments.topic or ["t"]),
-        arguments.port_base,
-    )
-    check_release(settings, wanted.cluster.kafka_version)
+    cluster = Cluster(brokers=arguments.brokers, settings=settings, **named)
+    topics = dict(_topic(text) for text in arguments.topic or ["t"])
+    check_release(settings, cluster.kafka_version)
     if arguments.detach and (code := _gone_on_alone()) is not None:
         return code
 
@@ -48,7 +45,8 @@ def up_command(arguments: argparse.Namespace) -> int:
         if arguments.detach:
             _point_to_nowhere(1, 2)
 
-    _print_kept(bring_up(wanted, arguments.results.resolve(), Screen(), ready))
+    results, base = arguments.results.resolve(), arguments.port_base
+    _print_kept(bring_up(cluster, topics, results, Screen(), ready, base))
     return Exit.AS_EXPECTED
 
 
@@ -133,7 +131,7 @@ def fault_command(arguments: argparse.Namespace) -> int:
     """Break something in the cluster that is up; without a kind, list what can be broken."""
     from harness.run.by_hand.breakable import MORE, experiment_of, fault_of, listing
     from harness.run.by_hand.control_socket import ask
-    from harness.run.by_hand.standing import the_one
+    from harness.run.by_hand.layout import the_one
 
     usual = experiment_of(Cluster())
     if arguments.kind is None:
@@ -156,7 +154,7 @@ def fault_command(arguments: argparse.Namespace) -> int:
 def down_command(arguments: argparse.Namespace) -> int:
     """End the cluster that is up."""
     from harness.run.by_hand.control_socket import ask
-    from harness.run.by_hand.standing import the_one
+    from harness.run.by_hand.layout import the_one
 
     folder = the_one(arguments.results.resolve())
     ask(folder, {"do": "down"}, print)

@@ -21,7 +21,7 @@ from harness.run.screen import Screen
 if TYPE_CHECKING:  # they take long to import
     from harness.catalogue.cover import Candidate
     from harness.history.suites import Suite
-    from harness.run.order import Order
+    from harness.run.start import Order
 
 _IN_A_MATRIX: Final = ("everyday", "rough-day", "rolling-deploy")
 _CHOOSES_A_NIGHT: Final = ("long", "only", "share", "client", "protocol")
@@ -64,8 +64,7 @@ def _play(arguments: argparse.Namespace, name: str, times: int = 1, **settings: 
     """
     from harness.catalogue.choice import Choice
     from harness.cli.asked import app_of, limits_of, settings_of
-    from harness.run.order import Order
-    from harness.run.start import default_seed, play_run
+    from harness.run.start import Order, default_seed, play_run
 
     choice = Choice(
         settings={**settings_of(arguments), **settings},

@@ -24,7 +24,6 @@ _PATIENCE_S: Final = 40  # longer than a broker takes for anything: its own answ
 
 
 def admin_of(plan: Plan) -> AdminClient:
-    """An admin client on the direct listeners."""
     return AdminClient(plan.harness())
 
 

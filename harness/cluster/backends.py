@@ -147,7 +147,7 @@ def left_of_backends() -> dict[str, int]:
     from harness.cluster import compose, containers
 
     left = containers.left(engine)
-    return {**left, **({_ON_COMPOSE: 1} if compose.is_left(engine) else {})}
+    return {**left, **({_ON_COMPOSE: 1} if compose.sweep(engine, dry=True) else {})}
 
 
 def _engine() -> Any:

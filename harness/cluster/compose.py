@@ -34,12 +34,13 @@ from harness.cluster.plan import (
     Plan,
     broker_settings,
 )
-from harness.cluster.proxies import Proxies
+from harness.cluster.proxies import Toxiproxy
 from harness.experiment import Cluster
 from harness.provision.cache import cache_dir
 
 PROJECT: Final = "kafka-chaos"  # as docker-compose.yml names it
 LANES: Final = ("members", "producers")
+_TOXIPROXY_PORT: Final = 8474
 _LABEL: Final = f"com.docker.compose.project={PROJECT}"
 _SERVICE: Final = "com.docker.compose.service"
 _NETWORK: Final = "com.docker.compose.network"
@@ -88,7 +89,7 @@ def plan_of(cluster: Cluster, lanes: tuple[str, ...], run: str) -> Plan:
         cluster_id="a2Fma2EtY2hhb3MtY29tcA",
         nodes=(Node(101, "controller", 19101), *brokers),
         lanes=LANES,
-        toxiproxy_port=8474,
+        toxiproxy_port=_TOXIPROXY_PORT,
         settings=broker_settings(cluster),
         hosts=IN_CONTAINERS,
     )
@@ -113,7 +114,7 @@ class ComposeCluster(ContainerCluster):
         left = _left(self._engine, self._lock)
         _heal_left(self._engine, self._lock)
         self._find()
-        self.proxies.await_up(lambda: self._is_up(TOXIPROXY), lambda: self._last_words(TOXIPROXY))
+        self._await_proxies(lambda: self._is_up(TOXIPROXY), lambda: self._last_words(TOXIPROXY))
         for node in self.plan.nodes:
             self.await_serving(node.id)
             check_version(node.name, partial(self._read, node.name, "server.log"), self._version)
@@ -181,7 +182,6 @@ class ComposeCluster(ContainerCluster):
             )
 
     def _forget_run(self) -> None:
-        """Take away the topics and the group that this or an earlier run made."""
         admin = admin_of(self.plan)
         for done in admin.delete_topics([TOPIC, OUTPUT], operation_timeout=20).values():
             with suppress(KafkaException):  # it is not there
@@ -225,7 +225,6 @@ class ComposeCluster(ContainerCluster):
         )
 
     def _read(self, name: str, file: str) -> bytes:
-        """A log of a container, running or not; empty if it wrote none."""
         with engine_errors(f"to read the log of {name}"):
             try:
                 parts, _ = self._containers[name].get_archive(f"{_LOGS}.{file}")
@@ -321,12 +320,16 @@ def _left(engine: Any, lock: IO[str]) -> bool:
     return identity != "" and identity == _identity(engine)
 
 
+def _is_broken(engine: Any, lock: IO[str]) -> bool:
+    return not _marked(lock).startswith(_HEALED) and _left(engine, lock)
+
+
 def _heal_left(engine: Any, lock: IO[str]) -> int:
     """Heal what a run broke that never gave the cluster back, and mark that; how many nodes.
 
     Once: what is broken after that, its owner broke.
     """
-    if _marked(lock).startswith(_HEALED) or not _left(engine, lock):
+    if not _is_broken(engine, lock):
         return 0
     healed = heal(engine)
     _mark(lock, f"{_HEALED}{_identity(engine)}")
@@ -339,27 +342,18 @@ def _identity(engine: Any) -> str:
         return " ".join(sorted(str(container.id) for container in _ours(engine)))
 
 
-def sweep(engine: Any) -> int:
+def sweep(engine: Any, *, dry: bool = False) -> int:
     """Heal, once, what a run broke that cannot heal it any more; how many nodes.
 
-    Nothing while a run is on the cluster. Raises ClusterError.
+    Nothing while a run is on the cluster. Where it is `dry`, nothing is healed: 1 if something
+    would be. Raises ClusterError.
     """
     try:
         lock = _alone()
     except SetupError:
         return 0
     with lock:
-        return _heal_left(engine, lock)
-
-
-def is_left(engine: Any) -> bool:
-    """Whether `sweep` would heal the cluster. Raises ClusterError."""
-    try:
-        lock = _alone()
-    except SetupError:
-        return False
-    with lock:
-        return not _marked(lock).startswith(_HEALED) and _left(engine, lock)
+        return int(_is_broken(engine, lock)) if dry else _heal_left(engine, lock)
 
 
 def heal(engine: Any) -> int:
@@ -370,7 +364,7 @@ def heal(engine: Any) -> int:
     with engine_errors("to heal the compose project"):
         healed = _heal(engine)
     with suppress(ClusterError):
-        Proxies(plan_of(Cluster(), LANES, "")).clear()
+        Toxiproxy(_TOXIPROXY_PORT).clear()
     return healed
 
 

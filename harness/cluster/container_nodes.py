@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,11 +12,10 @@ from docker.models.networks import Network
 from harness.base import processes
 from harness.base.errors import ClusterError, SetupError, WaitTimeout
 from harness.base.wait import wait_until
-from harness.cluster import containers, releases
-from harness.cluster.backend import STOP_TIMEOUT_S, await_answer
+from harness.cluster import containers, features
+from harness.cluster.backend import STOP_TIMEOUT_S, RunningCluster
 from harness.cluster.containers import engine_errors
 from harness.cluster.plan import Plan
-from harness.cluster.proxies import Proxies
 
 TOXIPROXY: Final = "toxiproxy"
 _JAVA: Final = re.compile(r'version "([^"]+)"')
@@ -39,7 +37,7 @@ def check_version(
     asked for that log until then, for `timeout_s` at most. Raises SetupError.
     """
     try:
-        said = wait_until("version", lambda: releases.TOLD.findall(read()), timeout_s=timeout_s)
+        said = wait_until("version", lambda: features.TOLD.findall(read()), timeout_s=timeout_s)
     except WaitTimeout:
         raise SetupError(
             f"{name} logs no version, so its run could not be judged: name an image like Kafka's "
@@ -53,7 +51,7 @@ def check_version(
         )
 
 
-class ContainerCluster:
+class ContainerCluster(RunningCluster):
     """What can be done to nodes that are containers, whoever made them.
 
     `_containers` are theirs and Toxiproxy's, by name, and the keepers of their networks if they
@@ -62,9 +60,7 @@ class ContainerCluster:
     """
 
     def __init__(self, plan: Plan, logs: Path, label: str) -> None:
-        self.plan = plan
-        self.proxies = Proxies(plan)
-        self._logs = logs
+        super().__init__(plan, logs)
         self._label = label
         self._engine = containers.connect()
         self._networks: dict[str, Network] = {}
@@ -72,7 +68,6 @@ class ContainerCluster:
         self._down_on_purpose: set[str] = set()
 
     def versions(self) -> dict[str, str]:
-        """Of what the containers hold, and their images by name and id."""
         broker = self._containers[self.plan.brokers[0].name]
         with engine_errors("a look at what the containers hold"):
             found = broker.exec_run(["java", "-version"])
@@ -88,19 +83,11 @@ class ContainerCluster:
         }
 
     def _on_networks(self, name: str) -> Container:
-        """Whose networks a node is on: its keeper's, or its own."""
         return self._containers.get(keeper_of(name), self._containers[name])
 
     def _connect(self, name: str, network: str) -> None:
         alias = self.plan.hosts.of(name, network)
         self._networks[network].connect(self._on_networks(name), aliases=[alias])
-
-    def await_serving(self, node_id: int) -> None:
-        """Wait until a broker answers on its direct listener (a controller: listens)."""
-        name = self.plan.node(node_id).name
-        await_answer(
-            self.plan, node_id, partial(self._is_up, name), partial(self._last_words, name)
-        )
 
     def _states(self) -> dict[str, str]:
         """What the engine says of each container: running, paused, exited, …; one question."""
@@ -134,18 +121,19 @@ class ContainerCluster:
         return f"{now}{said or '(no output)'} | {server}"
 
     def running(self, node_id: int) -> bool:
-        """Whether the node's container runs, paused or not."""
         return self._is_up(self.plan.node(node_id).name)
 
     def kill(self, node_id: int) -> None:
-        """SIGKILL, and wait until the container has ended."""
+        self._end(node_id, "SIGKILL", 10)
+
+    def terminate(self, node_id: int) -> None:
+        self._end(node_id, "SIGTERM", STOP_TIMEOUT_S)
+
+    def _end(self, node_id: int, signal: str, timeout_s: float) -> None:
         name = self.plan.node(node_id).name
         self._down_on_purpose.add(name)
-        with engine_errors(f"to kill {name}"):
-            self._containers[name].kill("SIGKILL")
-        self._await_end(name, 10)
-
-    def _await_end(self, name: str, timeout_s: float) -> None:
+        with engine_errors(f"{signal} for {name}"):
+            self._containers[name].kill(signal)
         wait_until(
             f"end of {name}",
             lambda: self._states()[name] == "exited",
@@ -153,14 +141,6 @@ class ContainerCluster:
             saw=lambda: self._states()[name],
             every_s=0.01,
         )
-
-    def terminate(self, node_id: int) -> None:
-        """SIGTERM, and wait until the broker has handed over what it leads, and is gone."""
-        name = self.plan.node(node_id).name
-        self._down_on_purpose.add(name)
-        with engine_errors(f"to end {name}"):
-            self._containers[name].kill("SIGTERM")
-        self._await_end(name, STOP_TIMEOUT_S)
 
     def restart(self, node_id: int) -> None:
         name = self.plan.node(node_id).name
@@ -170,34 +150,23 @@ class ContainerCluster:
             self._containers[name].start()
         self._down_on_purpose.discard(name)
 
-    def upgrade(self, node_id: int) -> None:
-        """Nothing: a container has one image, and clusters with two releases are refused."""
-        raise NotImplementedError(f"{self.plan.node(node_id).name} has one release only")
-
-    def release_of(self, node_id: int) -> str:
-        """Nothing, as with `upgrade`."""
-        raise NotImplementedError(f"{self.plan.node(node_id).name} has one release only")
-
     def pause(self, node_id: int) -> None:
         name = self.plan.node(node_id).name
         with engine_errors(f"to pause {name}"):
             self._containers[name].pause()
 
     def resume(self, node_id: int) -> None:
-        """Thaw the container; one that is not frozen is left as it is."""
         name = self.plan.node(node_id).name
         if self._states()[name] == "paused":
             with engine_errors(f"to resume {name}"):
                 self._containers[name].unpause()
 
     def disconnect(self, node_id: int, network: str) -> None:
-        """Take a node off `peers` or `lanes`."""
         name = self.plan.node(node_id).name
         with engine_errors(f"to take {name} off its {network}"):
             self._networks[network].disconnect(self._on_networks(name), force=True)
 
     def reconnect(self, node_id: int, network: str) -> None:
-        """Put a node back; one that is there is left as it is."""
         name = self.plan.node(node_id).name
         if network not in self.networks_of(node_id):
             with engine_errors(f"to put {name} back on its {network}"):
@@ -227,7 +196,6 @@ class ContainerCluster:
         return bool(found.exit_code == 0)
 
     def unplanned_ends(self) -> list[str]:
-        """What has ended without having been told to, in words."""
         return [
             f"{name} ({state}: {self._last_words(name)})"
             for name, state in self._states().items()

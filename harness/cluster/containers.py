@@ -38,12 +38,10 @@ _ID: Final = re.compile(r"\b[0-9a-f]{64}\b")
 
 
 def kafka_image(version: str) -> str:
-    """The image of the brokers: Kafka's own of this version, or what KAFKA_IMAGE names."""
     return os.environ.get("KAFKA_IMAGE") or with_digest(f"apache/kafka:{version}")
 
 
 def toxiproxy_image() -> str:
-    """The image of Toxiproxy: its own, or what TOXIPROXY_IMAGE names."""
     default = f"ghcr.io/shopify/toxiproxy:{toxiproxy.VERSION}"
     return os.environ.get("TOXIPROXY_IMAGE") or with_digest(default)
 

@@ -138,7 +138,6 @@ class Dependencies:
         return [link for link in links if Address(LOOPBACK, link.port) in used]
 
     def unplanned_ends(self) -> list[str]:
-        """Whether Toxiproxy has ended, in words."""
         if self._process is None or self._process.poll() is None:
             return []
         return [f"Toxiproxy before the dependencies (exit code {self._process.poll()})"]

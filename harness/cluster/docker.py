@@ -20,6 +20,7 @@ from docker.models.containers import Container
 from harness.base.errors import ClusterError
 from harness.base.ports import LOOPBACK
 from harness.cluster import containers
+from harness.cluster.backend import LOGGING, PROXIES, properties_of, write_files
 from harness.cluster.container_nodes import (
     TOXIPROXY,
     ContainerCluster,
@@ -27,7 +28,6 @@ from harness.cluster.container_nodes import (
     keeper_of,
 )
 from harness.cluster.containers import engine_errors
-from harness.cluster.files import LOGGING, PROXIES, properties_of, write_files
 from harness.cluster.plan import Node, Plan
 from harness.provision import jvm
 from harness.provision.tools import Tools
@@ -60,7 +60,7 @@ class DockerCluster(ContainerCluster):
         self._images = {"kafka": kafka_image, TOXIPROXY: containers.toxiproxy_image()}
 
     def start(self) -> None:
-        """Proxies first, so that no advertised port is ever dead; then every node at once.
+        """Bring it all up.
 
         Raises SetupError for an image that cannot be had, ClusterError for what the engine refuses.
         """
@@ -102,7 +102,7 @@ class DockerCluster(ContainerCluster):
             )
             self._connect(TOXIPROXY, "lanes")
             made.start()
-        self.proxies.await_up(partial(self._is_up, TOXIPROXY), partial(self._last_words, TOXIPROXY))
+        self._await_proxies(partial(self._is_up, TOXIPROXY), partial(self._last_words, TOXIPROXY))
 
     def _make_node(self, node: Node) -> None:
         command = [
@@ -142,7 +142,6 @@ class DockerCluster(ContainerCluster):
             made.start()
 
     def _published(self, name: str, ports: list[int]) -> dict[str, Any]:
-        """On its network `outside`, with these ports on loopback."""
         return {
             "hostname": name,
             "network": self._networks["outside"].name,
@@ -169,7 +168,6 @@ class DockerCluster(ContainerCluster):
         return made
 
     def stop(self) -> None:
-        """End everything at once, and keep what the containers said."""
         self._ending = True
         for name, container in list(self._containers.items()):
             with suppress(ClusterError), engine_errors(f"the log of {name}"):

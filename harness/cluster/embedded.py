@@ -5,50 +5,41 @@ import subprocess
 from functools import partial
 from pathlib import Path
 
-import psutil
-
 from harness.base import processes
 from harness.base.errors import ClusterError
 from harness.base.ports import LOOPBACK
 from harness.cluster import ping
-from harness.cluster.backend import STOP_TIMEOUT_S, await_answer
-from harness.cluster.files import LOGGING, PROXIES, properties_of, write_files
+from harness.cluster.backend import (
+    LOGGING,
+    PROXIES,
+    STOP_TIMEOUT_S,
+    RunningCluster,
+    properties_of,
+    write_files,
+)
+from harness.cluster.features import log_of, starts_in
 from harness.cluster.plan import Node, Plan
-from harness.cluster.proxies import Proxies
-from harness.cluster.releases import log_of, starts_in
 from harness.provision import jvm
 from harness.provision.tools import Tools
 
 
-class EmbeddedCluster:
-    """Brokers, controllers and proxies of one run.
+class EmbeddedCluster(RunningCluster):
+    """Nodes that are processes.
 
-    `folder` holds their data (thrown away after the run), `logs` their logs (kept). `java_options`
-    replaces what the nodes' JVMs start with, for comparisons. Where `tools` have older ones, nodes
-    start with those until they are upgraded.
+    `folder` holds their data (thrown away after the run), `logs` their logs (kept). Where `tools`
+    have older ones, nodes start with those until they are upgraded.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        tools: Tools,
-        folder: Path,
-        logs: Path,
-        java_options: tuple[str, ...] | None = None,
-    ) -> None:
-        self.plan = plan
-        self.proxies = Proxies(plan)
+    def __init__(self, plan: Plan, tools: Tools, folder: Path, logs: Path) -> None:
+        super().__init__(plan, logs)
         self._tools = tools
-        self._java_options = java_options
         self._upgraded: set[int] = set()
         self._folder = folder
-        self._logs = logs
         self._nodes: dict[int, subprocess.Popen[bytes]] = {}
         self._toxiproxy: subprocess.Popen[bytes] | None = None
         self._down_on_purpose: set[int] = set()
 
     def start(self) -> None:
-        """Proxies first, so that no advertised port is ever dead; then every node at once."""
         first = self._tools.older or self._tools
         write_files(self.plan, self._folder, first.controller_template)
         self._start_toxiproxy()
@@ -70,32 +61,16 @@ class EmbeddedCluster:
             log=log,
         )
         self._toxiproxy = toxiproxy
-        self.proxies.await_up(lambda: toxiproxy.poll() is None, partial(processes.last_lines, log))
-
-    def versions(self) -> dict[str, str]:
-        """Nothing: it is all of `make setup`."""
-        return {}
-
-    def await_serving(self, node_id: int) -> None:
-        """Wait until a broker answers on its direct listener (a controller: listens).
-
-        Raises ClusterError with the end of its log if it ends instead, WaitTimeout if it is silent.
-        """
-        await_answer(
-            self.plan,
-            node_id,
-            partial(self.running, node_id),
-            partial(self._tail, self.plan.node(node_id)),
-        )
+        self._await_proxies(lambda: toxiproxy.poll() is None, partial(processes.last_lines, log))
 
     def _launch(self, node: Node) -> None:
         older = None if node.id in self._upgraded else self._tools.older
         tools = older or self._tools
-        usual = jvm.broker_options(tools.java_version) + jvm.aot_options(tools.kafka_aot)
         self._nodes[node.id] = processes.spawn(
             [
                 tools.java,
-                *(usual if self._java_options is None else self._java_options),
+                *jvm.broker_options(tools.java_version),
+                *jvm.aot_options(tools.kafka_aot),
                 jvm.crash_report(self._logs, node.name),
                 f"-Dharness.logs={self._logs / node.name}",
                 *self.plan.logging,
@@ -108,16 +83,11 @@ class EmbeddedCluster:
             log=self._logs / f"{node.name}.out",
         )
 
-    def _tail(self, node: Node) -> str:
-        said = processes.last_lines(self._logs / f"{node.name}.out", 2)
-        return f"{said} | {processes.last_lines(self._logs / f'{node.name}.server.log', 2)}"
-
-    def pid(self, node_id: int) -> int:
-        """Process id of a node's latest JVM."""
-        return self._nodes[node_id].pid
+    def _last_words(self, name: str) -> str:
+        said = processes.last_lines(self._logs / f"{name}.out", 2)
+        return f"{said} | {processes.last_lines(self._logs / f'{name}.server.log', 2)}"
 
     def running(self, node_id: int) -> bool:
-        """Whether the node's process exists, paused or not."""
         return self._nodes[node_id].poll() is None
 
     def kill(self, node_id: int) -> None:
@@ -126,13 +96,12 @@ class EmbeddedCluster:
         self._nodes[node_id].wait(timeout=10)
 
     def terminate(self, node_id: int) -> None:
-        """SIGTERM, and wait until the broker has handed over what it leads, and is gone."""
-        node = self.plan.node(node_id)
+        name = self.plan.node(node_id).name
         self._down_on_purpose.add(node_id)
         self._nodes[node_id].terminate()
         if processes.wait_exit(self._nodes[node_id], STOP_TIMEOUT_S) is None:
             raise ClusterError(
-                f"{node.name} did not end within {STOP_TIMEOUT_S} s of SIGTERM: {self._tail(node)}"
+                f"{name} did not end within {STOP_TIMEOUT_S} s of SIGTERM: {self._last_words(name)}"
             )
 
     def restart(self, node_id: int) -> None:
@@ -143,12 +112,10 @@ class EmbeddedCluster:
         self._down_on_purpose.discard(node_id)
 
     def upgrade(self, node_id: int) -> None:
-        """Start a node that was told to end with the newer release, on its old data."""
         self._upgraded.add(node_id)
         self.restart(node_id)
 
     def release_of(self, node_id: int) -> str:
-        """The release that a node has told last, in its own log; empty where it told none."""
         starts = starts_in(self._logs / log_of(self.plan.node(node_id).name))
         return starts[-1].release if starts else ""
 
@@ -158,27 +125,16 @@ class EmbeddedCluster:
     def resume(self, node_id: int) -> None:
         self._nodes[node_id].send_signal(signal.SIGCONT)
 
-    def disconnect(self, node_id: int, network: str) -> None:
-        """Nodes on loopback have no network of their own: faults that need one are refused."""
-        raise NotImplementedError(f"{self.plan.node(node_id).name} is not on {network}")
-
-    reconnect = disconnect
-
     def reaches(self, node_id: int, host: str, port: int) -> bool:
         """On loopback everybody reaches everybody who listens."""
         return self.running(node_id) and ping.ask(port, timeout_s=1, address=host).outcome != (
             "refused"
         )
 
-    def stopped(self, node_id: int) -> bool:
-        """Whether the kernel says that the process is stopped."""
-        return psutil.Process(self.pid(node_id)).status() == psutil.STATUS_STOPPED
-
     def unplanned_ends(self) -> list[str]:
-        """What has ended without having been told to, in words."""
         ended = [
-            f"{self.plan.node(node_id).name} (exit code {process.poll()}: "
-            f"{self._tail(self.plan.node(node_id))})"
+            f"{(name := self.plan.node(node_id).name)} (exit code {process.poll()}: "
+            f"{self._last_words(name)})"
             for node_id, process in self._nodes.items()
             if process.poll() is not None and node_id not in self._down_on_purpose
         ]

@@ -1,11 +1,14 @@
-"""Features of a cluster (KIP-584): which levels of them are finalized, asked and changed.
+"""What an upgrade changes: the releases of nodes, and the levels of features (KIP-584).
 
-Over the wire, since librdkafka has no such calls. ApiVersions has what is finalized in a tagged
-field from its version 3 on.
+A node tells its release in its own log when it starts. Levels are asked and changed over the wire,
+since librdkafka has no such calls. ApiVersions has what is finalized in a tagged field from its
+version 3 on.
 """
 
+import re
 from collections.abc import Mapping
-from typing import Final
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from harness.base.errors import ClusterError
 from harness.cluster import wire
@@ -13,6 +16,10 @@ from harness.cluster.plan import Plan
 
 _UPGRADE: Final = 1  # the only type of update that lowers nothing
 _PATIENCE_S: Final = 30.0
+
+TOLD: Final = re.compile(rb"Kafka version: (\S+)")
+_LOG: Final = ".server.log"
+_STAMP: Final = slice(len("2026-11-21T09:36:07.834320"))
 
 Levels = Mapping[str, int]
 
@@ -34,7 +41,6 @@ def finalized(plan: Plan) -> dict[str, int]:
 
 
 def beyond(wanted: Levels, now: Levels) -> dict[str, int]:
-    """Of the wanted levels those that are higher than what there is."""
     return {name: level for name, level in wanted.items() if level > now.get(name, 0)}
 
 
@@ -55,3 +61,30 @@ def finalize(port: int, levels: Levels, timeout_s: float = _PATIENCE_S) -> None:
             what = f"{refused['feature']}: " if "feature" in refused else ""
             why = what + refused["errorMessage"]
             raise ClusterError(f"the controller refused new levels (error {code}): {why}")
+
+
+class Start(NamedTuple):
+    """A start of a node: when it told of it (UTC), and the release that it is."""
+
+    at: str
+    release: str
+
+
+def log_of(node: str) -> str:
+    return f"{node}{_LOG}"
+
+
+def starts_in(log: Path) -> list[Start]:
+    """Each start that a node's log tells of; none of a log that is not there."""
+    if not log.is_file():
+        return []
+    with log.open("rb") as lines:
+        told = [(line, match) for line in lines if (match := TOLD.search(line))]
+    return [Start(f"{line[_STAMP].decode()}Z", match[1].decode()) for line, match in told]
+
+
+def releases_in(logs: Path) -> dict[str, list[dict[str, str]]]:
+    return {
+        path.name.removesuffix(_LOG): [start._asdict() for start in starts_in(path)]
+        for path in sorted(logs.glob(log_of("*")))
+    }

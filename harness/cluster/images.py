@@ -10,7 +10,7 @@ import os
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -93,19 +93,12 @@ def look_up(engine: docker.DockerClient, app: App) -> Image:
     )
 
 
-@dataclass
 class ProgramImage:
-    """The image of one run's app; starts a container of it for each process."""
-
-    app: App
-    run: str
-    engine: docker.DockerClient = field(init=False)
-    image: Image = field(init=False)
-    _asked: bool = field(default=False, init=False)  # for a container, and not answered yet
-
-    def __post_init__(self) -> None:
+    def __init__(self, app: App, run: str) -> None:
+        self.app, self.run = app, run
+        self._asked = False  # for a container, and not answered yet
         self.engine = connect()
-        self.image = look_up(self.engine, self.app)
+        self.image = look_up(self.engine, app)
         with containers.engine_errors("to tell how it runs"):
             remapped = "name=userns" in containers.security_of(self.engine)
         # Users that are remapped cannot be on the machine's own network.

@@ -91,7 +91,6 @@ class Listener:
 
     @property
     def name(self) -> str:
-        """The listener's name in Kafka's configuration."""
         return listener_name(self.lane)
 
 
@@ -107,7 +106,7 @@ class Node:
 
     @property
     def name(self) -> str:
-        """Name of the node in records, logs and messages: broker-2, controller-101."""
+        """Its name in records, logs and messages: broker-2, controller-101."""
         return f"{self.role}-{self.id}"
 
 
@@ -173,7 +172,6 @@ class Plan:
         return ",".join(f"{LOOPBACK}:{node.port}" for node in self.brokers)
 
     def bootstrap(self, lane: str) -> str:
-        """Bootstrap servers of a lane: its proxies."""
         return ",".join(
             f"{LOOPBACK}:{listener.proxy_port}"
             for node in self.brokers
@@ -207,6 +205,9 @@ class Plan:
             for node in self.brokers
             for listener in node.listeners
         ]
+
+    def proxies_of(self, broker_id: int) -> list[str]:
+        return [proxy_name(broker_id, each.lane) for each in self.node(broker_id).listeners]
 
     def properties(self, node: Node, data: Path) -> dict[str, str]:
         bind = self.hosts.bind
@@ -270,20 +271,28 @@ def draw_plan(
     ports: Ports,
     hosts: Hosts = ON_LOOPBACK,
 ) -> Plan:
-    """The cluster of an experiment on ports of this machine."""
+    """A cluster on ports of this machine. Raises ClusterError where a port is taken.
+
+    The addresses that people type come first, so that they are one block: of each lane, then those
+    that lead past the proxies. What nobody types comes last.
+    """
+    ids = range(1, cluster.brokers + 1)
+    proxies = {lane: {number: ports.take() for number in ids} for lane in lanes}
+    direct = {number: ports.take() for number in ids}
+    toxiproxy = ports.take()
     nodes = [
         Node(FIRST_CONTROLLER_ID + number, "controller", ports.take())
         for number in range(cluster.controllers)
     ]
-    for broker_id in range(1, cluster.brokers + 1):
-        listeners = tuple(Listener(lane, ports.take(), ports.take()) for lane in lanes)
-        nodes.append(Node(broker_id, "broker", ports.take(), ports.take(), listeners))
+    for number in ids:
+        listeners = tuple(Listener(lane, ports.take(), proxies[lane][number]) for lane in lanes)
+        nodes.append(Node(number, "broker", direct[number], ports.take(), listeners))
     return Plan(
         run=run,
         cluster_id=random_id(),
         nodes=tuple(nodes),
         lanes=lanes,
-        toxiproxy_port=ports.take(),
+        toxiproxy_port=toxiproxy,
         settings=broker_settings(cluster),
         hosts=hosts,
     )

@@ -99,7 +99,6 @@ class ProgramContainer:
 
     @property
     def frozen(self) -> bool:
-        """Whether the engine says that it stands still."""
         with engine_errors(f"a look at {self._name}"):
             return bool(self._inspect()["Paused"])
 
@@ -132,7 +131,6 @@ class ProgramContainer:
         return len(inside) > 1 and inside[-1] == "1" and not caught >> (number - 1) & 1
 
     def wait(self, timeout_s: float) -> int | None:
-        """Its exit code, or a null where it still runs after so long."""
         self._watcher.join(timeout_s)
         return self.poll()
 
@@ -211,7 +209,6 @@ class ProgramContainer:
             return False
 
     def _follow(self) -> None:
-        """Copy its output as it comes, in as many streams as that takes."""
         while not self._over.is_set():
             with suppress(*_BROKEN):  # the next one goes on where this one broke
                 self._copy(follow=True)

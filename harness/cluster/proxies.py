@@ -15,7 +15,6 @@ from toxiproxy.api import APIConsumer
 from harness.base.errors import ClusterError
 from harness.base.ports import LOOPBACK
 from harness.base.wait import wait_until
-from harness.cluster.plan import Plan, proxy_name
 
 _TIMEOUT_S: Final = 5.0
 _NO_PROXY: Final = {"no_proxy": LOOPBACK}  # HTTP_PROXY is for the world outside
@@ -30,6 +29,11 @@ class Toxic:
     @property
     def name(self) -> str:
         return f"{self.type}-{self.stream}"
+
+
+def both_ways(kind: str, attributes: dict[str, int]) -> list[Toxic]:
+    """The same for what goes through a proxy to the server and back."""
+    return [Toxic(kind, "upstream", attributes), Toxic(kind, "downstream", attributes)]
 
 
 class Toxiproxy:
@@ -92,14 +96,29 @@ class Toxiproxy:
             if left:
                 raise ClusterError(f"Toxiproxy still has {', '.join(sorted(left))} on {proxy}")
 
-    def listens(self, proxy: str) -> bool:
+    def _listens(self, proxy: str) -> bool:
         return bool(self._call("get", f"/proxies/{proxy}")["enabled"])
 
+    def end_connections(self, proxies: Iterable[str]) -> None:
+        """End every connection through proxies; new ones can be made at once.
+
+        To a broker that is dead there are none, and its proxies go on refusing. Raises ClusterError
+        if a proxy does not listen again.
+        """
+        for proxy in filter(self._listens, proxies):
+            self.switch([proxy], on=False)
+            self.switch([proxy], on=True)
+
     def switch(self, proxies: Iterable[str], *, on: bool) -> None:
-        """Have proxies listen, or end their connections and refuse new ones; and read that back."""
+        """Have proxies listen, or end their connections and refuse new ones; and read that back.
+
+        A dead broker's refuse: Toxiproxy would take a connection first and then find that nothing
+        is behind it. A client sees one that is made and ended at once, which no broker does: some
+        libraries take it for a wrong configuration, and do not try again.
+        """
         for proxy in proxies:
             self._call("post", f"/proxies/{proxy}", json={"enabled": on})
-            if self.listens(proxy) != on:
+            if self._listens(proxy) != on:
                 raise ClusterError(
                     f"Toxiproxy does not listen for {proxy} again"
                     if on
@@ -121,7 +140,6 @@ class Toxiproxy:
         self._call("post", "/reset")
 
     def toxics(self, proxy: str) -> list[str]:
-        """Names of the toxics on a proxy, as Toxiproxy tells them."""
         return [str(toxic["name"]) for toxic in self._call("get", f"/proxies/{proxy}/toxics")]
 
     def _call(self, verb: str, path: str, **arguments: Any) -> Any:
@@ -136,63 +154,3 @@ class Toxiproxy:
         except (requests.RequestException, Exception) as error:
             # The library's own exceptions are bare subclasses of Exception made at import time.
             raise ClusterError(f"Toxiproxy refused {verb} {path}: {error}") from error
-
-
-class Proxies:
-    """Those of one cluster, whoever started its Toxiproxy: by a lane and the brokers behind it."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._toxiproxy = Toxiproxy(plan.toxiproxy_port)
-
-    def await_up(self, running: Callable[[], bool], tail: Callable[[], str]) -> None:
-        """Wait until it answers with every proxy of the plan.
-
-        Raises ClusterError with its last words, which `tail` tells, if it ends instead.
-        """
-        names = [str(proxy["name"]) for proxy in self._plan.proxies()]
-        self._toxiproxy.await_up(names, running, tail)
-
-    def version(self) -> str:
-        return self._toxiproxy.version()
-
-    def add(self, lane: str, broker_ids: list[int], toxics: list[Toxic]) -> None:
-        """Put toxics on a lane's links to these brokers, and read them back."""
-        self._toxiproxy.add(_names(lane, broker_ids), toxics)
-
-    def remove(self, lane: str, broker_ids: list[int], toxics: list[Toxic]) -> None:
-        """Take toxics off again; one that is not there any more is no error."""
-        self._toxiproxy.remove(_names(lane, broker_ids), toxics)
-
-    def end_connections(self, lane: str, broker_ids: list[int]) -> None:
-        """End every connection of a lane to these brokers; new ones can be made at once.
-
-        To a broker that is dead there are none, and its proxies go on refusing. Raises ClusterError
-        if a proxy does not listen again.
-        """
-        for proxy in filter(self._toxiproxy.listens, _names(lane, broker_ids)):
-            self._toxiproxy.switch([proxy], on=False)
-            self._toxiproxy.switch([proxy], on=True)
-
-    def listen(self, broker_id: int, *, on: bool) -> None:
-        """Have all proxies of a broker listen, or refuse every connection, as a dead broker does.
-
-        Toxiproxy takes a connection first and then finds that nobody is behind it. A client sees
-        one that is made and ended at once, which no broker does: some libraries take it for a wrong
-        configuration, and do not try again. Raises ClusterError if a proxy does neither.
-        """
-        node = self._plan.node(broker_id)
-        names = [proxy_name(broker_id, listener.lane) for listener in node.listeners]
-        self._toxiproxy.switch(names, on=on)
-
-    def clear(self) -> None:
-        """Take every toxic off every proxy, and have each listen."""
-        self._toxiproxy.clear()
-
-    def toxics(self, proxy: str) -> list[str]:
-        """Names of the toxics on a proxy, as Toxiproxy tells them."""
-        return self._toxiproxy.toxics(proxy)
-
-
-def _names(lane: str, broker_ids: list[int]) -> list[str]:
-    return [proxy_name(broker_id, lane) for broker_id in broker_ids]

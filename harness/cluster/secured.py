@@ -51,12 +51,10 @@ class Secured:
         return self.folder / AUTHORITY
 
     def of_lane(self, lane: str) -> Credentials:
-        """What the clients of a lane need."""
         user = lane if lane in self.passwords else ""
         return Credentials(ca=str(self.authority), user=user, password=self.passwords.get(lane, ""))
 
     def of_harness(self) -> Credentials:
-        """What is needed on the direct listeners."""
         return Credentials(ca=str(self.authority), certificate=str(self.folder / f"{HARNESS}.pem"))
 
     def tell_clients(self) -> Path:
@@ -72,7 +70,6 @@ class Secured:
         return self.folder / "*.properties"
 
     def kept(self, name: str) -> Path:
-        """The file with the credentials of a lane, or of the harness."""
         return self.folder / f"{name}.json"
 
 

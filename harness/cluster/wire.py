@@ -38,7 +38,6 @@ class Call:
     answers: str
 
     def request(self, asked: Body, client_id: str = CLIENT_ID) -> bytes:
-        """A whole request as it goes over the wire."""
         head = "api:h version:h number:i client:text"
         named = {"api": self.api, "version": self.version, "number": 1, "client": client_id}
         whole = encoded(head, named)
@@ -281,7 +280,6 @@ def ends(
 
 
 def _topics(partitions: Mapping[str, Iterable[int]], **fields: int) -> list[Body]:
-    """Topics as most requests name them, with these fields in each partition."""
     return [
         {"name": topic, "partitions": [{"partitionIndex": each, **fields} for each in numbers]}
         for topic, numbers in partitions.items()
@@ -289,7 +287,6 @@ def _topics(partitions: Mapping[str, Iterable[int]], **fields: int) -> list[Body
 
 
 def _partitions(answer: Body) -> list[tuple[str, Body]]:
-    """The partitions in an answer, each with its topic."""
     return [(topic["name"], each) for topic in answer["topics"] for each in topic["partitions"]]
 
 

@@ -20,40 +20,43 @@ from harness.provision.jvm import AOT_SINCE, broker_options, major
 from harness.provision.shell import Shell
 
 TRAINING_TIMEOUT_S = 600  # Spark's takes two minutes on two quiet cores
-_SPARK_SOURCES = ("harness/bench/train_spark.py", "harness/tables/session.py")
+SPARK = "spark"
+# What each cache is for: the module that trains it, and what that is called.
+TRAINERS = {
+    "kafka": ("harness.bench.train_brokers", "the Kafka AOT training"),
+    "client": ("harness.bench.train_client", "the Java client's AOT training"),
+    SPARK: ("harness.bench.train_spark", "the Spark AOT training"),
+}
+# The options of each of the last two are in these; Spark's jars come with the environment.
+_SOURCES = {
+    "client": ("consumers/jvm.py",),
+    SPARK: ("harness/bench/train_spark.py", "harness/tables/session.py"),
+}
 
 
-def kafka_cache(kafka_version: str, java: Java) -> Path | None:
-    """Where the brokers' cache belongs, made or not; None where this Java has no such caches."""
+def cache_of(purpose: str, kafka_version: str, java: Java) -> Path | None:
+    """Where a cache belongs, made or not; None where this Java has no such caches.
+
+    Spark's is the same for every Kafka. Raises SetupError where Kafka's jars are not known.
+    """
     if major(java.version) < AOT_SINCE:
         return None
-    parts = [*broker_options(java.version), kafka.classpath(kafka_version)]
-    parts += [jar.sha256 for jar in kafka.read_lock(kafka_version)]
-    return _place(f"kafka-{kafka_version}", java, parts)
+    sources = _SOURCES.get(purpose, ())
+    texts = [(REPOSITORY / path).read_text(encoding="utf-8") for path in sources]
+    parts = [str(env_dir()), *texts] if sources else list(broker_options(java.version))
+    name = purpose
+    if purpose != SPARK:
+        name = f"{purpose}-{kafka_version}"
+        parts += [kafka.classpath(kafka_version)]
+        parts += [jar.sha256 for jar in kafka.read_lock(kafka_version)]
+    who = _hash([java.version, str(java.binary)])
+    return cache_dir() / f"{name}-{who}-{_hash(parts)}.aot"
 
 
-def client_cache(kafka_version: str, java: Java) -> Path | None:
-    """Where the Java client's cache belongs, as `kafka_cache`: its machine has other options."""
-    if major(java.version) < AOT_SINCE:
-        return None
-    machine = (REPOSITORY / "consumers" / "jvm.py").read_text(encoding="utf-8")
-    parts = [str(env_dir()), machine, kafka.classpath(kafka_version)]
-    parts += [jar.sha256 for jar in kafka.read_lock(kafka_version)]
-    return _place(f"client-{kafka_version}", java, parts)
-
-
-def spark_cache(java: Java) -> Path | None:
-    """Where Spark's cache belongs; None where this Java has no such caches."""
-    if major(java.version) < AOT_SINCE:
-        return None
-    # Spark's jars come with the environment; its options are in these modules.
-    sources = ((REPOSITORY / path).read_text(encoding="utf-8") for path in _SPARK_SOURCES)
-    return _place("spark", java, [str(env_dir()), *sources])
-
-
-def _place(purpose: str, java: Java, parts: list[str]) -> Path:
-    who, what = _hash([java.version, str(java.binary)]), _hash(parts)
-    return cache_dir() / f"{purpose}-{who}-{what}.aot"
+def made(purpose: str, kafka_version: str, java: Java) -> Path | None:
+    """The cache, if there is one: runs are slower without it, and nothing else."""
+    path = cache_of(purpose, kafka_version, java)
+    return path if path is not None and path.is_file() else None
 
 
 def _hash(parts: list[str]) -> str:
@@ -66,46 +69,24 @@ def is_settled(cache: Path | None) -> bool:
 
 
 def failure_note(cache: Path) -> Path:
-    """The note that says training failed."""
     return cache.with_suffix(".failed")
 
 
-def train_kafka(kafka_version: str, java: Java, shell: Shell) -> None:
-    """Train the brokers' cache; SetupError (and the note) if that fails."""
-    cache = kafka_cache(kafka_version, java)
-    if cache is not None:
-        args = ["harness.bench.train_brokers", *_node(kafka_version, java)]
-        _train("the Kafka AOT training", args, cache, shell, "kafka-aot.log")
-
-
-def train_client(kafka_version: str, java: Java, shell: Shell) -> None:
-    """Train the Java client's cache; SetupError (and the note) if that fails."""
-    cache = client_cache(kafka_version, java)
-    if cache is not None:
-        args = ["harness.bench.train_client", *_node(kafka_version, java)]
-        _train("the Java client's AOT training", args, cache, shell, "client-aot.log")
-
-
-def _node(kafka_version: str, java: Java) -> list[object]:
-    """What a trainer needs to start a node."""
-    classpath = kafka.classpath(kafka_version)
-    template = kafka.controller_template(kafka_version)
-    return [java.binary, java.version, kafka_version, classpath, template]
-
-
-def train_spark(java: Java, shell: Shell) -> None:
-    """Have the checker train Spark's cache; SetupError (and the note) if that fails."""
-    cache = spark_cache(java)
-    if cache is not None:
-        _train(
-            "the Spark AOT training", ["harness.bench.train_spark"], cache, shell, "spark-aot.log"
-        )
-
-
-def _train(what: str, args: list[object], cache: Path, shell: Shell, log: str) -> None:
+def train(purpose: str, kafka_version: str, java: Java, shell: Shell) -> None:
+    """Train a cache; SetupError (and the note) if that fails."""
+    cache = cache_of(purpose, kafka_version, java)
+    if cache is None:
+        return
+    module, what = TRAINERS[purpose]
+    node: list[object] = []  # what a trainer needs to start one
+    if purpose != SPARK:
+        template = kafka.controller_template(kafka_version)
+        classpath = kafka.classpath(kafka_version)
+        node = [java.binary, java.version, kafka_version, classpath, template]
+    log = f"{purpose}-aot.log"
     with scratch(cache_dir()) as folder:
         output = folder / cache.name
-        command = [env_python(env_dir()), "-m", *args, output]
+        command = [env_python(env_dir()), "-m", module, *node, output]
         variables = {"PYTHONPATH": str(REPOSITORY), "TMPDIR": str(folder)}
         try:
             shell.run(what, command, log=log, env=variables, timeout_s=TRAINING_TIMEOUT_S)

@@ -34,7 +34,6 @@ _WINDOWS: Final = ("'win32'", "'nt'")
 
 
 def bill(kafka_versions: Sequence[str] = (kafka.DEFAULT_VERSION,)) -> str:
-    """The bill of materials of runs with these versions of Kafka."""
     jars = [jar for version in kafka_versions for jar in kafka.read_lock(version)]
     found = [
         *(each for lock in (REQUIREMENTS, BUILD_REQUIREMENTS, _GO_LOCK) for each in _python(lock)),
@@ -62,7 +61,6 @@ def bill(kafka_versions: Sequence[str] = (kafka.DEFAULT_VERSION,)) -> str:
 
 
 def read_licences() -> dict[str, str]:
-    """The licence of each package, as an SPDX expression."""
     lines = LICENCES.read_text(encoding="utf-8").splitlines()
     pairs = (line.partition(" ") for line in lines if line[:1] not in ("", "#"))
     return {package: spdx for package, _, spdx in pairs}

@@ -8,7 +8,6 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from harness.base.errors import Exit, SetupError
@@ -47,9 +46,7 @@ def diagnose() -> list[Finding]:
         _checked("java", _java),
         _checked(f"kafka {kafka.DEFAULT_VERSION}", _kafka, "fetched"),
         _checked(f"toxiproxy {toxiproxy.VERSION}", _toxiproxy, "built"),
-        _aot("kafka aot", lambda: aot.kafka_cache(kafka.DEFAULT_VERSION, find_java())),
-        _aot("client aot", lambda: aot.client_cache(kafka.DEFAULT_VERSION, find_java())),
-        _aot("spark aot", lambda: aot.spark_cache(find_java())),
+        *map(_aot, aot.TRAINERS),
     ]
 
 
@@ -89,23 +86,20 @@ def _cores() -> Finding:
 
 
 def _disk() -> Finding:
-    place = _nearest_existing(cache_dir())
+    cache = cache_dir()
+    place = next(folder for folder in (cache, *cache.parents) if folder.exists())
     if not os.access(place, os.W_OK):
         remedy = "name a folder you can write in KAFKA_CHAOS_CACHE"
         return Finding("cache", "broken", f"{place} is not writable", remedy)
     free = shutil.disk_usage(place).free
     needed = ROOM_FOR_RUN_BYTES if is_complete(env_dir()) else NEEDED_BYTES
-    detail = f"{cache_dir()}, {free / 1e9:.1f} GB free"
+    detail = f"{cache}, {free / 1e9:.1f} GB free"
     if free >= needed:
         return Finding("cache", "ok", detail)
     remedy = (
         f"{needed / 1e9:.1f} GB are needed: make room, or name another disk in KAFKA_CHAOS_CACHE"
     )
     return Finding("cache", "broken", detail, remedy)
-
-
-def _nearest_existing(path: Path) -> Path:
-    return next(folder for folder in (path, *path.parents) if folder.exists())
 
 
 def _environment() -> Finding:
@@ -143,9 +137,10 @@ def _toxiproxy() -> str:
     return str(toxiproxy.binary())
 
 
-def _aot(name: str, where: Callable[[], Path | None]) -> Finding:
+def _aot(purpose: str) -> Finding:
+    name = f"{purpose} aot"
     try:
-        cache = where()
+        cache = aot.cache_of(purpose, kafka.DEFAULT_VERSION, find_java())
     except SetupError:
         return Finding(name, "missing", "waits for java", f"`{set_up()}`")
     if cache is None:

@@ -94,7 +94,6 @@ def ivy_command(
 
 
 def ivy_jar() -> Path:
-    """The Ivy that PySpark ships, so that no Maven has to be there."""
     found = sorted((site_packages(env_dir()) / "pyspark" / "jars").glob("ivy-*.jar"))
     if not found:
         raise SetupError(
@@ -170,20 +169,14 @@ def checksums(
     cached = own / "ivy-cache"
     found: dict[Jar, dict[str, str]] = {}
     for jar in jars:
-        paths = {
-            kind: cached / jar.organisation / jar.artifact / f"{kind}s" / _name(jar, kind)
-            for kind in kinds
-        }
+        place, name = cached / jar.organisation / jar.artifact, f"{jar.artifact}-{jar.version}.jar"
+        paths = {kind: place / f"{kind}s" / f"{name}.{kind}" for kind in kinds}
         found[jar] = {
             kind: path.read_text(encoding="utf-8", errors="replace")
             for kind, path in paths.items()
             if path.is_file()
         }
     return found
-
-
-def _name(jar: Jar, kind: str) -> str:
-    return f"{jar.artifact}-{jar.version}.jar.{kind}"
 
 
 def _check_answered(what: str, said: str, shell: Shell) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sysconfig
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from harness.base.errors import SetupError
 from harness.base.paths import set_up
 from harness.provision.environment import env_dir, site_packages
 from harness.provision.jvm import major
+from harness.provision.shell import answer
 
 OLDEST = 17  # what Kafka 4 brokers and Spark 4 need
 ASK_TIMEOUT_S = 30
@@ -88,13 +89,9 @@ def _released(binary: Path) -> str | None:
 
 
 def _answered(binary: Path) -> str | None:
-    try:
-        answer = subprocess.run(
-            [binary, "-version"], capture_output=True, text=True, timeout=ASK_TIMEOUT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return None if answer.returncode else parse_version(answer.stderr + answer.stdout)
+    with suppress(SetupError):
+        return parse_version(answer([binary, "-version"], ASK_TIMEOUT_S))
+    return None
 
 
 def parse_version(text: str) -> str | None:

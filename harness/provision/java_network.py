@@ -80,7 +80,6 @@ def _utf(text: str) -> bytes:
 
 
 def proxies() -> list[str]:
-    """The proxies that Python would use."""
     found = []
     for scheme, address in urllib.request.getproxies().items():
         proxy = urllib.parse.urlsplit(address if "//" in address else f"//{address}")

@@ -57,7 +57,6 @@ class Jar:
 
 
 def kafka_versions() -> list[str]:
-    """The Kafka versions that this repository pins."""
     return sorted(path.stem.removeprefix("kafka-") for path in LOCKS.glob("kafka-*.txt"))
 
 
@@ -91,7 +90,6 @@ def is_locked(kafka_version: str) -> bool:
 
 
 def lock_path(kafka_version: str) -> Path:
-    """The lock of this Kafka version; SetupError if there is none."""
     if kafka_version in kafka_versions():
         return LOCKS / f"kafka-{kafka_version}.txt"
     if not is_locked(kafka_version):
@@ -125,7 +123,6 @@ def parse_line(line: str, where: str) -> Jar:
 
 
 def home(kafka_version: str) -> Path:
-    """Where everything of this Kafka version is kept."""
     return cache_dir() / f"kafka-{kafka_version}"
 
 

@@ -88,6 +88,17 @@ class Shell:
         return said
 
 
+def answer(command: Sequence[object], timeout_s: float = 60) -> str:
+    """What a program that ends at once prints. Raises SetupError where it does not run."""
+    try:
+        done = subprocess.run(
+            list(map(str, command)), capture_output=True, text=True, timeout=timeout_s, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SetupError(f"{command[0]} does not run ({error})") from error
+    return done.stdout + done.stderr
+
+
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
     """The exit code, or None (and the process ended) once `timeout_s` is over."""
     try:

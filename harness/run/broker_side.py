@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.base.stamps import parse_stamp
-from harness.cluster.plan import Plan
+from harness.cluster.plan import GROUP, TOPIC, Plan
 from harness.history.broker_log import files_of
 from harness.history.request_log import METADATA, OTHER_HEARTBEATS, request_rows
 from harness.history.whose import Processes, Started, lane_of
@@ -49,12 +49,8 @@ class Announced:
 
 @dataclass
 class BrokerSide:
-    """Follows the request logs of a run's brokers."""
-
     logs: Path
     plan: Plan
-    group: str
-    topic: str
     # By a process's name: groups that it joined, and how many requests it sent.
     groups: dict[str, set[str]] = field(default_factory=dict)
     requests: dict[str, int] = field(default_factory=dict)
@@ -71,7 +67,6 @@ class BrokerSide:
     _held: dict[str, dict[str, tuple[int, set[int]]]] = field(default_factory=dict)
 
     def follow(self, members: Iterable[Member]) -> None:
-        """Read every log on, and bring the members' state up to date."""
         every = list(members)
         by_name = {member.name: member for member in every}
         started = Processes(Started(each.name, each.lane, each.started_at) for each in every)
@@ -111,7 +106,7 @@ class BrokerSide:
     def astray(self, name: str) -> bool:
         """Whether a process asks for topics by their names, and not for the one that it is fed."""
         topics = self.topics.get(name, set())
-        return bool(topics) and self.topic not in topics
+        return bool(topics) and TOPIC not in topics
 
     def _lines(self, broker: int) -> list[bytes]:
         """What is new in a broker's log, through all files that it was rotated into meanwhile."""
@@ -156,7 +151,7 @@ class BrokerSide:
             self.others.setdefault(member.name, {})[row["group"]] = _OTHER_GROUPS[row["api"]]
         if row["api"] in (_JOIN, "CONSUMER_GROUP_HEARTBEAT") and row["group"]:
             self.groups.setdefault(member.name, set()).add(row["group"])
-        if row["group"] != self.group:
+        if row["group"] != GROUP:
             return
         if row["api"] == _JOIN or row.get("rebalance_timeout_ms") is not None:
             self._asked(member, row)
@@ -180,7 +175,6 @@ class BrokerSide:
             member.generation = row["member_epoch"]
 
     def _asked(self, member: Member, row: Row) -> None:
-        """It asked to join, and said how long it may be waited for."""
         session_ms = row.get("session_timeout_ms")
         # The oldest calls have one time for both.
         rebalance_ms = row["rebalance_timeout_ms"] or session_ms or 0
@@ -204,6 +198,5 @@ class BrokerSide:
         member.ever_assigned = member.ever_assigned or bool(partitions)
 
     def _is_ours(self, each: Mapping[str, Any]) -> bool:
-        """Whether it is of the topic that the app is fed."""
         topic = each["topic"] or ""
-        return topic == self.topic or _TOPIC_ID.fullmatch(topic) is not None
+        return topic == TOPIC or _TOPIC_ID.fullmatch(topic) is not None

@@ -16,7 +16,6 @@ _built: set[Built] = set()  # in this process
 
 
 def needs_building(app: App) -> bool:
-    """Whether it has a build step that this process has not done yet."""
     return bool(app.build) and (app.folder, app.build) not in _built
 
 

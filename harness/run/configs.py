@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from consumers.config import ConsumerConfig, ProbeConfig, ProducerConfig
-from harness.cluster.plan import OUTPUT, Plan
+from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan
 from harness.cluster.secured import HARNESS
 from harness.experiment import Experiment, Group
 from harness.provision import kafka
@@ -22,14 +22,10 @@ _METADATA_REFRESH: Final = {
 
 @dataclass(frozen=True)
 class Configs:
-    """Makes the configurations of the members, the producer and the probes of a run."""
-
     experiment: Experiment
     plan: Plan
     tools: Tools
     run_dir: Path
-    group: str
-    topic: str
 
     def journal(self, name: str) -> Path:
         return self.run_dir / "journals" / f"{name}.journal"
@@ -37,13 +33,12 @@ class Configs:
     def consumer(
         self, name: str, group: Group, lane: str, instance_id: str | None, *, joins_when_told: bool
     ) -> ConsumerConfig:
-        """That of a member, to which the group is as `group` says."""
         return ConsumerConfig(
             role="consumer",
             member=name,
             run=self.plan.run,
-            group=self.group,
-            topic=self.topic,
+            group=GROUP,
+            topic=TOPIC,
             journal=str(self.journal(name)),
             bootstrap=self.plan.bootstrap(lane),
             lane=lane,
@@ -84,7 +79,7 @@ class Configs:
         return ProducerConfig(
             member="producer-1",
             run=self.plan.run,
-            topic=self.topic,
+            topic=TOPIC,
             journal=str(self.journal("producer-1")),
             bootstrap=self.plan.bootstrap("producers"),
             lane="producers",
@@ -106,8 +101,8 @@ class Configs:
             member=f"probe-{name}",
             probe=name,
             run=self.plan.run,
-            group=self.group,
-            topic=self.topic,
+            group=GROUP,
+            topic=TOPIC,
             journal=str(self.journal(f"probe-{name}")),
             bootstrap=self.plan.bootstrap("probes"),
             direct=self.plan.direct(),

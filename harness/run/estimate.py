@@ -100,7 +100,6 @@ def _session_s(experiment: Experiment) -> float:
 
 
 def _takes_s(experiment: Experiment, fault: Fault, members: int) -> float:
-    """From the beginning of a fault to when it is healed, or done."""
     if fault.lasts_s:
         return fault.lasts_s
     if fault.target != "group":

@@ -30,8 +30,7 @@ from harness.run.configs import Configs
 from harness.run.instance import Instance, ProcessTree
 from harness.run.member import Member, Partition, has_left
 from harness.run.named import naming_of_app
-from harness.run.programs import Programs
-from harness.run.restarts import Restarts
+from harness.run.programs import Programs, Restarts
 from harness.run.sink import Sink
 
 _LOOK_S: Final = 0.02
@@ -40,25 +39,19 @@ GRACE_S: Final = 30.0  # for a consumer of ours to end once it has its signal
 
 
 class Fleet:
-    """Starts, follows and ends the producer and the consumers."""
-
     def __init__(
         self,
         experiment: Experiment,
         plan: Plan,
         tools: Tools,
         run_dir: Path,
-        group: str,
-        topic: str,
         sink_port: int | None = None,
         dependencies: Dependencies | None = None,
     ) -> None:
         self._experiment = experiment
         self._plan = plan
         self._run_dir = run_dir
-        self._group = group
-        self._topic = topic
-        self._configs = Configs(experiment, plan, tools, run_dir, group, topic)
+        self._configs = Configs(experiment, plan, tools, run_dir)
         self.members: dict[str, Member] = {}
         self.producer: subprocess.Popen[bytes] | None = None
         self._producer_ended_on_purpose = False
@@ -76,10 +69,8 @@ class Fleet:
             if sink_port is not None:
                 naming = naming_of_app(app, self.rounds)
                 self.sink = Sink(plan.run, run_dir, sink_port, naming)
-            self._programs = Programs(
-                app, plan, run_dir, group, topic, self.rounds, self.sink, dependencies
-            )
-            self._brokers = BrokerSide(run_dir / "logs", plan, group, topic)
+            self._programs = Programs(app, plan, run_dir, self.rounds, self.sink, dependencies)
+            self._brokers = BrokerSide(run_dir / "logs", plan)
 
     def lane_of(self, member: str) -> str:
         """The lane a member's links run through: its own where a network fault may hit it."""
@@ -116,7 +107,8 @@ class Fleet:
         A static one has its name for an instance id, unless it comes in the place of another
         member: then it is like that one, and has that one's.
         """
-        group = self._experiment.group.of_member(_number(instance_id or name))
+        number = int((instance_id or name).rpartition("-")[2])
+        group = self._experiment.group.of_member(number)
         if group.static:
             instance_id = instance_id or name
         if self._programs is not None and self._brokers is not None:
@@ -129,32 +121,22 @@ class Fleet:
         own = group.client_version if group.client == "librdkafka" else ""
         process = ProcessTree(self._start(config, own))
         self.members[name] = Member(
-            name, process, self._journal(name), lane=lane, instance_id=instance_id
+            name, process, self._configs.journal(name), lane=lane, instance_id=instance_id
         )
         return self.members[name]
 
     def start_producer(self) -> None:
-        config = self._configs.producer(self.rounds)
-        self.producer = self._start(config)
+        self.producer = self._start(self._configs.producer(self.rounds))
 
     def tell_producer(self, command: str) -> None:
-        """Give the producer an order on its standard input."""
         assert self.producer is not None
         processes.tell(self.producer, command)
 
     def start_probe(self, name: str) -> tuple[subprocess.Popen[bytes], Path]:
-        """Start a script that asks brokers over the wire, and ends by itself; and its journal."""
         config = self._configs.probe(name)
         process = self._start(config)
         self._probes.append(process)
         return process, Path(config.journal)
-
-    def probe_tail(self, name: str) -> str:
-        """The last words of a probe, for a message."""
-        return self._tail(f"probe-{name}")
-
-    def _journal(self, name: str) -> Path:
-        return self._configs.journal(name)
 
     def _start(
         self, config: ConsumerConfig | ProducerConfig | ProbeConfig, wheel: str = ""
@@ -176,7 +158,6 @@ class Fleet:
         )
 
     def follow(self) -> None:
-        """Read on what the members leave behind, and start again what ended by itself."""
         if self._programs is not None and self._brokers is not None:
             self._programs.check()
             if self.sink is not None:
@@ -221,7 +202,6 @@ class Fleet:
         return self._brokers.held_up_s() if self._brokers is not None else 0.0
 
     def silent(self, name: str) -> bool:
-        """Whether a program has asked these brokers for nothing yet."""
         return self._brokers is not None and not self._brokers.requests.get(name)
 
     def refused(self, name: str) -> int | None:
@@ -234,7 +214,7 @@ class Fleet:
         return {} if image is None else {"image": image.image.record}
 
     def live(self) -> list[Member]:
-        """Members whose process exists and that nobody told to end."""
+        """Members whose process exists and that were not asked to end."""
         return [
             member for member in self.members.values() if member.running and not member.expected_end
         ]
@@ -316,12 +296,12 @@ class Fleet:
         code = process.wait(timeout_s)
         if code is None:
             return f"{name} did not end within {timeout_s:g} s"
-        return f"{name} ended with exit code {code}: {self._tail(name)}" if code else ""
+        return f"{name} ended with exit code {code}: {self.last_words(name)}" if code else ""
 
     def unplanned_ends(self, spared: Collection[str] = ()) -> list[str]:
         """Clients that ended untold, in words; but for the members that are spared."""
         ended = [
-            f"{member.name} (exit code {member.exit_code}: {self._tail(member.name)})"
+            f"{member.name} (exit code {member.exit_code}: {self.last_words(member.name)})"
             for member in self.members.values()
             if not (member.running or member.expected_end or member.foreign)
             and member.name not in spared
@@ -332,18 +312,16 @@ class Fleet:
             and producer.poll() is not None
             and not self._producer_ended_on_purpose
         ):
-            ended.append(f"the producer (exit code {producer.poll()}: {self._tail('producer-1')})")
+            ended.append(
+                f"the producer (exit code {producer.poll()}: {self.last_words('producer-1')})"
+            )
         return ended
 
     def next_name(self) -> str:
-        """The name of the next process to be started as a member."""
         return f"member-{len(self.members) + 1}"
 
-    def last_words(self, member: Member) -> str:
-        """The last lines that a member wrote to its log."""
-        return self._tail(member.name)
-
-    def _tail(self, name: str) -> str:
+    def last_words(self, name: str) -> str:
+        """The end of a process's log, for a message."""
         return processes.last_lines(self._run_dir / "logs" / f"{name}.log", 2)
 
     def kill_all(self) -> None:
@@ -377,7 +355,3 @@ class Fleet:
         return why.not_joined(members, self._brokers, self.last_words) or why.no_progress(
             members, self._experiment.load.partitions, self.last_words, steady=steady
         )
-
-
-def _number(name: str) -> int:
-    return int(name.rpartition("-")[2])

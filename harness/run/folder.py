@@ -15,6 +15,19 @@ _GB: Final = 1_000_000_000
 SCRATCH: Final = "scratch"  # in a run's folder, what is thrown away at its end
 
 
+def fresh(parent: Path, prefix: str = "") -> Path:
+    """A name for a new folder: sortable by time, and no other one's."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    return parent / f"{prefix}{stamp}-{os.urandom(2).hex()}"
+
+
+def point_latest(folder: Path) -> None:
+    """Have `latest` beside a folder point at it."""
+    link = folder.with_name(f".latest-{folder.name}")
+    link.symlink_to(folder.name)
+    link.replace(folder.with_name("latest"))
+
+
 def reserve(
     results: Path,
     name: str,
@@ -38,16 +51,13 @@ def reserve(
                 f"only {free / _GB:.1f} GB are free below {parent} and this run may need "
                 f"{needed / _GB:.1f}: make room, or choose another --results{shorter}"
             )
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-        run_dir = parent / f"{stamp}-{os.urandom(2).hex()}"
+        run_dir = fresh(parent)
         run_dir.mkdir()
         for part in parts:
             (run_dir / part).mkdir()
         if SCRATCH in parts:
             processes.hold(run_dir / SCRATCH)  # no process has the run's mark yet
-        link = parent / f".latest-{run_dir.name}"
-        link.symlink_to(run_dir.name)
-        link.replace(parent / "latest")
+        point_latest(run_dir)
     except OSError as error:
         raise SetupError(
             f"{parent} cannot be written ({error.strerror}): choose another --results"

@@ -7,64 +7,27 @@ import signal
 import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import psutil
 
 from harness.base import processes
 
+if TYPE_CHECKING:  # it imports the engine's SDK, which programs without an image do without
+    from harness.cluster.program_container import ProgramContainer
 
-class Instance(Protocol):
-    """One process of a member's program, with all that belongs to it.
 
-    Its text says how it is, in the words of whoever knows: the kernel, or the engine.
-    """
-
-    @property
-    def pid(self) -> int:
-        """Its first process, on this machine."""
-
-    def poll(self) -> int | None:
-        """Its exit code once it has ended, and all that it printed is in its log; else a null."""
-
-    @property
-    def ended_at(self) -> int | None:
-        """When it ended, in epoch microseconds; a null where nobody but the caller's clock says."""
-
-    def send_signal(self, number: signal.Signals) -> None:
-        """Send it a signal, as its supervisor would."""
-
-    def kill(self) -> None:
-        """SIGKILL it, with whatever it started."""
-
-    def freeze(self) -> None:
-        """Stop it where it is, with whatever it started."""
-
-    def thaw(self) -> None:
-        """Let it go on."""
-
-    @property
-    def frozen(self) -> bool:
-        """Whether it stands still."""
-
-    @property
-    def gone(self) -> bool:
-        """Whether nothing of it is left."""
-
-    @property
-    def left(self) -> int:
-        """How many processes of it are there, once its first one has ended."""
-
-    def drops(self, number: signal.Signals) -> bool:
-        """Whether the kernel drops this signal instead of delivering it, if that can be seen."""
-
-    def wait(self, timeout_s: float) -> int | None:
-        """Its exit code, or a null where it still runs after so long."""
+# One process of a member's program with all that belongs to it, or its container. Its text says how
+# it is, in the words of whoever knows: the kernel, or the engine.
+Instance: TypeAlias = "ProcessTree | ProgramContainer"
 
 
 @dataclass(frozen=True)
 class ProcessTree:
-    """A process, and with `member` all that carry the mark of that member of the run."""
+    """A process, and with `member` all that carry the mark of that member of the run.
+
+    What is sent to it goes to whatever it started, too.
+    """
 
     process: subprocess.Popen[bytes]
     run: str = ""
@@ -75,12 +38,12 @@ class ProcessTree:
         return self.process.pid
 
     def poll(self) -> int | None:
-        """Its exit code, negative for a signal that ended it; a null while it runs."""
+        """Its exit code, negative for a signal; a null while it runs or its log is not whole."""
         return self.process.poll()
 
     @property
     def ended_at(self) -> None:
-        """The kernel keeps no time of an end."""
+        """When it ended, in epoch microseconds; the kernel keeps no time of an end."""
         return None
 
     def send_signal(self, number: signal.Signals) -> None:
@@ -125,11 +88,11 @@ class ProcessTree:
 
     @property
     def gone(self) -> bool:
-        """Whether no process of it is left, in the kernel's words."""
         return self.poll() is not None and not psutil.pid_exists(self.pid) and not self.left
 
     @property
     def left(self) -> int:
+        """How many processes of it are there, once its first one has ended."""
         return len(self.processes())
 
     def __str__(self) -> str:
@@ -138,7 +101,7 @@ class ProcessTree:
         return f"pid {self.pid} {'still exists' if psutil.pid_exists(self.pid) else 'is gone'}"
 
     def drops(self, number: signal.Signals) -> bool:
-        """Of the first process of a namespace alone, which this is not."""
+        """Whether the kernel drops this signal: that of a namespace's first process alone."""
         return False
 
     def wait(self, timeout_s: float) -> int | None:

@@ -47,7 +47,6 @@ def _starting(members: Sequence[Member]) -> int:
 
 
 def start(scene: Scene) -> None:
-    """Start the group's first members, who join as soon as they can."""
     apart_s = scene.experiment.group.arrive_every_ms / 1_000
     for name in _first_members(scene):
         if apart_s and name != "member-1":

@@ -79,7 +79,6 @@ class Member:
         return self.journal is None
 
     def send(self, command: str) -> None:
-        """Give the consumer program a command on its standard input."""
         processes.tell(self._ours.process, command)
 
     def close(self) -> None:
@@ -99,7 +98,6 @@ class Member:
         self.instance.send_signal(signal.Signals[self.stop_signal])
 
     def ended(self, after_s: float, *, killed: bool) -> None:
-        """It is gone, so long after it was asked to end."""
         at_us = self.instance.ended_at or time.time_ns() // 1_000
         self.ending = Ending(self.stop_signal, after_s, killed, self.exit_code, at_us)
 
@@ -109,7 +107,6 @@ class Member:
 
     @property
     def gone(self) -> bool:
-        """Whether no process of it is left."""
         return self.instance.gone
 
     @property
@@ -121,7 +118,6 @@ class Member:
         return code == ClientGaveUp.exit_code and bool(self.fatal_error)
 
     def follow(self) -> None:
-        """Read what its journal has got since the last time."""
         if self.journal is None:
             return
         frames, self.journal_read = tail_journal(self.journal, self.journal_read)
@@ -157,6 +153,5 @@ class Member:
 
 
 def has_left(member: Member) -> bool:
-    """Whether it has left its group, or ended."""
     member.follow()
     return member.closed or not member.running

@@ -2,17 +2,19 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote_plus
 
-from harness.experiment.app import NUMBER_HEADER, App
+from harness.base.errors import VoidRun
+from harness.experiment.app import NUMBER_HEADER, App, Shows
 
 # "number" or "offset", the partition, and the number or offset in it.
 Place = tuple[str, int, int]
+_CONSUMED: Final = "records_consumed"
 _PLAIN: Final = "n"  # the field or parameter that is the number, whatever the records look like
 _MARK: Final = 987_654_321_012_345  # stands for a record's number while its template is looked at
 
@@ -31,7 +33,7 @@ class Naming:
     Numbers go round `partitions` of the topic.
     """
 
-    templates: tuple[str, ...]
+    templates: Sequence[str]
     partitions: int
     pattern: str = ""
 
@@ -106,7 +108,6 @@ class Naming:
 
     @cached_property
     def _paths(self) -> tuple[tuple[str, ...], ...]:
-        """The fields of JSON that are a record's number, from the outermost on."""
         found: dict[tuple[str, ...], None] = {}
         for template in self.templates:
             with suppress(ValueError):
@@ -116,7 +117,6 @@ class Naming:
 
     @cached_property
     def _forms(self) -> tuple[re.Pattern[str], ...]:
-        """Patterns of texts that are like a template."""
         return tuple(
             re.compile(before + r"(?P<n>\d+)" + r"\d+".join(after))
             for template in dict.fromkeys(self.templates)
@@ -130,11 +130,6 @@ def naming_of_app(app: App, partitions: int) -> Naming:
     return Naming(app.records.templates, partitions, app.effects.pattern)
 
 
-def naming_of(told: Mapping[str, Any]) -> Naming:
-    """The naming that another process was told of, as plain values."""
-    return Naming(tuple(told["templates"]), told["partitions"], told["pattern"])
-
-
 def header_of(headers: Any) -> bytes | None:
     """The number in the headers of a record of confluent-kafka, as it was fed."""
     pairs = headers.items() if isinstance(headers, dict) else headers or ()
@@ -142,7 +137,6 @@ def header_of(headers: Any) -> bytes | None:
 
 
 def _paths_to(found: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Where the number stands alone."""
     if isinstance(found, dict):
         for name, value in found.items():
             yield from _paths_to(value, (*path, name))
@@ -173,3 +167,47 @@ def joined(ranges: Iterable[list[Any]]) -> list[list[Any]]:
             latest[by, partition] = run = [by, partition, first, last]
             found.append(run)
     return found
+
+
+# [by, partition, first, last] of the records that a line names; often none.
+Lines = Callable[[str], list[list[Any]]]
+
+
+def lines_of(shows: Shows, naming: Naming, topic: str) -> Lines | None:
+    """What reads the lines of a program that shows its work in them; none for another."""
+    if shows.stdout:
+        return partial(_matching, re.compile(shows.stdout), naming)
+    return partial(_verifiable, topic) if shows.verifiable else None
+
+
+def _matching(pattern: re.Pattern[str], naming: Naming, line: str) -> list[list[Any]]:
+    """A line that a pattern finds names a record. Raises VoidRun where it finds no number."""
+    match = pattern.search(line)
+    if match is None:
+        return []
+    try:
+        by, partition, place = naming.of_match(match)
+    except Unnamed as found:
+        raise VoidRun(
+            f"[effects] stdout {pattern.pattern!r} found no number in the line {found}: "
+            "let its groups match digits alone"
+        ) from None
+    return [[by, partition, place, place]]
+
+
+def _verifiable(topic: str, line: str) -> list[list[Any]]:
+    """A line of org.apache.kafka.tools.VerifiableConsumer: one for each poll, with its offsets.
+
+    Lines of other kinds name none.
+    """
+    if _CONSUMED not in line:
+        return []
+    try:
+        found = json.loads(line)
+        return [
+            ["offset", int(each["partition"]), int(each["minOffset"]), int(each["maxOffset"])]
+            for each in found["partitions"]
+            if found["name"] == _CONSUMED and each["topic"] == topic
+        ]
+    except (ValueError, KeyError, TypeError):
+        return []

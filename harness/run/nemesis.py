@@ -209,8 +209,7 @@ class Nemesis:
 
     def _inject_into(self, scene: Scene, item: Planned, target: Target) -> Evidence:
         kind = KINDS[item.fault.kind]
-        self._mark(item, "injecting", target)
-        scene.faults[item.name] = _state(item, "injecting", target)
+        self._reach(scene, item, "injecting", target)
         if kind.heals:
             self._open[item.name] = (item, target)
         scene.steps.clear()
@@ -224,15 +223,8 @@ class Nemesis:
             raise VoidRun(
                 f"{item.fault.kind} of {target.name} could not be injected: {error}"
             ) from error
-        self._mark(
-            item,
-            "injected",
-            target,
-            at_us=injected_at,
-            took_effect=evidence.took_effect,
-            evidence=evidence.text,
-        )
-        scene.faults[item.name] = _state(item, "injected", target)
+        seen = {"took_effect": evidence.took_effect, "evidence": evidence.text}
+        self._reach(scene, item, "injected", target, at_us=injected_at, **seen)
         scene.disturbed_at = time.monotonic()
         effects = kind.effects_of(item.fault)
         if effects.killed and effects.ends_member:
@@ -251,10 +243,9 @@ class Nemesis:
         unwritten: JournalError | None = None
         known: str | None = None
         try:
-            self._mark(item, "healing", target)
+            self._reach(scene, item, "healing", target)
         except JournalError as error:
             unwritten = error
-        scene.faults[item.name] = _state(item, "healing", target)
         try:
             KINDS[item.fault.kind].heal(scene, item.fault, target)
             del self._open[item.name]
@@ -272,11 +263,14 @@ class Nemesis:
             raise VoidRun(
                 f"{item.fault.kind} of {target.name} is healed, but not on record: {unwritten}"
             ) from unwritten
-        self._mark(item, "healed", target, evidence=known)
+        self._reach(scene, item, "healed", target, evidence=known)
         scene.disturbed_at = time.monotonic()
-        scene.faults[item.name] = _state(item, "healed", target)
         told = f": {known}" if known else ""
         scene.say(f"  {item.fault.kind} of {target.name}: healed{told}")
+
+    def _reach(self, scene: Scene, item: Planned, phase: str, target: Target, **more: Any) -> None:
+        scene.faults[item.name] = _state(item, phase, target)
+        self._mark(item, phase, target, **more)
 
     def _mark_step(self, scene: Scene, item: Planned, step: Step) -> None:
         """Each as a fault of its own, so that it is judged like one that comes alone."""

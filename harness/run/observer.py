@@ -83,7 +83,6 @@ class Observation:
             pause_s = max(_SAMPLE_EVERY_S, (time.thread_time() - begun) / _SAMPLING)
 
     def note(self, what: str, key: tuple[Any, ...], **row: Any) -> None:
-        """Write a row if it differs from the last one with the same key."""
         if self.seen.get((what, *key)) != row:
             self.seen[(what, *key)] = row
             self.write(what, **row)

@@ -77,7 +77,6 @@ def read_written(plan: Plan, topic: str, partitions: int, naming: Naming, journa
 
 
 def add_piece(pieces: list[list[Any]], offset: int, place: Place, at_us: int) -> None:
-    """Add a record to the last piece, if it goes on with it, or as a new one."""
     by, partition, number = place
     if pieces:
         start, *before, first, last, when = pieces[-1]
@@ -115,7 +114,6 @@ def _settled(plan: Plan, topic: str, number: int) -> bool:
 
 
 def _records(plan: Plan, topic: str, partitions: int, isolation: str) -> Iterator[Message]:
-    """Every record, those of a partition in their order."""
     consumer = Consumer(
         {
             **plan.harness(),

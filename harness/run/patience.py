@@ -7,7 +7,6 @@ as it announced. What our own members declare is known without.
 
 from typing import Final
 
-from harness.experiment.app import App
 from harness.run.scene import Patience, Scene
 
 START_S: Final = 90.0  # of a Java Virtual Machine with a framework in it, beside other work
@@ -21,7 +20,8 @@ _EVICTED_S: Final = 5.0
 
 def start_s(scene: Scene) -> float:
     """From the start of a process until it asks to join."""
-    said = _app(scene).start_s
+    assert scene.experiment.app is not None
+    said = scene.experiment.app.start_s
     return START_S if said is None else said
 
 
@@ -59,8 +59,3 @@ def missed_s(scene: Scene, name: str) -> float:
     """How long the group misses a process of a program that was killed; 0: it is not on record."""
     session_s = scene.fleet.session_s(name)
     return 0.0 if session_s is None else session_s + _EVICTED_S
-
-
-def _app(scene: Scene) -> App:
-    assert scene.experiment.app is not None
-    return scene.experiment.app

@@ -24,17 +24,14 @@ class Playing:
 
     @property
     def ended(self) -> bool:
-        """Whether the process is gone, however it ended."""
         return self.process.poll() is not None
 
     def follow(self) -> None:
-        """Read what its journal has got since the last time."""
         frames, self.read = tail_journal(self.journal, self.read)
         self.ready |= any(frame["kind"] == "ready" for frame in frames)
 
 
 def start(scene: Scene, name: str) -> Playing:
-    """Start the process that plays the script of this name."""
     return Playing(name, *scene.fleet.start_probe(name))
 
 
@@ -59,5 +56,5 @@ def await_end(scene: Scene, playing: Playing) -> None:
     if code := playing.process.returncode:
         raise VoidRun(
             f"the probe {playing.name} ended with exit code {code}: "
-            f"{scene.fleet.probe_tail(playing.name)}"
+            f"{scene.fleet.last_words(f'probe-{playing.name}')}"
         )

@@ -7,7 +7,7 @@ All of it goes into a journal, so that the history can be made from it whatever 
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,12 +17,11 @@ from harness.base import processes
 from harness.base.credentials import Credentials
 from harness.base.errors import VoidRun
 from harness.cluster.dependencies import Dependencies
-from harness.cluster.plan import Plan
+from harness.cluster.plan import GROUP, TOPIC, Plan
 from harness.experiment.app import App, filled
 from harness.run.instance import Instance, ProcessTree
-from harness.run.lines import lines_of
 from harness.run.member import Member
-from harness.run.named import joined, naming_of_app
+from harness.run.named import joined, lines_of, naming_of_app
 from harness.run.sink import Sink
 
 if TYPE_CHECKING:  # it imports the engine's SDK, which programs without an image do without
@@ -31,23 +30,31 @@ if TYPE_CHECKING:  # it imports the engine's SDK, which programs without an imag
 _LOOK_S: Final = 0.02
 _READ_BYTES: Final = 1_000_000  # of what a program has printed, at a time
 MOST_LOG_BYTES: Final = 500_000_000  # of each process, before a run's logs fill the disk
+MOST: Final = 30  # in a run
+# Before the group was steady once, and without a pause: what cannot work at all is refused soon.
+MOST_AT_FIRST: Final = 5
+# A process that ran for so long had come up, and the next one is started at once, as by Docker.
+CAME_UP_S: Final = 10.0
+# Else after a pause that doubles from the first to the longest: Docker's begins with 0.1 s,
+# Kubernetes' with 10 s. Without one, a client that gives up while a broker is missing used up all
+# starts in 0.3 s, where the controller takes 9 s to miss that broker.
+FIRST_PAUSE_S: Final = 1.0
+LONGEST_PAUSE_S: Final = 10.0
 
 
-def variables(
-    plan: Plan, lane: str, group: str, topic: str, member: str, instance_id: str | None
-) -> dict[str, str]:
+def variables(plan: Plan, lane: str, member: str, instance_id: str | None) -> dict[str, str]:
     """What every program is given in its environment, by the names that programs know it by."""
     bootstrap = plan.bootstrap(lane)
     static = {"KAFKA_GROUP_INSTANCE_ID": instance_id} if instance_id else {}
     proven = plan.secured.of_lane(lane) if plan.secured is not None else None
     return {
         "KAFKA_BOOTSTRAP_SERVERS": bootstrap,
-        "KAFKA_TOPIC": topic,
-        "KAFKA_GROUP_ID": group,
+        "KAFKA_TOPIC": TOPIC,
+        "KAFKA_GROUP_ID": GROUP,
         "KAFKA_CLIENT_ID": member,
         "HOSTNAME": member,
         "SPRING_KAFKA_BOOTSTRAP_SERVERS": bootstrap,
-        "SPRING_KAFKA_CONSUMER_GROUP_ID": group,
+        "SPRING_KAFKA_CONSUMER_GROUP_ID": GROUP,
         "SPRING_KAFKA_CLIENT_ID": member,
         **static,
         **(given_of(proven) if proven is not None else {}),
@@ -72,8 +79,6 @@ def _variable(setting: str) -> str:
 
 @dataclass
 class _Seen:
-    """What has been read of one process's output."""
-
     member: Member
     log: Path
     read: int = 0
@@ -89,8 +94,6 @@ class Programs:
     app: App
     plan: Plan
     run_dir: Path
-    group: str
-    topic: str
     partitions: int
     sink: Sink | None = None
     dependencies: Dependencies | None = None
@@ -104,9 +107,7 @@ class Programs:
 
     def __post_init__(self) -> None:
         self._journal = Journal(self.run_dir / "journals" / "programs.journal", member="harness")
-        self._lines = lines_of(
-            self.app.effects, naming_of_app(self.app, self.partitions), self.topic
-        )
+        self._lines = lines_of(self.app.effects, naming_of_app(self.app, self.partitions), TOPIC)
         if self.app.image:
             from harness.cluster.images import ProgramImage
 
@@ -114,8 +115,8 @@ class Programs:
         shows = self.app.effects
         self._write(
             "app",
-            group=self.group,
-            topic=self.topic,
+            group=GROUP,
+            topic=TOPIC,
             partitions=self.partitions,
             way=shows.way,
             asked=shows.output_topic or shows.pattern,
@@ -123,11 +124,11 @@ class Programs:
 
     def start(self, name: str, lane: str, instance_id: str | None) -> Member:
         """Start one more process. Raises VoidRun where there is nothing to start."""
-        given = variables(self.plan, lane, self.group, self.topic, name, instance_id)
+        given = variables(self.plan, lane, name, instance_id)
         places = {
             "bootstrap": given["KAFKA_BOOTSTRAP_SERVERS"],
-            "topic": self.topic,
-            "group": self.group,
+            "topic": TOPIC,
+            "group": GROUP,
             "member": name,
             "instance_id": instance_id or "",
             "security_protocol": given.get("KAFKA_SECURITY_PROTOCOL", "PLAINTEXT"),
@@ -197,7 +198,6 @@ class Programs:
         return ProcessTree(process, self.plan.run, name)
 
     def told(self, member: Member, what: str) -> None:
-        """Note that a process is asked to end, or killed, just before it is."""
         dropped = member.instance.drops(signal.Signals[what])
         self._write("program_told", program=member.name, what=what, dropped=dropped)
 
@@ -274,7 +274,7 @@ class Programs:
         seen.read += whole
         shown: list[list[Any]] = []
         for line in data[:whole].decode(errors="replace").splitlines():
-            ranges = self._lines.read(line)
+            ranges = self._lines(line)
             shown += ranges
             if not ranges and line.strip():
                 seen.unread += 1
@@ -291,3 +291,47 @@ class Programs:
     def _write(self, kind: str, **frame: Any) -> None:
         with self._writing:
             self._journal.write(kind, **frame)
+
+
+@dataclass
+class Restarts:
+    """When programs of a run that ended by themselves are started again, as by a supervisor.
+
+    Times are in seconds, of any clock that does not go back.
+    """
+
+    first_pause_s: float = FIRST_PAUSE_S
+    done: int = 0
+    # From when on another is to take a place, which instance id it gets, and its number there.
+    _waiting: list[tuple[float, str | None, int]] = field(default_factory=list)
+    # By process: how many in a row before it, each in the place of the other, ended soon.
+    _soon: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def pending(self) -> bool:
+        return bool(self._waiting)
+
+    def exhausted(self, *, settled: bool) -> bool:
+        return self.done + len(self._waiting) >= (MOST if settled else MOST_AT_FIRST)
+
+    def ended(
+        self, name: str, instance_id: str | None, lived_s: float, now_s: float, *, settled: bool
+    ) -> None:
+        soon = 0 if lived_s >= CAME_UP_S else self._soon.get(name, 0) + 1
+        # The first that ends soon is started again at once, as all that ran for longer.
+        pause_s = self.first_pause_s * 2.0 ** (soon - 2) if settled and soon > 1 else 0.0
+        self._waiting.append((now_s + min(pause_s, LONGEST_PAUSE_S), instance_id, soon))
+
+    def due(self, now_s: float) -> Iterator[tuple[str | None, int]]:
+        """What is to be started now: instance ids, each with what `started` is to be told."""
+        due = [each for each in self._waiting if each[0] <= now_s]
+        self._waiting = [each for each in self._waiting if each[0] > now_s]
+        for _, instance_id, soon in due:
+            self.done += 1
+            yield instance_id, soon
+
+    def started(self, name: str, soon: int) -> None:
+        self._soon[name] = soon
+
+    def forget(self) -> None:
+        self._waiting.clear()

@@ -21,7 +21,6 @@ from harness.provision.tools import Tools
 def first_record(
     name: str, experiment: Experiment, tools: Tools, run: str, seed: int
 ) -> dict[str, Any]:
-    """The manifest of a run that begins; the run fills in the rest."""
     return {
         "schema_version": manifest.SCHEMA_VERSION,
         "run": run,

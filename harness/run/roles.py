@@ -141,7 +141,6 @@ def lanes(experiment: Experiment) -> tuple[str, ...]:
 
 
 def authorized(experiment: Experiment) -> bool:
-    """Whether its cluster has to ask what users may do: a fault takes something from one."""
     return any(map(of_a_user, experiment.faults))
 
 

@@ -20,10 +20,9 @@ from harness.cluster.admin import create_topic
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of
 from harness.cluster.dependencies import Dependencies
-from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan
-from harness.cluster.releases import releases_in
-from harness.cluster.rights import grant_all
-from harness.cluster.users import create_users
+from harness.cluster.features import releases_in
+from harness.cluster.plan import OUTPUT, TOPIC, Plan
+from harness.cluster.users import create_users, grant_all
 from harness.experiment import Experiment
 from harness.experiment.app import App
 from harness.history import manifest, seals
@@ -31,7 +30,7 @@ from harness.history.collect import collect
 from harness.history.programs import observed
 from harness.history.shown import WRITTEN
 from harness.provision.tools import Tools
-from harness.run import guarding, joining, observing, patience, probing
+from harness.run import beside, joining, patience, probing
 from harness.run.build import build, needs_building
 from harness.run.estimate import drains_within_s
 from harness.run.fleet import Fleet
@@ -41,10 +40,10 @@ from harness.run.named import naming_of_app
 from harness.run.nemesis import Nemesis, plan_faults
 from harness.run.output import read_output, read_written
 from harness.run.planning import planned, properties_told
-from harness.run.pressure import Pressure
 from harness.run.record import first_record, keep_sources, told_by
 from harness.run.scene import Patience, Scene, View
 from harness.run.turns import Turn
+from harness.run.waiting import Pressure
 from harness.run.why import cannot_run
 
 AFTER_S: Final = 1.0  # kept running when all is well: whoever is about to drop out would have
@@ -158,15 +157,13 @@ class Run:
             self._build(self._experiment.app)
         port = self._ports.take() if app is not None and app.effects.http else None
         dependencies = self._dependencies(plan)
-        fleet = Fleet(
-            self._experiment, plan, self._tools, self.run_dir, GROUP, TOPIC, port, dependencies
-        )
+        fleet = Fleet(self._experiment, plan, self._tools, self.run_dir, port, dependencies)
         observer: subprocess.Popen[bytes] | None = None
         self._manifest |= fleet.record()
         self._stopped = self._killed = self._ended = False
         try:
             with self._phase("start cluster"):
-                observer = observing.start(plan, self.run_dir, self._run)
+                observer = beside.start_observer(plan, self.run_dir)
                 if fleet.sink is not None:
                     fleet.sink.start()
                 started.start()
@@ -176,7 +173,7 @@ class Run:
                 create_users(plan)
                 grant_all(plan)
                 create_topic(plan, self._experiment)
-                observing.tell(observer, "look")
+                beside.tell(observer, "look")
                 # While it looks for the coordinator, the brokers make the topic of the positions.
                 self._manifest["versions"] |= started.versions()
                 self._manifest["effective"] |= told_by(plan)
@@ -204,7 +201,7 @@ class Run:
                 if dependencies is not None:
                     last_first.callback(dependencies.stop)
                 if observer is not None:
-                    last_first.callback(observing.end, observer)
+                    last_first.callback(beside.end, observer)
                 last_first.callback(self._kill, fleet)
 
     def _kill(self, fleet: Fleet) -> None:
@@ -212,7 +209,6 @@ class Run:
         self._killed = True
 
     def _dependencies(self, plan: Plan) -> Dependencies | None:
-        """The proxies in front of what the app uses, not started yet, if it uses anything."""
         app = self._experiment.app
         if app is None or not app.dependencies:
             return None
@@ -247,7 +243,7 @@ class Run:
             )
             ready = joining.start_ready(scene)
             self._turn.take(scene.wait)
-            observing.tell(scene.observer, "tick")
+            beside.tell(scene.observer, "tick")
             pressure = Pressure()
             scene.fleet.start_producer()
             for member in ready:
@@ -257,7 +253,7 @@ class Run:
                 joining.start(scene)
             joining.await_group(scene)
         with self._phase("steady"):
-            beside = self._prepare_beside(scene)
+            playing_beside = self._prepare_beside(scene)
             scene.steady_at = time.monotonic()
             journal = Journal(self.run_dir / "journals" / "faults.journal", member="nemesis")
             nemesis = Nemesis(journal, plan_faults(experiment, self._random))
@@ -271,7 +267,7 @@ class Run:
             self._break(scene, nemesis)
         if experiment.cluster.upgraded_from:
             self._manifest["effective"]["upgraded"] = told_by(scene.cluster.plan)
-        for playing in beside:
+        for playing in playing_beside:
             self._probe(scene, playing)
         journal.end()
         with self._phase("drain"):
@@ -299,20 +295,18 @@ class Run:
                 journal.end()
 
     def _prepare_beside(self, scene: Scene) -> list[probing.Playing]:
-        """Start the probes that play beside the faults, and wait until these may begin."""
-        beside = [
+        started = [
             probing.start(scene, probe.name) for probe in self._experiment.probes if probe.beside
         ]
-        for playing in beside:
+        for playing in started:
             probing.await_ready(scene, playing)
-        return beside
+        return started
 
     def _probe(self, scene: Scene, playing: probing.Playing) -> None:
         with self._phase(f"probe {playing.name}"):
             probing.await_end(scene, playing)
 
     def _break(self, scene: Scene, nemesis: Nemesis) -> None:
-        """Play the faults, heal whatever happens, and wait until all is well again."""
         with self._phase("faults"):
             try:
                 if self._experiment.at_random:
@@ -367,7 +361,7 @@ class Run:
     def _drain(self, scene: Scene) -> None:
         if stuck := scene.fleet.stop_producer():
             raise VoidRun(f"the producer did not stop in order ({stuck}): see logs/, and run again")
-        observing.tell(scene.observer, "drain")
+        beside.tell(scene.observer, "drain")
         partitions = scene.partitions
 
         def at_the_end() -> bool:
@@ -400,12 +394,12 @@ class Run:
     @contextmanager
     def _watchdog(self) -> Iterator[None]:
         backend = self._experiment.cluster.backend
-        watchdog = guarding.start(self.run_dir, self._run, backend, images=self._images)
+        watchdog = beside.start_watchdog(self.run_dir, backend, images=self._images)
         self._keep = frozenset({watchdog.pid})
         try:
             yield
         finally:
-            guarding.let_go(watchdog, ended=self._ended)
+            beside.let_go(watchdog, ended=self._ended)
 
     def _collect(self, fleet: Fleet) -> None:
         killed = {

@@ -18,15 +18,12 @@ from harness.cluster.ping import Witness
 from harness.experiment import Experiment
 from harness.run.fleet import Fleet
 from harness.run.member import Member
-from harness.run.sink import Sink
 
 Patience = float | Callable[[], float]  # seconds, or what says how many as things are now
 
 
 @dataclass
 class View:
-    """What the observer saw last, read from its journal."""
-
     journal: Path
     read: int = 0
     brokers: dict[int, bool] = field(default_factory=dict)
@@ -144,11 +141,9 @@ class Scene:
         self.look(self)
 
     def well(self) -> bool:
-        """Whether the group is steady and the cluster whole."""
         return self.well_since is not None
 
     def well_for(self, least_s: float) -> bool:
-        """Whether all has been well for so long."""
         return self.well_since is not None and time.monotonic() >= self.well_since + least_s
 
     def wait(self, what: str, condition: Callable[[], bool], timeout_s: Patience) -> None:
@@ -177,11 +172,6 @@ class Scene:
         nothing of that.
         """
         return max(self.steady_at + self.experiment.duration_s + self.late_s, self.missed_until)
-
-    @property
-    def sink(self) -> Sink | None:
-        """Where a program posts what it has processed, if it does so."""
-        return self.fleet.sink
 
     @property
     def partitions(self) -> int:
@@ -215,7 +205,6 @@ class Scene:
         )
 
     def _thin(self) -> list[str]:
-        """Partitions that lack replicas in sync, with those that are."""
         return [
             f"{topic}-{number} {row['isr']}"
             for (topic, number), row in self.view.partitions.items()

@@ -60,8 +60,8 @@ class Screen:
     @contextmanager
     def watch(self, name: str, experiment: Experiment) -> Iterator[RunView]:
         """Draw a run while the body plays it; the view is gone after that, the lines stay."""
-        with self._drawn(auto_refresh=False) as live:
-            yield RunView(name, experiment, _updating(live))
+        with self._drawn(auto_refresh=False) as draw:
+            yield RunView(name, experiment, draw)
 
     @property
     def columns(self) -> int | None:
@@ -71,9 +71,8 @@ class Screen:
     @contextmanager
     def drawing(self) -> Iterator[Callable[[str], None]]:
         """What the body gives to what this yields is drawn below the lines, with its colours."""
-        with self._drawn(auto_refresh=False) as live:
-            update = _updating(live)
-            yield lambda drawn: update(Text.from_ansi(drawn))
+        with self._drawn(auto_refresh=False) as draw:
+            yield lambda drawn: draw(Text.from_ansi(drawn))
 
     @contextmanager
     def showing(self, drawn: Callable[[], RenderableType]) -> Iterator[None]:
@@ -103,30 +102,20 @@ class Screen:
             yield step
 
     @contextmanager
-    def _drawn(self, **options: Any) -> Iterator[Live | None]:
-        """A view on the terminal while the body goes on; null where there is none, or one already.
+    def _drawn(self, **options: Any) -> Iterator[Callable[[RenderableType], None]]:
+        """A view on the terminal while the body goes on, unless there is none, or one already.
 
-        `options` are those of rich's Live.
+        Yields what puts something else into it. `options` are those of rich's Live.
         """
         if not self.draws or self._live is not None:
-            yield None
+            yield lambda _view: None
             return
         with Live(console=self._console, transient=True, **options) as live:
             self._live = live
             try:
-                yield live
+                yield lambda view: live.update(view, refresh=True)
             finally:
                 self._live = None
-
-
-def _updating(live: Live | None) -> Callable[[RenderableType], None]:
-    """What puts something else into a view, if there is one."""
-
-    def update(view: RenderableType) -> None:
-        if live is not None:
-            live.update(view, refresh=True)
-
-    return update
 
 
 class Relayed(Screen):
@@ -145,7 +134,6 @@ class Relayed(Screen):
 
     @contextmanager
     def watch(self, name: str, experiment: Experiment) -> Iterator[RunView]:
-        """Draw a run while the body plays it."""
         yield RunView(name, experiment, self._draw if self._columns else lambda _view: None)
 
     def _draw(self, view: RenderableType) -> None:
@@ -156,8 +144,6 @@ class Relayed(Screen):
 
 
 class RunView:
-    """One run as it is seen: told of its phases, and shown its scene."""
-
     def __init__(
         self, name: str, experiment: Experiment, draw: Callable[[RenderableType], None]
     ) -> None:
@@ -175,7 +161,6 @@ class RunView:
         self._draw(Group(self._head(), self._body))
 
     def look(self, scene: Scene) -> None:
-        """Draw what the harness knows of the scene, if it is time to."""
         now = time.monotonic()
         if now < self._next:
             return

@@ -37,8 +37,8 @@ class Answer:
 class Sink:
     """A sink for the programs of one run.
 
-    `start` it, hand out `url`, and `stop` it. `slow` and `refuse` spoil its answers, to one process
-    or to all, and `heal` mends them; `ask` shows how it answers now, and `posts` what has come.
+    `start` it, hand out `url`, and `stop` it. `order` spoils and mends its answers, `ask` shows how
+    it answers now, and `posts` what has come.
     """
 
     def __init__(self, run: str, run_dir: Path, port: int, naming: Naming) -> None:
@@ -70,17 +70,15 @@ class Sink:
     def url(self, member: str) -> str:
         return f"http://{LOOPBACK}:{self._port}/{member}"
 
-    def slow(self, delay_ms: float, member: str | None = None) -> None:
-        """Answer so late from now on; one process, or all. What is posted is kept before that."""
-        self._order(member, delay_ms=delay_ms, refuses=False)
-
-    def refuse(self, member: str | None = None) -> None:
-        """Answer 503 from now on, and keep nothing of what is posted; one process, or all."""
-        self._order(member, delay_ms=0, refuses=True)
-
-    def heal(self, member: str | None = None) -> None:
-        """Answer at once again, those too that wait for an answer already; one process, or all."""
-        self._order(member, delay_ms=0, refuses=False)
+    def order(
+        self, member: str | None = None, *, delay_ms: float = 0, refuses: bool = False
+    ) -> None:
+        """Answer so late from now on, or with 503 and keep nothing of what is posted; without
+        either at once, those too that wait for an answer already. One process, or all.
+        """
+        assert self._process is not None
+        mood = {"member": member, "delay_ms": delay_ms, "refuses": refuses}
+        processes.tell(self._process, json.dumps(mood))
 
     def ask(self, member: str | None = None, *, patience_s: float) -> Answer:
         """Ask it as this process would, by a GET, which leaves nothing on record.
@@ -118,10 +116,6 @@ class Sink:
         process, self._process = self._process, None
         if process is not None:
             processes.let_end(process, _END_S)
-
-    def _order(self, member: str | None, **mood: float | bool) -> None:
-        assert self._process is not None
-        processes.tell(self._process, json.dumps({"member": member, **mood}))
 
     def _listens(self) -> bool:
         self.check()

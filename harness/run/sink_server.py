@@ -24,7 +24,7 @@ from typing import Any, Final
 from consumers.journal import Journal, JournalError
 from harness.base.ports import LOOPBACK
 from harness.experiment.app import NUMBER_HEADER
-from harness.run.named import Naming, Unnamed, naming_of, runs
+from harness.run.named import Naming, Unnamed, runs
 
 LISTENS: Final = "listens"  # the line that it prints once it does
 _LONGEST_BODY: Final = 8 * 1024 * 1024
@@ -44,8 +44,6 @@ AT_ONCE: Final = Mood()
 
 @dataclass
 class Sink:
-    """What all connections share."""
-
     journal: Journal
     naming: Naming
     moods: dict[str | None, Mood] = field(default_factory=dict)  # by process; null: of all others
@@ -66,11 +64,9 @@ class Sink:
             self.journal.write(kind, **frame, seen=time.time_ns() // 1_000)
 
     def end(self) -> None:
-        """Say in the journal that it ends in order."""
         self._write("closed")
 
     def mood_of(self, member: str) -> Mood:
-        """How a process is answered now."""
         with self.changed:
             return self.moods.get(member, self.moods.get(None, AT_ONCE))
 
@@ -203,9 +199,8 @@ def serve(sink: Sink, port: int) -> _Server:
 
 
 def main(config_path: str) -> None:
-    """Serve until standard input is closed."""
     config = json.loads(Path(config_path).read_text())
-    sink = Sink(Journal(config["journal"], member="sink"), naming_of(config["naming"]))
+    sink = Sink(Journal(config["journal"], member="sink"), Naming(**config["naming"]))
     serve(sink, config["port"])
     _print(LISTENS)
     for line in sys.stdin:

@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.base import processes
@@ -19,9 +19,24 @@ from harness.run.faults import KINDS
 from harness.run.folder import reserve
 from harness.run.interrupts import Progress
 from harness.run.leftovers import sweep, sweep_results
-from harness.run.order import Order
 from harness.run.run import Run
 from harness.run.screen import Screen
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is played, and where it is kept.
+
+    Its program, limits and versions are the experiment's. `label` names it on the screen (else
+    `name`), and `port_base` is the first port that it takes (else any that are free).
+    """
+
+    name: str
+    experiment: Experiment
+    results: Path  # absolute; the run gets a folder of its own below
+    seed: int
+    port_base: int | None = None
+    label: str = ""
 
 
 def default_seed(name: str) -> int:
@@ -46,7 +61,6 @@ def bring_versions(experiments: Iterable[Experiment]) -> None:
 
 
 def _plays_embedded(experiment: Experiment) -> bool:
-    """Whether it could be played with brokers that are processes."""
     if "embedded" not in experiment.backends:
         return False
     other = replace(experiment, cluster=replace(experiment.cluster, backend="embedded"))

@@ -61,7 +61,6 @@ class Turn:
                 pass
 
     def take(self, wait: Wait) -> None:
-        """Wait until it is this run's turn, and all that it has started has its usual share."""
         if not self._there.is_set():
             wait("turn of this run to be measured", self._there.is_set, LONGEST_S)
 
@@ -82,7 +81,6 @@ class Turn:
         self._there.set()
 
     def _taken(self, folder: Path) -> bool:
-        """Take a turn that nobody has, if there is one."""
         for file in sorted(folder.iterdir()):
             with self._taking:
                 if self._over.is_set():

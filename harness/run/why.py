@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.base.words import plural
+from harness.cluster.plan import GROUP, TOPIC
 from harness.experiment.app import App
 from harness.history.whose import SHARED
 from harness.run.broker_side import BrokerSide
@@ -17,7 +18,7 @@ from harness.run.member import Member
 _PORT_TAKEN: Final = re.compile(r"address already in use|EADDRINUSE|port .*in use", re.IGNORECASE)
 SAY_START: Final = "say how long by start_s in app.toml, or --start-s"
 _SAY_STEADY: Final = "say how long by steady_s in app.toml, or --steady-s"
-Words = Callable[[Member], str]  # the last words of a program
+Words = Callable[[str], str]  # the last words of the program of this name
 
 
 def cannot_run(app: App) -> str:
@@ -58,16 +59,16 @@ def ended_early(member: Member, brokers: BrokerSide, words: Words) -> str:
         return (
             f"{member.name} ended with exit code {code} and left {others} running: a supervisor "
             "takes that for its end, so let it stay in the foreground; its last words: "
-            f"{words(member)}"
+            f"{words(member.name)}"
         )
     hint = f", {_seen(member, brokers)}" if brokers.requests.get(member.name) else ""
     if code == 0 and not hint:
         hint = " (its standard input is empty: does it wait for input?)"
-    if _PORT_TAKEN.search(words(member)):
+    if _PORT_TAKEN.search(words(member.name)):
         hint = " (all processes are on this machine's network: let each take any free port)"
     return (
         f"{member.name} ended with exit code {code} before it joined the group{hint}; its last "
-        f"words: {words(member)}"
+        f"words: {words(member.name)}"
     )
 
 
@@ -75,8 +76,8 @@ def ends_again(member: Member, started: int, words: Words) -> str:
     """Programs join and end, one after the other, before the group was steady once."""
     return (
         f"{member.name} joined the group and ended with exit code {member.exit_code}, as "
-        f"others of {started} did before it; its last words: {words(member)}; if it cannot read "
-        "its records, [records] in app.toml or --value says what they look like"
+        f"others of {started} did before it; its last words: {words(member.name)}; if it cannot "
+        "read its records, [records] in app.toml or --value says what they look like"
     )
 
 
@@ -87,7 +88,7 @@ def not_joined(members: Iterable[Member], brokers: BrokerSide, words: Words) -> 
         if member.running and (what := _of_one(member, brokers)):
             found.setdefault(what, []).append(member)
     return "; ".join(
-        f"{_each_of(alike)} {what}; last words of {alike[0].name}: {words(alike[0])}"
+        f"{_each_of(alike)} {what}; last words of {alike[0].name}: {words(alike[0].name)}"
         for what, alike in found.items()
     )
 
@@ -113,7 +114,7 @@ def no_progress(members: Iterable[Member], partitions: int, words: Words, *, ste
         what = _committed(committed, missing, {n for each in running for n in each.assigned})
     return (
         f"{_each_of(running)} joined the group, and {what}; last words of {running[0].name}: "
-        f"{words(running[0])}"
+        f"{words(running[0].name)}"
     )
 
 
@@ -131,20 +132,20 @@ def _committed(committed: list[int], missing: list[int], held: set[int]) -> str:
 
 
 def _of_one(member: Member, brokers: BrokerSide) -> str:
-    name, group, topic = member.name, brokers.group, brokers.topic
+    name = member.name
     groups = brokers.groups.get(name, set())
     if brokers.astray(name):
         return (
-            f"reads {_names(brokers.topics[name])}, not {topic}: let it take the topic from "
+            f"reads {_names(brokers.topics[name])}, not {TOPIC}: let it take the topic from "
             "KAFKA_TOPIC"
         )
     if member.started:
         return ""
     if not brokers.requests.get(name):
         return _silent(member, brokers)
-    if groups and group not in groups:  # one process may be in several
+    if groups and GROUP not in groups:  # one process may be in several
         return (
-            f"asked to join {_names(groups)}, not {group}: let it take the group from "
+            f"asked to join {_names(groups)}, not {GROUP}: let it take the group from "
             "KAFKA_GROUP_ID"
         )
     if others := brokers.others.get(name):
@@ -178,28 +179,24 @@ def _silent(member: Member, brokers: BrokerSide) -> str:
             "KAFKA_BOOTSTRAP_SERVERS and what it is given for KAFKA_SECURITY_PROTOCOL of "
             f"{secured.protocol}; {slow}"
         )
+    lived_s = max(0.0, time.time() - member.started_at / 1e6)
     return (
-        f"has asked these brokers for nothing in the {_lived_s(member):.0f} s since its start: let "
+        f"has asked these brokers for nothing in the {lived_s:.0f} s since its start: let "
         f"it use KAFKA_BOOTSTRAP_SERVERS; {slow}"
     )
 
 
 def _seen(member: Member, brokers: BrokerSide) -> str:
-    """What a program that is not in the group asked brokers for, as what it has done."""
     name = member.name
     if (error := brokers.refused.get(name)) is not None:
-        return f"asked to join {brokers.group}, and was refused with error {error}"
+        return f"asked to join {GROUP}, and was refused with error {error}"
     if member.asked_at:
         after_s = (member.asked_at - member.started_at) / 1e6
-        return f"asked to join {brokers.group} {after_s:.1f} s after its start"
+        return f"asked to join {GROUP} {after_s:.1f} s after its start"
     count = plural(brokers.requests.get(name, 0), "request")
     topics = brokers.topics.get(name)
     asked = f"asked for the topic {_names(topics)}" if topics else "asked for no topic by its name"
     return f"sent these brokers {count}, {asked}, and no JoinGroup of it was answered"
-
-
-def _lived_s(member: Member) -> float:
-    return max(0.0, time.time() - member.started_at / 1e6)
 
 
 def _partitions(numbers: list[int]) -> str:

@@ -103,7 +103,6 @@ def _changes(before: dict[str, str] | None, after: dict[str, str]) -> tuple[str,
 
 
 def summary(found: Sequence[Again]) -> str:
-    """How many runs came to what, as a sentence."""
     codes = [each.code for each in found]
     as_expected, differ = codes.count(Exit.AS_EXPECTED), codes.count(Exit.DIFFERS)
     parts = [f"{as_expected} as expected", f"{differ} with verdicts that differ"]
@@ -117,5 +116,4 @@ def summary(found: Sequence[Again]) -> str:
 
 
 def exit_code(found: Sequence[Again]) -> int:
-    """That of the worst run, as a night has it."""
     return max(each.code for each in found)

@@ -13,14 +13,17 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from harness.base import processes
+from harness.base.errors import WaitTimeout
 from harness.base.paths import ROOT
 from harness.base.priority import IDLE, give_way
+from harness.base.wait import wait_until
 from harness.catalogue import own
 from harness.suite.judging import Judge
 
@@ -32,6 +35,25 @@ _END_S: Final = 120.0  # to end Spark; nothing is lost with a process that hangs
 Answer = tuple[str, str]
 
 
+def child(
+    module: str, *arguments: str, log: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a program of ours that reads and writes lines; its standard error goes to `log`.
+
+    Ctrl-C is for the suite, which ends it or passes that on.
+    """
+    with log.open("ab") as says:
+        return subprocess.Popen(
+            processes.python_module(module, *arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=says,
+            cwd=ROOT,
+            env={**os.environ, **(environment or {})},
+            start_new_session=True,
+        )
+
+
 class BackgroundJudge:
     """Judges runs one after the other, in the order of `submit`, until it is closed.
 
@@ -41,8 +63,8 @@ class BackgroundJudge:
 
     def __init__(self, log: Path) -> None:
         self._log = log
-        self._process: subprocess.Popen[str] | None = None
-        self._answers = _Answers()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._answers: deque[Answer | None] = deque()  # of its process; null: that has ended
         self._held: list[Path] = []
         self._pending: list[Path] = []
 
@@ -53,7 +75,6 @@ class BackgroundJudge:
             self.go()
 
     def go(self) -> None:
-        """Begin with what has been submitted."""
         for run_dir in self._held:
             if not self._pending and (self._process is None or self._process.poll() is not None):
                 self._start()
@@ -72,12 +93,15 @@ class BackgroundJudge:
         waits = wait or IDLE is None
         while self._pending:
             answers, hung = self._answers, ""
-            if not answers.wait(LONGEST_S if waits else 0.0):
+            with suppress(WaitTimeout):
+                limit_s = LONGEST_S if waits else 0.0
+                wait_until("answer of the judge", partial(bool, answers), timeout_s=limit_s)
+            if not answers:
                 if not waits:
                     return
                 hung = f"it was not judged within {LONGEST_S / 60:g} min, and its process was ended"
                 self._kill()
-            answer = None if hung else answers.first()
+            answer = None if hung else answers[0]
             if answer is None:
                 run_dir = self._pending.pop(0)
                 ended = self._ended()
@@ -87,7 +111,7 @@ class BackgroundJudge:
             for run_dir in [each for each in self._pending if str(each.resolve()) == folder]:
                 yield run_dir, problem
                 self._pending.remove(run_dir)
-            answers.forget_first()  # not before: whoever is interrupted asks for it again
+            answers.popleft()  # not before: whoever is interrupted asks for it again
 
     def close(self) -> None:
         """End the process; what is still to be judged is not."""
@@ -106,26 +130,17 @@ class BackgroundJudge:
 
     def _start(self) -> None:
         self._end()
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                processes.python_module("harness.suite.background", *_own_rules()),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                cwd=ROOT,
-                start_new_session=True,  # Ctrl-C is for the suite, which ends it
-            )
-        self._answers = _Answers()
+        folder = own.rules_folder()  # judged beside ours
+        rules = [] if folder is None else [str(folder)]
+        self._process = child("harness.suite.background", *rules, log=self._log)
+        self._answers = deque()
         listening = (self._process, self._answers)
         threading.Thread(target=_listen, args=listening, daemon=True).start()
 
     def _ask(self, run_dir: Path) -> None:
         assert self._process is not None
-        assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # it has ended, and whoever listens to it says so
-            self._process.stdin.write(json.dumps(str(run_dir.resolve())) + "\n")
-            self._process.stdin.flush()
+            processes.tell(self._process, json.dumps(str(run_dir.resolve())))
 
     def _ended(self) -> str:
         """The process has ended by itself: another one gets what is left to be judged."""
@@ -136,44 +151,12 @@ class BackgroundJudge:
         return f"the process that judges ended with exit code {code}; {self._log} has its words"
 
 
-def _own_rules() -> list[str]:
-    """The folder of rules that are judged beside ours, for the process that judges."""
-    folder = own.rules_folder()
-    return [] if folder is None else [str(folder)]
-
-
-class _Answers:
-    """What a process has answered, in order; null is that it has ended."""
-
-    def __init__(self) -> None:
-        self._told: deque[Answer | None] = deque()
-        self._arrived = threading.Condition()
-
-    def put(self, answer: Answer | None) -> None:
-        with self._arrived:
-            self._told.append(answer)
-            self._arrived.notify_all()
-
-    def wait(self, timeout_s: float) -> bool:
-        """Whether there is an answer, which is waited for so long."""
-        with self._arrived:
-            return self._arrived.wait_for(lambda: bool(self._told), timeout_s)
-
-    def first(self) -> Answer | None:
-        """The first one that is not forgotten. There has to be one (`wait`)."""
-        return self._told[0]
-
-    def forget_first(self) -> None:
-        self._told.popleft()
-
-
-def _listen(process: subprocess.Popen[str], answers: _Answers) -> None:
-    """Hand on what a process answers, and null when it has ended."""
+def _listen(process: subprocess.Popen[bytes], answers: deque[Answer | None]) -> None:
     assert process.stdout is not None
     with process.stdout as said:
         for folder, problem in processes.told(said):
-            answers.put((folder, problem))
-    answers.put(None)
+            answers.append((folder, problem))
+    answers.append(None)
 
 
 def serve() -> None:

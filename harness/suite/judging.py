@@ -115,7 +115,6 @@ class Judge:
                 write_pages(folder, folder)
 
     def _look(self, run_dir: Path, first: Callable[[str], None] | None) -> list[dict[str, Any]]:
-        """What rules find that the experiment does not declare, by DuckDB."""
         from harness.check.check import first_look, look_at_others
         from harness.report.load import load_manifest
         from harness.report.outcome import in_a_line
@@ -144,7 +143,6 @@ class Judge:
         return self._session
 
     def close(self) -> None:
-        """End the session; the next run to be judged gets a new one."""
         from py4j.protocol import Py4JError
 
         if self._starting is not None:
@@ -238,7 +236,6 @@ def _forget_session() -> None:
 
 
 def show(run_dir: Path, *, as_json: bool = False) -> int:
-    """Print the short table, or its values, and return the exit code of the verdicts."""
     from harness.report import exit_code, print_summary
     from harness.report.load import load
     from harness.report.text import values

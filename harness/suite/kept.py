@@ -185,7 +185,6 @@ def _write(folder: Path, pins: Pins) -> None:
 
 
 def _read(folder: Path) -> Pins:
-    """The pins of a kept run; none where they were never written."""
     path = folder / FILE_NAME
     if not path.exists():
         return {}

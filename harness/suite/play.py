@@ -4,12 +4,10 @@ A run that fails or is void does not end the suite: every run heals and ends all
 and what it may have left all the same is swept before the next.
 """
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +23,7 @@ from harness.experiment import Verdict
 from harness.history import manifest
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
 from harness.report.many.verdicts import only_withheld, state_of
+from harness.run.folder import fresh, point_latest
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
 from harness.run.leftovers import sweep, sweep_results
 from harness.run.screen import Screen
@@ -60,9 +59,7 @@ def new_suite(
     check_engines([candidate.experiment for candidate in runs])
     check_reachable([candidate.experiment for candidate in runs])
     bring_versions([candidate.experiment for candidate in runs])
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-    prefix = "repeat-" if kind == "repeat" else ""
-    folder = parent / f"{prefix}{stamp}-{os.urandom(2).hex()}"
+    folder = fresh(parent, "repeat-" if kind == "repeat" else "")
     try:
         folder.mkdir(parents=True)
     except OSError as error:
@@ -73,9 +70,7 @@ def new_suite(
     suite.asked = dict(asked or {})
     suite.notes = [f"Left out: {sentence}." for sentence in left_out]
     if kind != "repeat":
-        link = folder.with_name(f".latest-{suite.name}")
-        link.symlink_to(suite.name)
-        link.replace(folder.with_name("latest"))
+        point_latest(folder)
     return suite
 
 
@@ -180,7 +175,7 @@ def play(
                     entry.seed = default_seed(entry.experiment) if seed is None else seed + number
                     said = f"run {number + 1} of {len(runs)}: {entry.label}, "
                     todo.append((entry, candidate, f"{said}about {entry.estimate_s:.0f} s"))
-                stage.play(todo, _Saving(suite, publish, judge, say))
+                stage.play(todo, _saving(suite, publish, judge, say))
                 _settle(suite, judge, say, wait=True)
                 for spoilt, candidate in _to_play_again(suite, runs):
                     again = _again(spoilt, candidate)
@@ -201,22 +196,21 @@ def play(
     return suite.exit_code
 
 
-class _Saving:
+def _saving(
+    suite: Suite, publish: Publish, judge: BackgroundJudge, say: Progress
+) -> Callable[[], None]:
     """What follows each run: what has been judged is put into the record, which is saved."""
+    publish_at = 0.0  # monotonic seconds
 
-    def __init__(
-        self, suite: Suite, publish: Publish, judge: BackgroundJudge, say: Progress
-    ) -> None:
-        self._suite, self._publish, self._judge, self._say = suite, publish, judge, say
-        self._publish_at = 0.0  # monotonic seconds
-
-    def __call__(self) -> None:
-        _settle(self._suite, self._judge, self._say)
-        due = time.monotonic() >= self._publish_at
-        save = partial(_publish, self._suite, self._publish) if due else self._suite.save
-        _write_so_far(save, self._say)
+    def save() -> None:
+        nonlocal publish_at
+        _settle(suite, judge, say)
+        due = time.monotonic() >= publish_at
+        _write_so_far(partial(_publish, suite, publish) if due else suite.save, say)
         if due:
-            self._publish_at = time.monotonic() + PUBLISH_EVERY_S
+            publish_at = time.monotonic() + PUBLISH_EVERY_S
+
+    return save
 
 
 def _to_play_again(suite: Suite, runs: Sequence[Candidate]) -> list[tuple[Entry, Candidate]]:
@@ -242,7 +236,6 @@ def _to_play_again(suite: Suite, runs: Sequence[Candidate]) -> list[tuple[Entry,
 
 
 def _again(spoilt: Entry, candidate: Candidate) -> Entry:
-    """A spoilt run, planned anew."""
     again = _entry(candidate)
     again.label += AGAIN
     again.adds = spoilt.adds
@@ -276,7 +269,6 @@ def _write_so_far(write: Callable[[], object], say: Progress) -> None:
 
 
 def _settle(suite: Suite, judge: BackgroundJudge, say: Progress, *, wait: bool = False) -> None:
-    """Put what has been judged meanwhile into the entries."""
     entries = {suite.run_dir(entry): entry for entry in suite.entries if entry.folder is not None}
     for run_dir, problem in judge.finished(wait=wait):
         entry = entries[run_dir.resolve()]

@@ -16,8 +16,9 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, TextIO
+from typing import Any
 
 from harness.base.errors import HarnessError
 from harness.catalogue import own
@@ -25,49 +26,32 @@ from harness.experiment import SLACK_MS
 from harness.history import store
 from harness.run import build
 from harness.run.screen import Relayed
-from harness.run.start import play_run
-from harness.suite.task import ENDED, UP, Task
+from harness.run.start import Order, play_run
+from harness.suite.players import ENDED, UP
 
 
-class _Telling:
-    """Lines of JSON for the suite; two threads may tell at once, and a signal's handler as well."""
+def play(
+    tell: Callable[..., None],
+    order: Order,
+    columns: int | None,
+    built: frozenset[build.Built],
+    own_folders: tuple[Path | None, Path | None],
+) -> None:
+    """Play a run, and tell of it; at last what became of it.
 
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-        self._lines: SimpleQueue[str] = SimpleQueue()
-        self._lock = threading.RLock()
-        self._writing = False
-        self.through = threading.Event()  # the last was told, and the suite may let go
-
-    def __call__(self, **what: Any) -> None:
-        if ENDED in what:
-            self.through.set()
-        self._lines.put(json.dumps(what) + "\n")
-        with self._lock:
-            if self._writing:  # a signal came while this thread writes, which goes on with this
-                return
-            self._writing = True
-            try:
-                while not self._lines.empty():
-                    with suppress(BrokenPipeError):  # the suite is gone, and this ends with it
-                        self._out.write(self._lines.get())
-                        self._out.flush()
-            finally:
-                self._writing = False
-
-
-def play(task: Task, tell: Callable[..., None]) -> None:
-    """Play a run, and tell of it; at last what became of it."""
-    build.take_as_built(task.built)
+    `columns` is the width of the terminal to draw for, null without one. `built` are the programs
+    that need no building any more.
+    """
+    build.take_as_built(built)
 
     def begun(phase: str) -> None:
         tell(phase=phase, built=sorted(build.built()) if phase == UP else [])
 
     try:
-        with own.used(task.own_experiments, task.own_rules):
+        with own.used(*own_folders):
             run_dir = play_run(
-                task.order,
-                Relayed(tell, task.columns),
+                order,
+                Relayed(tell, columns),
                 reserved=lambda run_dir: tell(reserved=str(run_dir)),
                 on_phase=begun,
             )
@@ -94,14 +78,30 @@ def _end_with_the_suite(through: threading.Event) -> None:
 
 
 def main() -> None:
-    """Play what is ordered on standard input."""
-    task = pickle.load(sys.stdin.buffer)  # it is from the suite that started this
-    assert isinstance(task, Task)
+    ordered = pickle.load(sys.stdin.buffer)  # it is from the suite that started this
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what others print is not to be told
-    telling = _Telling(out)
-    threading.Thread(target=_end_with_the_suite, args=(telling.through,), daemon=True).start()
-    play(task, telling)
+    through = threading.Event()  # the last was told, and the suite may let go
+    # By a thread, which Python waits for at its end: a signal's handler may tell something too.
+    told: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
+
+    def tell(**what: Any) -> None:
+        if ENDED in what:
+            through.set()
+        told.put(what)
+
+    def write() -> None:
+        for what in iter(told.get, None):
+            with suppress(BrokenPipeError):  # the suite is gone, and this ends with it
+                out.write(json.dumps(what) + "\n")
+                out.flush()
+
+    threading.Thread(target=write).start()
+    threading.Thread(target=_end_with_the_suite, args=(through,), daemon=True).start()
+    try:
+        play(tell, **ordered)
+    finally:
+        told.put(None)
 
 
 if __name__ == "__main__":

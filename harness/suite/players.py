@@ -13,12 +13,15 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from harness.base import processes
-from harness.base.paths import ROOT
 from harness.base.priority import SHARES
+from harness.catalogue import own
 from harness.run.build import Built
+from harness.run.start import Order
 from harness.run.turns import TURNS, turns
-from harness.suite.task import ENDED, UP, Task
+from harness.suite.background import child
 
+UP: Final = "steady"  # the phase of a run in which all that it needs has been started
+ENDED: Final = "ended"  # in the last that a process tells
 # Ticks in a run that came later than 50 ms. On two cores runs that were measured one at a time had
 # up to three, and those that were measured two at a time up to five, with the same verdicts.
 MOST_LATE: Final = 8
@@ -71,23 +74,16 @@ class Players:
             turn.unlink()  # whoever has it is measured to the end
         return True
 
-    def start(self, task: Task) -> Player:
-        """Have a run played."""
-        with self._log.open("ab") as log:
-            process = subprocess.Popen(
-                processes.python_module("harness.suite.player"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                cwd=ROOT,
-                env={**os.environ, **self._turns},
-                start_new_session=True,  # Ctrl-C is for the suite, which passes it on
-            )
+    def start(self, order: Order, columns: int | None) -> Player:
+        """Have a run played, and drawn for a terminal of this width if there is one."""
+        process = child("harness.suite.player", log=self._log, environment=self._turns)
         player = Player(process)
         self._players.append(player)
         assert process.stdin is not None
         with suppress(BrokenPipeError):  # it has ended, and whoever listens to it says so
-            process.stdin.write(pickle.dumps(task))
+            ordered = {"order": order, "columns": columns, "built": frozenset(self.built)}
+            folders = own.experiments_folder(), own.rules_folder()
+            process.stdin.write(pickle.dumps({**ordered, "own_folders": folders}))
             process.stdin.flush()
         threading.Thread(target=self._listen, args=(player,), daemon=True).start()
         return player
@@ -109,7 +105,6 @@ class Players:
                 return player, what
 
     def take(self, player: Player, what: dict[str, Any]) -> None:
-        """Take note of what `told` gave."""
         if what.get("phase") == UP:
             player.up = True
             self.built |= {(folder, tuple(command)) for folder, command in what["built"]}
@@ -123,11 +118,9 @@ class Players:
 
     @property
     def playing(self) -> bool:
-        """Whether any of them has still to tell what became of its run."""
         return bool(self._players)
 
     def close(self) -> None:
-        """Wait for those that are left, which heal, clean and end."""
         for player in list(self._players):
             self._let_go(player)
         shutil.rmtree(self._folder, ignore_errors=True)

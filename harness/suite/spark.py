@@ -32,13 +32,13 @@ def spark_at(master: str | None, *, for_many: bool = False) -> Iterator[SparkSes
     """
     logging.getLogger().addFilter(_is_news)  # once, however often it is added
     if master is None or master.startswith("spark://"):
+        from harness.provision import aot, kafka
         from harness.provision.java import find_java
-        from harness.provision.tools import resolve_spark_aot
         from harness.tables import session
 
         java = find_java()
-        aot = resolve_spark_aot(java)
-        spark = session.start(java.binary, aot, master=master, for_many=for_many)
+        cache = aot.made(aot.SPARK, kafka.DEFAULT_VERSION, java)
+        spark = session.start(java.binary, cache, master=master, for_many=for_many)
         if master is not None:
             _set(spark, _OF_A_CLUSTER)
         try:

@@ -14,16 +14,14 @@ from typing import Any
 
 from harness.base.errors import HarnessError
 from harness.base.words import plural
-from harness.catalogue import own
 from harness.catalogue.cover import Candidate
 from harness.history.suites import Entry, State, Suite
 from harness.report import report
 from harness.run.interrupts import Progress, uninterrupted
-from harness.run.order import Order
 from harness.run.screen import Screen
+from harness.run.start import Order
 from harness.suite.background import BackgroundJudge
-from harness.suite.players import Player, Players
-from harness.suite.task import ENDED, UP, Task
+from harness.suite.players import ENDED, UP, Player, Players
 
 Planned = tuple[Entry, Candidate, str]  # with what is said as it begins
 
@@ -43,8 +41,6 @@ class _OnStage:
 
 
 class Stage:
-    """Plays runs by `players`, and hands each that is whole to the judge."""
-
     def __init__(
         self,
         suite: Suite,
@@ -71,12 +67,12 @@ class Stage:
         with self._screen.drawing() as draw:
             while waiting or self._players.playing:
                 while waiting and self._players.room():
-                    with uninterrupted(_say_nothing):
+                    with uninterrupted(lambda _text: None):
                         self._start(*waiting.popleft())
                 if not self._players.playing:  # none of those that were left could be started
                     break
                 player, what = self._players.told()
-                with uninterrupted(_say_nothing):  # what is half taken would be lost
+                with uninterrupted(lambda _text: None):  # what is half taken would be lost
                     self._take(player, what, draw)
                 if ENDED in what:
                     after()
@@ -92,22 +88,16 @@ class Stage:
     def _start(self, entry: Entry, candidate: Candidate, said: str) -> None:
         assert entry.seed is not None
         entry.state, entry.reason = State.INTERRUPTED, "it was interrupted before it was complete"
-        task = Task(
-            Order(
-                name=entry.experiment,
-                experiment=candidate.experiment,
-                results=self._results,
-                seed=entry.seed,
-                port_base=self._port_base,
-                label=entry.label,
-            ),
-            built=frozenset(self._players.built),
-            columns=self._screen.columns,
-            own_experiments=own.experiments_folder(),
-            own_rules=own.rules_folder(),
+        order = Order(
+            name=entry.experiment,
+            experiment=candidate.experiment,
+            results=self._results,
+            seed=entry.seed,
+            port_base=self._port_base,
+            label=entry.label,
         )
         try:
-            player = self._players.start(task)
+            player = self._players.start(order, self._screen.columns)
         except OSError as error:
             entry.state = State.FAILED
             entry.reason = f"the harness failed: no process for this run could be started ({error})"
@@ -117,7 +107,6 @@ class Stage:
         self._say_what_is_kept()
 
     def _take(self, player: Player, what: dict[str, Any], draw: Progress) -> None:
-        """Take what a player tells."""
         self._players.take(player, what)
         run = next(each for each in self._on_stage if each.player is player)
         if "say" in what:
@@ -174,12 +163,7 @@ def _became(entry: Entry) -> str:
     return f"{entry.label}: {entry.state} ({entry.reason})"
 
 
-def _say_nothing(_text: str) -> None:
-    """For a moment that nobody notices."""
-
-
 def explain(run_dir: Path, say: Progress) -> None:
-    """Give a run that shows nothing its page, which says why."""
     try:
         report(run_dir)
     except HarnessError as error:

@@ -14,9 +14,8 @@ from typing import Final
 from harness.catalogue.apps import with_app
 from harness.experiment import Cluster, Experiment, Fault
 from harness.experiment.app import App, Shows
-from harness.run.order import Order
 from harness.run.screen import Screen
-from harness.run.start import play_run
+from harness.run.start import Order, play_run
 
 SECRET: Final = "hunter2"
 FAULTS: Final = {

@@ -164,7 +164,7 @@ def fleet_of(plan: Plan, tmp_path: Path) -> Iterator[Callable[[App], Fleet]]:
 
     def of(app: App) -> Fleet:
         experiment = with_app(registry.load("baseline"), app)
-        made.append(Fleet(experiment, plan, resolve_tools(), tmp_path, "orders", "t"))
+        made.append(Fleet(experiment, plan, resolve_tools(), tmp_path))
         return made[-1]
 
     yield of

@@ -78,7 +78,7 @@ def test_java_before_25_gets_no_aot_cache(monkeypatch: pytest.MonkeyPatch, scrip
     tools = resolve_tools()
 
     assert (tools.kafka_aot, tools.spark_aot) == (None, None)
-    assert aot.is_settled(aot.kafka_cache(tools.kafka_version, find_java()))
+    assert aot.is_settled(aot.cache_of("kafka", tools.kafka_version, find_java()))
 
 
 def test_our_java_is_the_default_and_runs_with_the_broker_options() -> None:

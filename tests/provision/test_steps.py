@@ -179,12 +179,12 @@ def test_failed_training_is_noted_and_forgotten_on_demand(
     java = Java(Path("/bin/false"), "25.0.2")
     monkeypatch.setattr(steps, "find_java", lambda: java)
     monkeypatch.setattr(aot, "env_python", lambda _env: Path("/bin/false"))
-    cache = aot.kafka_cache(kafka.DEFAULT_VERSION, java)
+    cache = aot.cache_of("kafka", kafka.DEFAULT_VERSION, java)
     assert cache is not None
     assert not aot.is_settled(cache)
 
     with pytest.raises(SetupError, match="the Kafka AOT training failed"):
-        aot.train_kafka(kafka.DEFAULT_VERSION, java, Shell(empty_cache / "logs"))
+        aot.train("kafka", kafka.DEFAULT_VERSION, java, Shell(empty_cache / "logs"))
     assert aot.is_settled(cache)
 
     steps.forget_failures()

@@ -33,11 +33,8 @@ def write_current(cache: Path) -> set[str]:
     mark(environment.env_dir())
     mark(toxiproxy.home())
     mark(kafka.home(kafka.DEFAULT_VERSION))
-    for path in (
-        aot.spark_cache(JAVA),
-        aot.kafka_cache(kafka.DEFAULT_VERSION, JAVA),
-        aot.client_cache(kafka.DEFAULT_VERSION, JAVA),
-    ):
+    for purpose in aot.TRAINERS:
+        path = aot.cache_of(purpose, kafka.DEFAULT_VERSION, JAVA)
         assert path is not None
         write(path)
     write(cache / "logs" / "pip.log")

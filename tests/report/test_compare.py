@@ -118,7 +118,7 @@ def test_a_run_that_shows_nothing_any_more_got_worse(tmp_path: Path) -> None:
     found = compare(one.path, other.path)
     rule = found.pairs[0].rules[0]
 
-    assert ["R01 in consumer-crash:librdkafka/eager"] == found.worse
+    assert ["session/silent-member-is-evicted in consumer-crash:librdkafka/eager"] == found.worse
     assert rule.b is not None
     assert ({"HOLDS": 1, "UNKNOWN": 1}, 1) == (rule.b.verdicts, rule.b.values.n)
     assert Exit.DIFFERS == main(["compare", str(one.path), str(other.path)])
@@ -131,7 +131,9 @@ def test_a_group_of_which_nothing_was_judged_got_worse(tmp_path: Path) -> None:
     one.save()
     other.save()
 
-    assert ["R01 in broker-kill:librdkafka/eager"] == compare(one.path, other.path).worse
+    assert ["session/silent-member-is-evicted in broker-kill:librdkafka/eager"] == compare(
+        one.path, other.path
+    ).worse
     lines = printed(one.path, other.path)
     start = lines.index("broker-kill:librdkafka/eager (1 run)")
     assert "no run of B was judged, so there are no settings to compare" == lines[start + 1]

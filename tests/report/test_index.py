@@ -12,6 +12,7 @@ from harness.cli.main import main
 from harness.history.suites import State, Suite, load_suite
 from harness.report.load import Row
 from harness.report.many import documented, index, suite_rows
+from harness.report.outcome import name_of
 from tests.report.sample_suite import entry, write_night
 
 
@@ -118,9 +119,9 @@ def test_what_differs_in_a_run_for_one_reason_is_one_row(night: Suite) -> None:
     ]
     table = index.shown(night, verdicts).blocks[0]
     assert [
-        ("R01, R02, R03 and 2 more", "HOLDS", "a log is missing"),
-        ("R06", "VIOLATED", "a log is missing"),
-        ("R07", "HOLDS", "nothing was examined"),
+        (f"{name_of('R01')}, {name_of('R02')}, R03 and 2 more", "HOLDS", "a log is missing"),
+        (name_of("R06"), "VIOLATED", "a log is missing"),
+        (name_of("R07"), "HOLDS", "nothing was examined"),
     ] == [(row.cells[1], row.cells[3], row.cells[4]) for row in table.rows]
 
 

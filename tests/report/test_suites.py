@@ -19,6 +19,7 @@ from harness.report.many.blocks import print_shown
 from harness.report.many.compare import compare
 from harness.report.many.index import night_before
 from harness.report.many.verdicts import headline, only_withheld, refresh_states
+from harness.report.outcome import name_of
 from harness.suite import play as player
 from tests.report.sample_run import Row, verdict, write_manifest, write_table
 from tests.report.sample_suite import entry, write_judged
@@ -154,8 +155,8 @@ def test_what_is_new_since_the_night_before_is_told(tmp_path: Path) -> None:
     assert "2 verdicts changed since night-1." in page
     assert "2 verdicts changed since night-1." in text
     label = "consumer-crash:librdkafka/cooperative"
-    assert f"| {label} | R01 | HOLDS | **✗ VIOLATED** |" in text
-    assert f"| {label} | R12 | not judged | ✓ HOLDS |" in text
+    assert f"| {label} | {name_of('R01')} | HOLDS | **✗ VIOLATED** |" in text
+    assert f"| {label} | {name_of('R12')} | not judged | ✓ HOLDS |" in text
 
 
 def test_the_index_keeps_both_and_counts_the_second(tmp_path: Path) -> None:

@@ -117,4 +117,4 @@ def test_series_of_one_name_are_told_apart_by_their_set_up(tmp_path: Path) -> No
     assert 1 == page.count("set up as 1a2b") == page.count("set up as 3c4d")
     assert 2 == page.count("set up as")
     assert "consumer-crash 1a2b" in file.getvalue()
-    assert 1 == len(re.findall(r"R14 +consumer-crash +librdkafka", file.getvalue()))
+    assert 1 == len(re.findall(r"in-its-interval +consumer-crash +librdkafka", file.getvalue()))

@@ -62,12 +62,6 @@ def test_on_its_day_a_test_is_judged_once_by_its_queries() -> None:
     assert [True, False] == due(found, ("a", "q"), ("a", "q"))
 
 
-def test_each_judgement_is_made_by_both_where_that_is_asked_for() -> None:
-    found = Agreements(agreed(("a", "q")), turn("a") + 1, each=True)
-
-    assert [True, True] == due(found, ("a", "q"), ("a", "q"))
-
-
 @pytest.mark.parametrize(("all_asked", "kept"), [(True, ["b", "c"]), (False, ["a", "b", "c"])])
 def test_what_no_test_asks_for_any_more_is_dropped_once_all_have_asked(
     all_asked: bool, kept: Iterable[str]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.base.paths import ROOT
-from harness.cluster.files import LOGGING
+from harness.cluster.backend import LOGGING
 from harness.history.broker_log import files_of
 from harness.history.coordinator_log import read_coordinator_events
 from harness.provision import kafka

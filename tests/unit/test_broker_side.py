@@ -37,9 +37,8 @@ class Brokers:
         self._logs = logs
         self.members: list[Member] = []
         nodes = [SimpleNamespace(id=number) for number in (1, 2, 3)]
-        self.side = BrokerSide(
-            logs, cast("Any", SimpleNamespace(brokers=nodes, settings={})), "orders", "t"
-        )
+        plan = SimpleNamespace(brokers=nodes, settings={})
+        self.side = BrokerSide(logs, cast("Any", plan))
 
     def member(self, name: str, lane: str = "", *, started_ms: float = 0) -> Member:
         process: Any = SimpleNamespace(code=None, pid=1)
@@ -366,7 +365,7 @@ def test_what_comes_late_is_of_the_process_that_had_the_lane_when_it_asked(
     """Its join was answered 3 s after it was killed, when another came through its lane."""
     dead = brokers.member("member-1")
     brokers.says("member-1", "JOIN_GROUP", {}, {"memberId": "m", "errorCode": 79})
-    dead.instance.code = -9  # type: ignore[attr-defined]
+    dead.instance.code = -9  # type: ignore[union-attr]
     new = brokers.member("member-4", "member-1", started_ms=1_000)
 
     brokers.says("member-1", "JOIN_GROUP", {}, {"generationId": 2}, ms=4_000, took_ms=3_500)
@@ -382,7 +381,7 @@ def test_what_comes_late_is_of_the_process_that_had_the_lane_when_it_asked(
 def test_the_last_commit_of_a_process_that_has_ended_counts(brokers: Brokers) -> None:
     member = brokers.member("member-1")
     brokers.synced("member-1", 1, 0)
-    member.instance.code = 0  # type: ignore[attr-defined]
+    member.instance.code = 0  # type: ignore[union-attr]
 
     told = {"name": "t", "partitions": [{"partitionIndex": 0, "committedOffset": 7}]}
     brokers.says(

@@ -32,6 +32,7 @@ from harness.base.ports import Ports
 from harness.base.wait import wait_until
 from harness.cluster import groups, wire
 from harness.cluster.groups import MemberSeen
+from harness.cluster.plan import draw_plan
 from harness.cluster.wire import Call
 from harness.experiment import Cluster, Experiment, Fault
 from harness.history.effects import Breaks, Effects
@@ -42,7 +43,6 @@ from harness.run.by_hand import (
     control_socket,
     fault_runner,
     layout,
-    standing,
     view,
     watch,
 )
@@ -149,7 +149,7 @@ def test_what_can_be_broken_follows_from_what_a_kind_breaks(
     """A kind that nobody here knows by its name."""
 
     def known(name: str, targets: tuple[str, ...], breaks: Breaks) -> None:
-        kind = Kind(name, targets, True, _nothing, _seen, effects=Effects(breaks=breaks))
+        kind = Kind(name, targets, _nothing, _seen, _nothing, effects=Effects(breaks=breaks))
         monkeypatch.setitem(KINDS, name, kind)
 
     known("melt-broker", ("broker",), Breaks.BROKER)
@@ -409,7 +409,7 @@ def upright(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
                 stdin=subprocess.PIPE,
             )
         )
-        wait_until("watchdog", lambda: found in standing.standing(), timeout_s=PATIENCE_S)
+        wait_until("watchdog", lambda: found in layout.standing(), timeout_s=PATIENCE_S)
         return found
 
     yield stand
@@ -422,38 +422,38 @@ def test_the_cluster_that_is_meant_is_the_nearest_or_the_only_one(
     upright: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = upright("first")
-    others = [each for each in standing.standing() if tmp_path not in each.parents]
-    every = standing.standing
+    others = [each for each in layout.standing() if tmp_path not in each.parents]
+    every = layout.standing
     monkeypatch.setattr(
-        standing, "standing", lambda: [each for each in every() if each not in others]
+        layout, "standing", lambda: [each for each in every() if each not in others]
     )
 
-    assert first == standing.the_one(tmp_path / "first")
-    assert first == standing.the_one(tmp_path / "elsewhere")
+    assert first == layout.the_one(tmp_path / "first")
+    assert first == layout.the_one(tmp_path / "elsewhere")
     for results, base in (("first", 30_000), ("first", PORT_BASE), ("second", PORT_BASE)):
         with pytest.raises(SetupError, match=f"a cluster is up already, in .*{first.name}"):
-            standing.refuse_a_second(tmp_path / results, base)
-    standing.refuse_a_second(tmp_path / "second", 30_000)
+            layout.refuse_a_second(tmp_path / results, base)
+    layout.refuse_a_second(tmp_path / "second", 30_000)
     second = upright("second")
     assert [first, second] == [
-        standing.the_one(tmp_path / results) for results in ("first", "second")
+        layout.the_one(tmp_path / results) for results in ("first", "second")
     ]
     with pytest.raises(BadInput, match="2 clusters are up, and none of them below"):
-        standing.the_one(tmp_path / "elsewhere")
+        layout.the_one(tmp_path / "elsewhere")
 
 
 def test_what_nobody_holds_any_more_is_not_up(upright: Callable[[str], Path]) -> None:
     found = upright("first")
     (found / "owner").unlink()
 
-    assert found not in standing.standing()
+    assert found not in layout.standing()
 
 
 def test_without_any_there_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing, "standing", list)
+    monkeypatch.setattr(layout, "standing", list)
 
     with pytest.raises(NoData, match=r"no cluster is up: `.* up` brings one up"):
-        standing.the_one(tmp_path)
+        layout.the_one(tmp_path)
 
 
 # Its ports.
@@ -469,7 +469,7 @@ def test_addresses_are_one_block_and_stay() -> None:
     plans = []
     for _ in range(2):
         with Ports(base) as ports:
-            plans.append(layout.laid_out(layout.fitted(Cluster()), "run", ports))
+            plans.append(draw_plan(layout.fitted(Cluster()), layout.LANES, "run", ports))
 
     first, again = plans
     assert [f"127.0.0.1:{base + number}" for number in range(9)] == [
@@ -505,10 +505,8 @@ def test_a_taken_port_is_named_with_the_option_by_which_another_is_chosen(
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        wanted = up.Wanted(Cluster(), {"t": 6}, port)
-
         with pytest.raises(ClusterError, match=f"port {port} on .*choose others by --port-base"):
-            up.bring_up(wanted, tmp_path, Screen(), lambda _ready: None)
+            up.bring_up(Cluster(), {"t": 6}, tmp_path, Screen(), lambda _ready: None, port)
 
     assert [] == [*tmp_path.iterdir()]
 
@@ -554,20 +552,24 @@ class Bench:
         self.done: list[str] = []
         self.fails: list[Exception] = []
         self.seen = seen(group())
+
+        def heal(_scene: Scene, _fault: Fault, target: Target) -> None:
+            self._did(f"heal {target.name}")
+
+        lasting: dict[str, Any] = {"heal": heal}
         kinds = {
             name: Kind(
                 name,
                 ("broker",),
-                heals,
                 lambda _scene, fault, target: self._did(f"{fault.kind} {target.name}"),
                 lambda *_: Evidence(self.took_effect, "it is gone"),
-                lambda _scene, _fault, target: self._did(f"heal {target.name}"),
                 effects=Effects(breaks=Breaks.BROKER, broker_gone=True),
+                **more,
             )
-            for name, heals in (
-                ("kill-broker", True),
-                ("pause-broker", True),
-                ("nudge-broker", False),
+            for name, more in (
+                ("kill-broker", lasting),
+                ("pause-broker", lasting),
+                ("nudge-broker", {}),
             )
         }
         for module in (nemesis, breakable, all_faults):

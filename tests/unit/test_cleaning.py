@@ -18,9 +18,9 @@ from harness.cli.main import main
 from harness.history import manifest, store
 from harness.run.folder import reserve
 from harness.run.run import Run
+from harness.run.start import Order
 from harness.suite.player import play as play_here
-from harness.suite.players import Player, Players
-from harness.suite.task import ENDED, Task
+from harness.suite.players import ENDED, Player, Players
 from tests.report.sample_run import write_manifest, write_run
 from tests.report.sample_suite import write_night
 from tests.torture.rounds import KILLS, Outcome, Round
@@ -252,7 +252,7 @@ def test_what_begins_while_verdicts_are_put_into_the_dataset_stays(
     assert "run-1 began meanwhile, so it stays" in capsys.readouterr().err
 
 
-def played_here(players: Players, task: Task) -> Player:
+def played_here(players: Players, order: Order, columns: int | None) -> Player:
     """Have a run of a suite played by this process, instead of one of its own."""
     player = Player(subprocess.Popen(["true"], stdin=subprocess.PIPE))
     players._players.append(player)
@@ -262,7 +262,7 @@ def played_here(players: Players, task: Task) -> Player:
             player.outcome = what
         players._told.put((player, what))
 
-    play_here(task, tell)
+    play_here(tell, order, columns, frozenset(), (None, None))
     return player
 
 

@@ -16,7 +16,7 @@ from harness.base.errors import ClusterError, SetupError, WaitTimeout
 from harness.cluster import compose, containers
 from harness.cluster.backends import backend_of
 from harness.cluster.plan import BROKER_SETTINGS
-from harness.cluster.proxies import Proxies
+from harness.cluster.proxies import Toxiproxy
 from harness.experiment import Cluster
 from harness.provision import kafka
 
@@ -84,7 +84,7 @@ def docker_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """What a run is on that has killed broker-2, and was killed."""
     made = Engine()
     monkeypatch.setenv("KAFKA_CHAOS_CACHE", str(tmp_path))
-    monkeypatch.setattr(Proxies, "clear", lambda _proxies: None)
+    monkeypatch.setattr(Toxiproxy, "clear", lambda _proxies: None)
     monkeypatch.setattr(containers, "connect", lambda: made)
     mark(" ".join(sorted(node.id for node in made.nodes.values())))
     made.nodes["broker-2"].status = "exited"
@@ -175,7 +175,7 @@ class TakenOver:
             )
         monkeypatch.setattr(compose.ComposeCluster, "await_serving", lambda *_: None)
         monkeypatch.setattr(compose, "check_version", lambda *_: None)
-        monkeypatch.setattr(Proxies, "await_up", lambda *_: None)
+        monkeypatch.setattr(Toxiproxy, "await_up", lambda *_: None)
         monkeypatch.setattr(compose.ComposeCluster, "_read", lambda *_: b"before\nhal")
         self.cluster = compose.ComposeCluster(PLAN, logs, "4.3.1")
         self.cluster._containers = dict(docker_engine.nodes)
@@ -227,10 +227,10 @@ def test_a_start_that_fails_once_the_cluster_is_taken_gives_it_back(
 ) -> None:
     """What its owner makes there later would be taken for what this run left."""
 
-    def refuse(_proxies: Proxies) -> None:
+    def refuse(_proxies: Toxiproxy) -> None:
         raise ClusterError("Toxiproxy refused")
 
-    monkeypatch.setattr(Proxies, "clear", refuse)
+    monkeypatch.setattr(Toxiproxy, "clear", refuse)
     with pytest.raises(ClusterError, match="Toxiproxy refused"):
         taken_over.cluster.start()
     taken_over.cluster._logs.mkdir()

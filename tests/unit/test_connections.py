@@ -15,7 +15,7 @@ import pytest
 from harness.base.ports import LOOPBACK, Ports
 from harness.cluster import ping
 from harness.cluster.plan import Node, draw_plan
-from harness.cluster.proxies import Proxies
+from harness.cluster.proxies import Toxiproxy
 from harness.experiment import Cluster
 from harness.provision import toxiproxy
 
@@ -46,8 +46,11 @@ def answering(port: int) -> Iterator[None]:
             serving.join()
 
 
+MINE = "broker-1.member-1"
+
+
 @pytest.fixture
-def proxied(tmp_path: Path) -> Iterator[tuple[Proxies, Node]]:
+def proxied(tmp_path: Path) -> Iterator[tuple[Toxiproxy, Node]]:
     """The proxies of two lanes to one broker that answers."""
     with Ports() as ports:
         plan = draw_plan(Cluster(brokers=1), LANES, "run", ports)
@@ -63,20 +66,21 @@ def proxied(tmp_path: Path) -> Iterator[tuple[Proxies, Node]]:
             subprocess.Popen([*command, "-config", str(config)], stdout=log, stderr=log) as server,
         ):
             try:
-                proxies = Proxies(plan)
-                proxies.await_up(lambda: server.poll() is None, lambda: "see the log")
+                proxies = Toxiproxy(plan.toxiproxy_port)
+                names = plan.proxies_of(broker.id)
+                proxies.await_up(names, lambda: server.poll() is None, lambda: "see the log")
                 yield proxies, broker
             finally:
                 server.kill()
 
 
 def test_every_connection_of_the_lane_ends_and_a_new_one_is_answered(
-    proxied: tuple[Proxies, Node],
+    proxied: tuple[Toxiproxy, Node],
 ) -> None:
     proxies, broker = proxied
     mine, others = (ping.Witness(listener.proxy_port, timeout_s=5) for listener in broker.listeners)
 
-    proxies.end_connections("member-1", [broker.id])
+    proxies.end_connections([MINE])
 
     assert mine.ended(timeout_s=5)
     assert not others.ended(timeout_s=0.1)
@@ -85,19 +89,19 @@ def test_every_connection_of_the_lane_ends_and_a_new_one_is_answered(
         witness.close()
 
 
-def test_the_proxies_of_a_dead_broker_go_on_refusing(proxied: tuple[Proxies, Node]) -> None:
+def test_the_proxies_of_a_dead_broker_go_on_refusing(proxied: tuple[Toxiproxy, Node]) -> None:
     proxies, broker = proxied
     mine = broker.listeners[0].proxy_port
 
-    proxies.listen(broker.id, on=False)
-    proxies.end_connections("member-1", [broker.id])
+    proxies.switch([MINE], on=False)
+    proxies.end_connections([MINE])
     assert "refused" == ping.ask(mine, timeout_s=5).outcome
 
-    proxies.listen(broker.id, on=True)
+    proxies.switch([MINE], on=True)
     assert "answered" == ping.ask(mine, timeout_s=5).outcome
 
 
-def test_a_connection_that_nobody_ends_stays_open(proxied: tuple[Proxies, Node]) -> None:
+def test_a_connection_that_nobody_ends_stays_open(proxied: tuple[Toxiproxy, Node]) -> None:
     _, broker = proxied
     witness = ping.Witness(broker.listeners[0].proxy_port, timeout_s=5)
 

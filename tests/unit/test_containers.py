@@ -257,7 +257,7 @@ def starting(
     tools: Any = SimpleNamespace(kafka_version="4.3.1", controller_template=tmp_path / "template")
     monkeypatch.setattr(containers, "fetch", lambda *_: None)
     monkeypatch.setattr(DockerCluster, "await_serving", lambda *_: None)
-    monkeypatch.setattr("harness.cluster.proxies.Proxies.await_up", lambda *_: None)
+    monkeypatch.setattr("harness.cluster.proxies.Toxiproxy.await_up", lambda *_: None)
 
     with Ports() as ports:
         plan = draw_plan(Cluster(), ("members",), "run", ports, IN_CONTAINERS)

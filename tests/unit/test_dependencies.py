@@ -30,10 +30,9 @@ from harness.provision import toxiproxy
 from harness.run.faults import KINDS
 from harness.run.faults.kind import Evidence
 from harness.run.faults.targets import resolve
-from harness.run.order import Order
 from harness.run.scene import Scene
 from harness.run.screen import Screen
-from harness.run.start import play_run
+from harness.run.start import Order, play_run
 from harness.suite.play import new_repeat
 
 LANES = ("members", "producers", "member-1", "member-2")

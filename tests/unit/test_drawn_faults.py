@@ -72,7 +72,6 @@ class Drawing:
         kind = Kind(
             "pause-broker",
             ("broker",),
-            True,
             lambda *_: self.played.append(("inject", round(self.now_s, 3))),
             lambda *_: Evidence(True, "seen"),
             lambda *_: self.played.append(("heal", round(self.now_s, 3))),

@@ -40,7 +40,7 @@ def _fleet(
     (run_dir / "journals").mkdir()
     with Ports() as ports:
         plan = draw_plan(Cluster(), ("members", "producers", "probes", "member-2"), "run", ports)
-    return Fleet(experiment, plan, resolve_tools(), run_dir, "orders", "t")
+    return Fleet(experiment, plan, resolve_tools(), run_dir)
 
 
 def changed(name: str, **group: Any) -> Experiment:

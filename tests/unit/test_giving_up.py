@@ -43,7 +43,7 @@ def fleet_of(*members: Member, settled: bool = True) -> Fleet:
         members={member.name: member for member in members},
         settled=settled,
         producer=None,
-        _tail=lambda _name: "its last words",
+        last_words=lambda _name: "its last words",
     )
     fleet.unplanned_ends = lambda spared: Fleet.unplanned_ends(fleet, spared)
     fleet.live = lambda: Fleet.live(fleet)

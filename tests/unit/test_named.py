@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.experiment.app import App, Records, Shows
-from harness.run.lines import lines_of
-from harness.run.named import Naming, Unnamed, joined, naming_of_app
+from harness.run.named import Naming, Unnamed, joined, lines_of, naming_of_app
 
 PARTITIONS = 3
 PLAIN = Naming(('{"id": {n}, "customer": "c{n}"}',), PARTITIONS)
@@ -119,14 +118,14 @@ def test_the_lines_of_kafkas_verifiable_consumer_are_offsets() -> None:
         '{"topic":"t","partition":0,"count":1,"minOffset":0,"maxOffset":0},'
         '{"topic":"other","partition":0,"count":1,"minOffset":0,"maxOffset":0}]}'
     )
-    assert [["offset", 2, 5, 7], ["offset", 0, 0, 0]] == lines.read(consumed)
+    assert [["offset", 2, 5, 7], ["offset", 0, 0, 0]] == lines(consumed)
     for other in (
         '{"timestamp":1,"name":"startup_complete"}',
         '{"timestamp":1,"name":"record_data","topic":"t","partition":2,"value":"records_consumed"}',
         "a line about records_consumed",
         '{"name":"records_consumed","partitions":[{"topic":"t","partition":2}]}',
     ):
-        assert [] == lines.read(other)
+        assert [] == lines(other)
 
 
 def test_ranges_that_go_on_are_joined() -> None:

@@ -140,7 +140,6 @@ def test_a_fault_that_had_to_wait_lasts_as_long_as_it_was_to_last(
     kind = Kind(
         "kill-broker",
         ("broker",),
-        True,
         lambda _scene, fault, _target: played.append(("inject", fault.target, clock.now_s)),
         prove,
         lambda _scene, fault, _target: played.append(("heal", fault.target, clock.now_s)),
@@ -187,15 +186,16 @@ def test_what_follows_programs_that_start_slowly_comes_as_much_later(
             clock.now_s += took_s
             return Evidence(True, "seen")
 
-        return Kind(
+        kind = Kind(
             name,
             ("broker",),
-            name == "pause-broker",
             lambda *_: played.append((name, clock.now_s)),
             prove,
-            lambda *_: played.append((f"heal {name}", clock.now_s)),
             effects=Effects(breaks=Breaks.MEMBER, **effects),
         )
+        if name != "pause-broker":
+            return kind
+        return replace(kind, heal=lambda *_: played.append((f"heal {name}", clock.now_s)))
 
     kinds = {
         "pause-broker": kind("pause-broker", 0),
@@ -250,7 +250,6 @@ def test_who_is_killed_for_good_is_missed_for_its_session(
     kill = Kind(
         "kill-consumer",
         ("member",),
-        False,
         lambda *_: None,
         lambda *_: Evidence(True, "gone"),
         effects=Effects(breaks=Breaks.MEMBER, **effects),
@@ -279,7 +278,6 @@ class OneByOne:
         kind = Kind(
             "kill-broker",
             ("broker",),
-            True,
             lambda _scene, fault, _target: self._say("inject", fault.target),
             lambda _scene, _fault, _target: Evidence(True, "seen"),
             lambda _scene, fault, _target: self._say("heal", fault.target),
@@ -364,7 +362,6 @@ class Broken:
         kind = Kind(
             "pause-broker",
             ("broker",),
-            True,
             lambda *_: setattr(self, "broken", True),
             lambda *_: Evidence(True, "seen"),
             lambda *_: self._heal(),

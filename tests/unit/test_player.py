@@ -5,8 +5,6 @@ What it plays is refused before any broker is started; whole runs are in tests/c
 
 from __future__ import annotations
 
-import io
-import json
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,26 +13,19 @@ import pytest
 
 from harness.base.errors import SetupError
 from harness.catalogue import registry
-from harness.run.order import Order
+from harness.run.start import Order
 from harness.suite import player
-from harness.suite.players import Players
-from harness.suite.task import UP, Task
+from harness.suite.players import UP, Players
 
 
-def task(results: Path) -> Task:
-    return Task(
-        Order("baseline", registry.load("baseline"), results, seed=1, label="baseline"),
-        built=frozenset({("/here", ("make",))}),
-        columns=80,
-        own_experiments=None,
-        own_rules=None,
-    )
+def order(results: Path) -> Order:
+    return Order("baseline", registry.load("baseline"), results, seed=1, label="baseline")
 
 
 def test_a_run_that_is_refused_is_void_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("this is no folder")
     with closing(Players(tmp_path / "playing.log")) as players:
-        started = players.start(task(tmp_path / "results"))
+        started = players.start(order(tmp_path / "results"), 80)
         told: list[dict[str, Any]] = []
         while not told or "ended" not in told[-1]:
             who, what = players.told()
@@ -77,7 +68,8 @@ def test_what_becomes_of_a_run_is_told_last(
 
     monkeypatch.setattr(player, "play_run", play_run)
 
-    player.play(task(tmp_path), lambda **what: told.append(what))
+    built = frozenset({("/here", ("make",))})
+    player.play(lambda **what: told.append(what), order(tmp_path), 80, built, (None, None))
 
     assert {"reserved": str(tmp_path)} == told[0]
     assert {"say": "start cluster"} == told[1]
@@ -85,20 +77,3 @@ def test_what_becomes_of_a_run_is_told_last(
     assert {"phase": UP, "built": [("/here", ("make",))]} == told[3]
     assert ended.items() <= told[4].items()
     assert ("traceback" in told[4]) == (ended["ended"] == "failed")
-
-
-def test_what_a_signal_has_to_say_meanwhile_is_told_after_it() -> None:
-    class Out(io.StringIO):
-        def write(self, text: str) -> int:
-            if "first" in text:  # as the handler of a signal does that comes while this writes
-                telling(say="second")
-            return super().write(text)
-
-    out = Out()
-    telling = player._Telling(out)
-
-    telling(say="first")
-    telling(say="third")
-
-    told = [json.loads(line)["say"] for line in out.getvalue().splitlines()]
-    assert ["first", "second", "third"] == told

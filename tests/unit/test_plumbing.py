@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from harness.base.ports import LAST_PORT, LOOPBACK, Ports
 from harness.base.wait import wait_until
 from harness.cluster import compose, ping
 from harness.cluster.plan import IN_CONTAINERS, draw_plan
-from harness.cluster.proxies import Proxies
+from harness.cluster.proxies import Toxiproxy
 from harness.experiment import Cluster
 
 on_linux = pytest.mark.skipif(not psutil.LINUX, reason="of /proc")
@@ -399,14 +398,11 @@ def test_toxiproxy_is_asked_past_a_proxy_of_the_world(monkeypatch: pytest.Monkey
         monkeypatch.setenv(name, f"http://{LOOPBACK}:9")
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
-    with HTTPServer((LOOPBACK, 0), _Asked) as server, Ports() as ports:
+    with HTTPServer((LOOPBACK, 0), _Asked) as server:
         serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         serving.start()
-        plan = replace(
-            draw_plan(Cluster(), ("members",), "run", ports), toxiproxy_port=server.server_port
-        )
         try:
-            assert [] == Proxies(plan).toxics("broker-1.members")
+            assert [] == Toxiproxy(server.server_port).toxics("broker-1.members")
         finally:
             server.shutdown()
             serving.join()

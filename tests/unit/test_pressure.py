@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.run.pressure import Pressure
+from harness.run.waiting import Pressure
 
 
 def told(some_us: int, full_us: int) -> str:

@@ -29,7 +29,7 @@ def scene_of(process: subprocess.Popen[bytes], journal: Path) -> Scene:
         wait_until(what, condition, timeout_s=timeout_s)
 
     fleet = SimpleNamespace(
-        start_probe=lambda _name: (process, journal), probe_tail=lambda _name: "its last words"
+        start_probe=lambda _name: (process, journal), last_words=lambda _name: "its last words"
     )
     return cast(Scene, SimpleNamespace(fleet=fleet, wait=wait))
 

@@ -35,9 +35,8 @@ from harness.run.build import build
 from harness.run.fleet import Fleet
 from harness.run.member import Member
 from harness.run.named import naming_of_app, runs
-from harness.run.programs import Programs, variables
+from harness.run.programs import MOST, MOST_AT_FIRST, Programs, Restarts, variables
 from harness.run.record import first_record
-from harness.run.restarts import MOST, MOST_AT_FIRST, Restarts
 from harness.run.sink import Sink
 from harness.run.why import cannot_run
 
@@ -81,7 +80,7 @@ def programs_of(plan: Plan, run_dir: Path) -> Iterator[Callable[[App], Programs]
     made: list[Programs] = []
 
     def of(app: App) -> Programs:
-        made.append(Programs(app, plan, run_dir, "orders", "t", PARTITIONS))
+        made.append(Programs(app, plan, run_dir, PARTITIONS))
         return made[-1]
 
     yield of
@@ -133,7 +132,7 @@ def test_a_process_has_what_it_needs_by_the_names_that_programs_know(
     ended(run_dir)
 
     environment, words, folder = json.loads((run_dir / "logs" / "member-1.log").read_text())
-    given = variables(plan, "member-2", "orders", "t", "member-1", "static-1")
+    given = variables(plan, "member-2", "member-1", "static-1")
     assert given.items() <= environment.items()
     assert plan.bootstrap("member-2") == environment["KAFKA_BOOTSTRAP_SERVERS"]
     assert "static-1" == environment["KAFKA_GROUP_INSTANCE_ID"]
@@ -183,7 +182,7 @@ def test_a_process_is_told_where_it_shows_its_work(plan: Plan, run_dir: Path) ->
         shows = app(says, effects=effects)
         shows = replace(shows, command=(*shows.command, place), environment={"WHERE": place})
         sink = Sink(plan.run, folder, 7, naming_of_app(shows, 3)) if effects.http else None
-        programs = Programs(shows, plan, folder, "orders", "t", PARTITIONS, sink)
+        programs = Programs(shows, plan, folder, PARTITIONS, sink)
         programs.start("member-1", "member-1", None)
         ended(folder)
         programs.stop()
@@ -193,7 +192,7 @@ def test_a_process_is_told_where_it_shows_its_work(plan: Plan, run_dir: Path) ->
 
 
 def test_a_dynamic_member_has_no_instance_id(plan: Plan) -> None:
-    given = variables(plan, "member-1", "orders", "t", "member-1", None)
+    given = variables(plan, "member-1", "member-1", None)
 
     assert "KAFKA_GROUP_INSTANCE_ID" not in given
     assert given["KAFKA_BOOTSTRAP_SERVERS"] == given["SPRING_KAFKA_BOOTSTRAP_SERVERS"]
@@ -463,7 +462,7 @@ def fleet_of(plan: Plan, run_dir: Path, tools: Tools) -> Iterator[Callable[[App]
 
     def of(app: App) -> Fleet:
         experiment = with_app(registry.load("baseline"), app)
-        made.append(Fleet(experiment, plan, tools, run_dir, "orders", "t"))
+        made.append(Fleet(experiment, plan, tools, run_dir))
         return made[-1]
 
     yield of
@@ -784,7 +783,7 @@ def test_numbers_of_records_stay_apart_when_partitions_are_added(
     monkeypatch.setattr(processes, "spawn", lambda *_args, **_more: SimpleNamespace(poll=int))
     experiment = with_app(registry.load("add-partitions"), app())
     more = sum(fault.more_partitions or 0 for fault in experiment.faults)
-    fleet = Fleet(experiment, plan, tools, run_dir, "orders", "t")
+    fleet = Fleet(experiment, plan, tools, run_dir)
 
     fleet.start_producer()
 

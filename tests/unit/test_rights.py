@@ -19,13 +19,12 @@ from typing import Any, Final, cast
 import pytest
 from confluent_kafka.admin import UserScramCredentialDeletion  # type: ignore[attr-defined]
 
-from harness.base.errors import BadInput, ClusterError, WaitTimeout
+from harness.base.errors import BadInput, ClusterError, HarnessError, WaitTimeout
 from harness.base.ports import LOOPBACK, Ports
 from harness.base.wait import wait_until
 from harness.catalogue import refusals, registry
 from harness.catalogue.apps import with_app
 from harness.cluster import admin as admins
-from harness.cluster import rights as acls
 from harness.cluster import users
 from harness.cluster.plan import Node, Plan, draw_plan, with_secrets
 from harness.experiment import Cluster, Experiment, Fault, Need
@@ -218,8 +217,8 @@ def setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Setting
             for broker in found.brokers:
                 broker.passwords[user] = passwords[user]
 
-        monkeypatch.setattr(acls, "take", take)
-        monkeypatch.setattr(acls, "give", give)
+        monkeypatch.setattr(users, "take", take)
+        monkeypatch.setattr(users, "give", give)
         monkeypatch.setattr(users, "delete_user", delete)
         monkeypatch.setattr(users, "restore_user", restore)
         yield found
@@ -272,7 +271,7 @@ def test_another_error_is_no_refusal(setting: Setting) -> None:
 def test_what_no_broker_comes_to_know_of_is_said(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(acls, "take", lambda *_: None)
+    monkeypatch.setattr(users, "take", lambda *_: None)
     with pytest.raises(
         WaitTimeout, match=r"no refusal of member-1 by every broker.*'broker-1', ''"
     ):
@@ -299,7 +298,7 @@ def test_a_member_that_is_not_back_makes_the_run_void(
     setting: Setting, member: Member, said: str
 ) -> None:
     setting.fleet.members[USER] = member
-    with pytest.raises(ClusterError, match=said):
+    with pytest.raises(HarnessError, match=said):
         KINDS["delete-acl"].settle(setting.scene, GROUP, TARGET)
 
 
@@ -361,10 +360,10 @@ def test_acls_are_counted_as_a_broker_tells_them() -> None:
     found = struct.pack(">ih", 0, 0) + no_message + struct.pack(">i", 2)
     found += resource(3, "orders", "members", USER) + resource(2, "t", "members")
     with answering(found) as port:
-        assert 3 == acls.known_by(port)
+        assert 3 == users.acls_known_by(port)
     refused = struct.pack(">ih", 0, 54) + no_message + struct.pack(">i", 0)
     with answering(refused) as port, pytest.raises(OSError, match="error 54"):
-        acls.known_by(port)
+        users.acls_known_by(port)
 
 
 def test_there_are_no_acls_without_an_authorizer(
@@ -373,8 +372,8 @@ def test_there_are_no_acls_without_an_authorizer(
     monkeypatch.setattr(admins, "admin_of", lambda _plan: pytest.fail("asked for"))
     with Ports() as ports:
         drawn = draw_plan(Cluster(security="sasl_ssl"), LANES, "run", ports)
-    acls.grant_all(drawn)
-    acls.grant_all(with_secrets(drawn, "sasl_ssl", tmp_path))
+    users.grant_all(drawn)
+    users.grant_all(with_secrets(drawn, "sasl_ssl", tmp_path))
 
 
 @dataclass
@@ -404,9 +403,9 @@ def test_members_may_read_and_others_may_do_everything(
     admin = Admin()
     monkeypatch.undo()  # here the real ones are meant
     monkeypatch.setattr(admins, "admin_of", lambda _plan: admin)
-    monkeypatch.setattr(acls, "known_by", lambda _port: 6)
+    monkeypatch.setattr(users, "acls_known_by", lambda _port: 6)
 
-    acls.grant_all(setting.plan)
+    users.grant_all(setting.plan)
 
     assert [
         "create READ of User:members on GROUP orders",
@@ -417,13 +416,13 @@ def test_members_may_read_and_others_may_do_everything(
         "create READ of User:member-1 on TOPIC t",
     ] == admin.asked
     admin.asked.clear()
-    acls.take(setting.plan, USER, "topic")
-    acls.give(setting.plan, USER, "topic")
+    users.take(setting.plan, USER, "topic")
+    users.give(setting.plan, USER, "topic")
     changed = "READ of User:member-1 on TOPIC t"
     assert [f"delete {changed}", f"create {changed}"] == admin.asked
     admin.known = False
     with pytest.raises(ClusterError, match="member-1 had no ACL on the group"):
-        acls.take(setting.plan, USER, "group")
+        users.take(setting.plan, USER, "group")
 
 
 def test_a_user_is_deleted_and_has_its_own_password_again(

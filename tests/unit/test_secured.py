@@ -27,7 +27,7 @@ from harness.catalogue import registry
 from harness.cluster import links, wire
 from harness.cluster.plan import IN_CONTAINERS, ON_LOOPBACK, Hosts, Plan, draw_plan, with_secrets
 from harness.cluster.secured import Secured
-from harness.cluster.users import known_by
+from harness.cluster.users import users_known_by
 from harness.experiment import Cluster
 from harness.run.programs import given_of, variables
 from tests.unit.test_observer import answering
@@ -306,7 +306,7 @@ def test_a_program_is_told_by_the_names_that_libraries_know(tmp_path: Path) -> N
     assert plan.secured is not None
     password, authority = plan.secured.passwords["members"], str(plan.secured.authority)
 
-    given = variables(plan, "members", "orders", "t", "member-1", None)
+    given = variables(plan, "members", "member-1", None)
 
     jaas = (
         "org.apache.kafka.common.security.scram.ScramLoginModule required "
@@ -337,10 +337,10 @@ def test_users_are_read_as_a_broker_tells_them() -> None:
     users = b"\x03" + b"\x08members" + one + b"\x09member-2" + one
 
     with answering(tags + whole + users + tags) as port:
-        assert {"members", "member-2"} == known_by(port)
+        assert {"members", "member-2"} == users_known_by(port)
     refused = tags + b"\0\0\0\0" + b"\0\x1f" + b"\0" + b"\x01" + tags
     with answering(refused) as port, pytest.raises(OSError, match="error 31"):
-        known_by(port)
+        users_known_by(port)
 
 
 def test_a_login_is_that_of_rfc_7677() -> None:

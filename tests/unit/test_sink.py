@@ -156,7 +156,7 @@ def test_a_body_without_a_sensible_length_is_refused(sink: Sink, length: str) ->
 
 
 def test_it_answers_late_and_keeps_what_is_posted_before_that(sink: Sink, run_dir: Path) -> None:
-    sink.slow(60_000, "member-1")
+    sink.order("member-1", delay_ms=60_000)
     with closing(Poster(sink)) as slow, closing(Poster(sink, "member-2")) as other:
         wait_until(
             "slow sink",
@@ -169,7 +169,7 @@ def test_it_answers_late_and_keeps_what_is_posted_before_that(sink: Sink, run_di
         assert waiting.is_alive()
         assert 204 == other.post({"id": 2})
 
-        sink.heal("member-1")
+        sink.order("member-1")
         waiting.join(SOON_S)
         assert not waiting.is_alive()
         assert 204 == slow.post({"id": 3})
@@ -177,7 +177,7 @@ def test_it_answers_late_and_keeps_what_is_posted_before_that(sink: Sink, run_di
 
 
 def test_a_short_delay_is_as_long_as_was_said(sink: Sink) -> None:
-    sink.slow(150)
+    sink.order(delay_ms=150)
     answer = wait_until(
         "slow sink",
         lambda: found if (found := sink.ask(patience_s=SOON_S)).after_ms >= 150 else None,
@@ -189,7 +189,7 @@ def test_a_short_delay_is_as_long_as_was_said(sink: Sink) -> None:
 def test_it_refuses_one_process_or_all_and_keeps_nothing_of_theirs(
     sink: Sink, run_dir: Path
 ) -> None:
-    sink.refuse("member-1")
+    sink.order("member-1", refuses=True)
 
     def refused(member: str) -> bool:
         return sink.ask(member, patience_s=SOON_S).status == 503
@@ -197,10 +197,10 @@ def test_it_refuses_one_process_or_all_and_keeps_nothing_of_theirs(
     wait_until("refusal", lambda: refused("member-1"), timeout_s=SOON_S)
     with closing(Poster(sink)) as one, closing(Poster(sink, "member-2")) as other:
         assert (503, 204) == (one.post({"id": 1}), other.post({"id": 2}))
-        sink.refuse()
+        sink.order(refuses=True)
         wait_until("refusal", lambda: refused("member-2"), timeout_s=SOON_S)
         assert (503, 503) == (one.post({"id": 3}), other.post({"id": 4}))
-        sink.heal()
+        sink.order()
         wait_until("healed", lambda: not refused("member-1"), timeout_s=SOON_S)
         assert (204, 204) == (one.post({"id": 5}), other.post({"id": 6}))
     assert [("member-2", 2), ("member-1", 5), ("member-2", 6)] == shown(run_dir)
@@ -275,6 +275,6 @@ def test_a_sink_that_died_with_an_order_unread_is_ended_without_a_word(sink: Sin
     sink._process.kill()
     sink._process.wait(SOON_S)
     with pytest.raises(BrokenPipeError):
-        sink.refuse()
+        sink.order(refuses=True)
 
     sink.stop()

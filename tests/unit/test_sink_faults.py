@@ -32,7 +32,8 @@ from harness.run.sink import Sink
 class Setting:
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
-        self.scene = SimpleNamespace(sink=sink, posted={}, wait=self._wait)
+        fleet = SimpleNamespace(sink=sink)
+        self.scene = SimpleNamespace(fleet=fleet, posted={}, wait=self._wait)
         # What a program does while it is waited for.
         self.meanwhile: Callable[[], object] = lambda: None
 

@@ -43,7 +43,7 @@ from harness.run.turns import Turn
 def tell(**what):
     print(json.dumps(what), flush=True)
 
-order = pickle.load(sys.stdin.buffer).order
+order = pickle.load(sys.stdin.buffer)["order"]
 run_dir = order.results / order.label
 tell(reserved=str(run_dir))
 tell(say="start cluster")

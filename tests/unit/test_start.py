@@ -11,9 +11,8 @@ from harness.base.errors import BadInput, SetupError
 from harness.catalogue import registry
 from harness.experiment import BACKENDS, Cluster, Experiment, Group
 from harness.provision import kafka, steps, wheels
-from harness.run.order import Order
 from harness.run.screen import Screen
-from harness.run.start import bring_versions, play_run
+from harness.run.start import Order, bring_versions, play_run
 
 BASELINE = registry.load("baseline")
 

@@ -31,27 +31,27 @@ CEILINGS: dict[str, tuple[int, int, int]] = {
     ".ci": (500, 37, 0),
     ".github": (300, 11, 4),
     "consumers": (8_250, 332, 130),
-    "docs": (17_050, 638, 264),
+    "docs": (17_050, 639, 253),
     "experiments": (2_950, 120, 71),
     "harness": (50, 3, 1),
     "harness/base": (1_250, 46, 27),
     "harness/bench": (1_300, 52, 1),
     "harness/catalogue": (2_550, 110, 71),
     "harness/check": (1_350, 57, 34),
-    "harness/cli": (1_900, 76, 30),
-    "harness/cluster": (4_000, 160, 57),
+    "harness/cli": (1_900, 76, 23),
+    "harness/cluster": (3_850, 154, 49),
     "harness/experiment": (1_100, 49, 11),
     "harness/history": (5_900, 253, 114),
-    "harness/provision": (3_150, 144, 15),
-    "harness/report": (11_800, 485, 244),
+    "harness/provision": (3_050, 139, 14),
+    "harness/report": (11_850, 486, 244),
     "harness/rules": (14_900, 806, 605),
-    "harness/run": (9_450, 384, 199),
-    "harness/suite": (1_800, 73, 65),
-    "harness/tables": (4_250, 208, 112),
+    "harness/run": (9_000, 369, 185),
+    "harness/suite": (1_750, 71, 58),
+    "harness/tables": (4_700, 227, 112),
     "harness/trend": (400, 19, 22),
     "kafka_chaos": (700, 27, 7),
     "results": (50, 3, 1),
-    "tests": (4_200, 154, 15),
+    "tests": (4_200, 154, 14),
     "tests/browser": (250, 11, 0),
     "tests/check": (4_200, 160, 80),
     "tests/cluster": (1_650, 62, 25),
@@ -65,28 +65,28 @@ CEILINGS: dict[str, tuple[int, int, int]] = {
     "tests/mutation": (1_050, 42, 18),
     "tests/provision": (2_350, 84, 11),
     "tests/recorded": (2_950, 2818, 52),
-    "tests/report": (7_700, 319, 154),
+    "tests/report": (7_700, 320, 154),
     "tests/rules": (22_050, 1376, 1082),
-    "tests/tables": (4_500, 199, 137),
+    "tests/tables": (4_550, 202, 137),
     "tests/tampered": (2_400, 114, 0),
     "tests/torture": (2_300, 93, 53),
     "tests/trend": (1_150, 43, 20),
-    "tests/unit": (19_250, 743, 477),
-    "the rest": (3_500, 243, 4),
+    "tests/unit": (19_200, 740, 472),
+    "the rest": (3_500, 243, 2),
 }
 
 # Modules of less than `SMALL` lines with one importer, which could be a part of it.
 TINY = """
     consumers/store.py harness/bench/judging.py harness/experiment/probes.py
-    harness/experiment/source.py harness/history/copies.py harness/run/observing.py
-    harness/run/planning.py harness/run/pressure.py harness/tables/broker_settings.py
+    harness/experiment/source.py harness/history/copies.py
+    harness/run/planning.py harness/tables/broker_settings.py
 """
 
 # Names of several files, and of several classes of the product.
 FILES = """
     admin base broker_settings checks clocks collect command commands consumer dependencies
-    derived faults features files groups java judged judging jvm kept limits lines load member
-    members own page play playing processes programs records rights rounds rows
+    derived faults files groups java judged judging jvm kept limits load member
+    members own page play playing processes programs records rounds rows
     settings source spark sql stamps steps store tables terminal test_apps test_by_hand
     test_command test_compose test_evictions test_java test_limits test_other_rules
     test_ownership_by_brokers test_page test_probes test_programs test_project test_secured

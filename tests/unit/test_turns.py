@@ -72,18 +72,6 @@ def test_what_is_short_is_run_each_day() -> None:
     assert turns.DAYS + 1 == sum(len(chosen(items, day)) for day in range(turns.DAYS))
 
 
-def test_files_of_rules_take_two_turns() -> None:
-    sizes = {"tests/rules/test_a.py": 5, "tests/rules/test_b.py": 3, "tests/rules/test_c.py": 2}
-    items = [
-        item(f"test_{n}", long=False, module=module)
-        for module, size in sizes.items()
-        for n in range(size)
-    ]
-    days = [{name.partition("::")[0] for name in chosen(items, day)} for day in range(2)]
-    assert [{"tests/rules/test_a.py"}, {"tests/rules/test_b.py", "tests/rules/test_c.py"}] == days
-    assert chosen(items, 0) == chosen(items, 2)
-
-
 def test_what_is_about_one_run_has_one_turn() -> None:
     items = [
         item(f"{test}[{run}]", run=run)

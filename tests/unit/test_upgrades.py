@@ -21,7 +21,7 @@ from harness.base.errors import BadInput, ClusterError, WaitTimeout
 from harness.base.ports import Ports
 from harness.catalogue import registry
 from harness.check.others import others_of
-from harness.cluster import embedded, features, releases
+from harness.cluster import embedded, features
 from harness.cluster.embedded import EmbeddedCluster
 from harness.cluster.features import finalize, finalized_by
 from harness.cluster.plan import draw_plan
@@ -33,7 +33,6 @@ from harness.rules import RULES
 from harness.run import nemesis
 from harness.run.faults import KINDS, Kind
 from harness.run.faults import brokers as broker_faults
-from harness.run.faults import features as feature_faults
 from harness.run.faults.kind import Evidence
 from harness.run.faults.targets import Target
 from harness.run.scene import Scene
@@ -170,7 +169,7 @@ class Started:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, tools: Tools) -> None:
         self.commands: list[list[str]] = []
         monkeypatch.setattr(processes, "spawn", self._spawn)
-        monkeypatch.setattr(embedded, "await_answer", lambda *_: None)
+        monkeypatch.setattr(EmbeddedCluster, "await_serving", lambda *_: None)
         monkeypatch.setattr(EmbeddedCluster, "_start_toxiproxy", lambda _self: None)
         monkeypatch.setattr(embedded, "write_files", self._write)
         with Ports() as ports:
@@ -243,7 +242,7 @@ def test_a_node_s_own_log_tells_which_release_it_had_when(
             {"at": "2026-11-25T04:48:12.395023Z", "release": "4.2.2"},
             {"at": "2026-11-25T04:48:18.477498Z", "release": "4.3.1"},
         ]
-    } == releases.releases_in(tmp_path)
+    } == features.releases_in(tmp_path)
 
 
 # Features over the wire, held against bytes that are put together here.
@@ -348,7 +347,11 @@ def test_the_controller_s_own_words_say_why_levels_are_refused(answer: bytes, sa
 
 def scene_of(**cluster: Any) -> Scene:
     nodes = [SimpleNamespace(id=number, name=f"broker-{number}", port=number) for number in (1, 2)]
-    plan = SimpleNamespace(brokers=nodes, node=lambda number: nodes[number - 1])
+    plan = SimpleNamespace(
+        brokers=nodes,
+        node=lambda number: nodes[number - 1],
+        proxies_of=lambda number: [f"broker-{number}.members"],
+    )
     found = SimpleNamespace(cluster=SimpleNamespace(plan=plan, **cluster), experiment=UPGRADED)
     return cast("Scene", found)
 
@@ -371,19 +374,19 @@ def test_a_node_that_was_not_of_the_older_release_is_not_upgraded(
 def test_a_node_is_upgraded_when_its_own_log_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     told = ["4.2.2", "4.2.2", "4.3.1"]  # it serves before it tells
     upgraded: list[int] = []
-    listening: list[tuple[int, bool]] = []
+    listening: list[tuple[list[str], bool]] = []
     scene = scene_of(
         upgrade=upgraded.append,
         release_of=lambda _: told.pop(0),
         await_serving=lambda _: None,
-        proxies=SimpleNamespace(listen=lambda number, *, on: listening.append((number, on))),
+        proxies=SimpleNamespace(switch=lambda names, *, on: listening.append((names, on))),
     )
 
     KINDS[UPGRADE.kind].heal(scene, UPGRADE, BROKER)
     known = KINDS[UPGRADE.kind].settle(scene, UPGRADE, BROKER)
 
     assert [1] == upgraded
-    assert [(1, True)] == listening
+    assert [(["broker-1.members"], True)] == listening
     assert "broker-1 is Kafka 4.3.1, by its own log" == known
 
 
@@ -440,7 +443,7 @@ def test_what_is_below_the_newer_release_s_level_is_raised(
 
 
 def test_levels_that_a_broker_never_tells_are_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feature_faults, "_KNOWN_S", 0.01)
+    monkeypatch.setattr(broker_faults, "_KNOWN_S", 0.01)
     found = Levels(monkeypatch, late=10**9).play()
 
     assert not found.took_effect
@@ -469,7 +472,6 @@ def test_how_a_heal_is_known_is_on_record(monkeypatch: pytest.MonkeyPatch, tmp_p
     kind = Kind(
         "upgrade-broker",
         ("broker",),
-        True,
         lambda *_: None,
         lambda *_: Evidence(True, "it is gone"),
         settle=lambda *_: "broker-1 is Kafka 4.3.1",

@@ -22,7 +22,7 @@ from harness.history.suites import is_suite, load_suite
 from harness.report.load import Row, load
 from harness.report.many.numbers import Numbers, Spread, numbers, spreads
 from harness.report.many.verdicts import verdicts_of
-from harness.report.outcome import Standing
+from harness.report.outcome import Standing, name_of
 from harness.report.words import NOTHING
 
 # Of a single run, not of how it was set up: ports and the addresses made of them, names, places.
@@ -108,7 +108,7 @@ class Compared:
     @property
     def worse(self) -> list[str]:
         every = ((pair, rule) for pair in self.pairs for rule in pair.rules)
-        return [f"{rule.name} in {pair.b.label}" for pair, rule in every if rule.worse]
+        return [f"{name_of(rule.name)} in {pair.b.label}" for pair, rule in every if rule.worse]
 
 
 def compare(path_a: Path, path_b: Path) -> Compared:

@@ -10,6 +10,7 @@ from harness.base.words import plural
 from harness.report.many.blocks import Block, Column, Line, Row, in_terminal
 from harness.report.many.compare import Beside, Compared, Comparison, settings_over, shifts
 from harness.report.many.numbers import Spread
+from harness.report.outcome import name_of
 from harness.report.text.columns import show, width_of
 from harness.report.words import NOTHING, number, spread
 
@@ -85,7 +86,7 @@ def _marked(each: Beside, name: str) -> tuple[Line, str]:
 
 
 def _rule(each: Beside) -> Row:
-    name, tone = _marked(each, each.name)
+    name, tone = _marked(each, name_of(each.name))
     sides = [text for side in (each.a, each.b) for text in (side.verdict, measured(side))]
     return Row((name, *sides, each.unit), tone)
 
@@ -108,7 +109,7 @@ def _of_nights(compared: Compared) -> Iterator[Block]:
         _ALIKE,
     )
     changed = [
-        Row((where, each.name, each.a.verdict, each.b.verdict), tone)
+        Row((where, name_of(each.name), each.a.verdict, each.b.verdict), tone)
         for pair in compared.pairs
         for each in pair.rules
         if each.changed
@@ -125,7 +126,7 @@ def _of_nights(compared: Compared) -> Iterator[Block]:
         runs, higher, change = each["runs"], each["higher"], each["change"]
         way, count = ("higher", higher) if 2 * higher > runs else ("lower", runs - higher)
         by = "" if change is None else f"{change:+.0%}"
-        moved.append(Row((each["name"], each["unit"], way, f"{count} of {runs}", by)))
+        moved.append(Row((name_of(each["name"]), each["unit"], way, f"{count} of {runs}", by)))
     yield _block(
         "numbers that are higher, or lower, in nearly all runs",
         ("number", "unit", "in B", "of runs", "change"),

@@ -17,6 +17,7 @@ from harness.experiment import Verdict
 from harness.history import store
 from harness.report.many import blocks
 from harness.report.many.blocks import ASIDE, Line
+from harness.report.outcome import name_of
 from harness.report.run.files import write_whole
 from harness.report.words import NOTHING, measured_range
 from harness.rules.documents import DOCUMENTS, STATEMENTS, Statement
@@ -220,7 +221,7 @@ def _lines(findings: Iterable[Row]) -> list[Line]:
     lines = []
     for each in findings:
         where = f"{each['client']}, {each['protocol']}, Kafka {each['kafka']}"
-        lines.append(Line(f"{each['rule']} {where}: {text_of(each)}"))
+        lines.append(Line(f"{name_of(each['rule'])} {where}: {text_of(each)}"))
         lines += [Line(reason, ASIDE) for reason in each["because"]]
     return lines
 

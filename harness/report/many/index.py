@@ -15,7 +15,15 @@ from harness.report.many import blocks, documented, suite_rows
 from harness.report.many.blocks import Block, Cell, Column, Line, Overview, Row
 from harness.report.many.suite_rows import MOST_REASON, Verdicts, link_to, read_verdicts
 from harness.report.many.verdicts import differing, rows_in, table_of
-from harness.report.outcome import Standing, expected_of, in_order, sign_of, standing, verdict_of
+from harness.report.outcome import (
+    Standing,
+    expected_of,
+    in_order,
+    name_of,
+    sign_of,
+    standing,
+    verdict_of,
+)
 from harness.report.run.page import Fact
 from harness.report.words import clip, duration, names
 from harness.rules import RULES
@@ -92,7 +100,7 @@ def _differing(suite: Suite, verdicts: Verdicts) -> list[Row]:
             alike.setdefault((verdict_of(row), expected_of(row), row["reason"]), []).append(row)
         run = Line(entry.label, link=link_to(suite, entry))
         for (verdict, expected, reason), rows in alike.items():
-            rules = names([row["rule"] for row in rows])
+            rules = names([name_of(row["rule"]) for row in rows])
             what = Line(verdict, "differs", sign=sign_of(rows[0]))
             found.append(Row((run, rules, what, expected, clip(reason, MOST_REASON)), "differs"))
     return found
@@ -120,7 +128,7 @@ def _by_client(suite: Suite, verdicts: Verdicts) -> Block:
             _worst(every) if every else Line("not judged" if rule.speaks_of(*each) else "", "sub")
             for every, each in zip(found, columns, strict=True)
         ]
-        rows.append(Row((rule.id, rule.title, *cells), "" if any(found) else blocks.ASIDE))
+        rows.append(Row((name_of(rule.id), rule.title, *cells), "" if any(found) else blocks.ASIDE))
     return Block(
         "rules",
         "Rules by client and protocol",
@@ -192,7 +200,7 @@ def since(suite: Suite, rows: Iterable[Verdict]) -> tuple[str, list[Row]]:
         if key[0] in both and before != after:
             how = standing(row) if row else Standing.AS_EXPECTED
             said = Line(after, how, sign=sign_of(row) if row else "–")
-            changes.append(Row((*key, before, said), how))
+            changes.append(Row((key[0], name_of(key[1]), before, said), how))
     order = (Standing.DIFFERS, Standing.RESULT, Standing.AS_EXPECTED)
     changes.sort(key=lambda each: order.index(Standing(each.tone)))
     if not changes:

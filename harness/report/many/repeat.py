@@ -13,10 +13,10 @@ from harness.experiment import Verdict
 from harness.history import store
 from harness.history.suites import State, Suite
 from harness.report.many import blocks, suite_rows
-from harness.report.many.blocks import Block, Cell, Column, Line, Row
+from harness.report.many.blocks import Block, Column, Line, Row
 from harness.report.many.numbers import Spread, interval_text, numbers, spreads
 from harness.report.many.suite_rows import Verdicts, read_verdicts
-from harness.report.outcome import Standing, sign_of, verdict_of
+from harness.report.outcome import Standing, name_of, sign_of, verdict_of
 from harness.report.run.page import Fact
 from harness.report.words import bound, number
 
@@ -94,7 +94,7 @@ def _shown(
             "Rules",
             _LEAD,
             columns=(
-                Column("rule", free=True),
+                "rule",
                 Column("verdicts", free=True),
                 *_NUMBERS,
                 Column("bound", number=True, free=True),
@@ -150,5 +150,5 @@ def _rule(each: Spread) -> Row:
         verdicts.append(Line(f"(expected {each.expected})", "sub"))
     if each.standing is Standing.DIFFERS:
         verdicts.append(Line(str(each.worst["reason"] or ""), blocks.ASIDE))
-    cells: list[Cell] = [each.name, verdicts, *_numbers(each), bound(*each.bounds), each.unit]
-    return Row(cells, each.standing)
+    numbers = (*_numbers(each), bound(*each.bounds), each.unit)
+    return Row((name_of(each.name), verdicts, *numbers), each.standing)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from harness.base.words import plural
 from harness.report.many import blocks
 from harness.report.many.blocks import Block, Line, Plot, Shape
+from harness.report.outcome import name_of
 from harness.report.run.files import write_whole
 from harness.report.words import number
 from harness.rules import RULES
@@ -75,7 +76,7 @@ def shown(rows: Sequence[Row]) -> blocks.Overview:
 def _row(row: Row) -> blocks.Row:
     """On a terminal, what moved."""
     about = [row[name] for name in ("client", "protocol", "kafka", "backend")]
-    rule = Line(row["rule"], sign="✗" if row["trend"] == "worse" else "≠")
+    rule = Line(name_of(row["rule"]), sign="✗" if row["trend"] == "worse" else "≠")
     experiment = f"{row['experiment']} {row['setup']}".strip()
     return blocks.Row((rule, experiment, *about, _words(row)))
 
@@ -144,7 +145,7 @@ def _plot(row: Row) -> Plot:
     about = [f"{row['experiment']}, {row['client']}", row["protocol"], f"Kafka {row['kafka']}"]
     about += [row["backend"], *([f"set up as {row['setup']}"] if row["setup"] else [])]
     return Plot(
-        f"{row['rule']} {title}",
+        f"{name_of(row['rule'])} {title}".strip(),
         words,
         (_WIDTH, _HEIGHT),
         [*shapes, Shape("polyline", {"points": joined}), *dots],

@@ -18,13 +18,12 @@ from harness.experiment import Cluster, Experiment, Fault, Group, Load
 from harness.history.effects import Breaks
 from harness.run.by_hand.watch import Seen
 from harness.run.faults import KINDS, Kind, Lever
-from harness.run.faults.targets import NUMBERED, kind_of
+from harness.run.faults.targets import NUMBERED, ROLES_OF, kind_of
 
 LASTS_S: Final = 10.0  # usually
 # Roles by what they mean, as `targets.kind_of` names it: all that has one here.
 _ROLES: Final[Mapping[str, tuple[str, ...]]] = {
-    "broker": ("coordinator", "leader of <topic>-<n>", "any leader", "broker <n>", "any broker"),
-    "controller": ("controller",),
+    **{sort: ROLES_OF[sort] for sort in ("broker", "controller")},
     "lane": ("members", "producers"),
 }
 _NAMED: Final = tuple(role for roles in _ROLES.values() for role in roles if "<" not in role)
@@ -51,7 +50,6 @@ def experiment_of(cluster: Cluster) -> Experiment:
 
 
 def kinds(experiment: Experiment) -> dict[str, Kind]:
-    """The kinds of faults that can be played on this cluster by hand, by their names."""
     return {
         name: kind
         for name, kind in KINDS.items()
@@ -60,7 +58,6 @@ def kinds(experiment: Experiment) -> dict[str, Kind]:
 
 
 def roles_for(kind: Kind) -> list[str]:
-    """The roles that a kind of fault can be aimed at here."""
     return [role for sort in kind.targets for role in _ROLES.get(sort, ())]
 
 
@@ -210,13 +207,11 @@ def topic_meant(seen: Seen) -> str:
 
 
 def _nearest(name: str, known: Iterable[str], what: str) -> str:
-    """Hint for an unknown name (ends a sentence)."""
     listed = ", ".join(known)
     return _hint(name, known, f"there is {listed}" if listed else f"there is no {what} yet")
 
 
 def listing(experiment: Experiment) -> list[str]:
-    """What `fault` alone prints: every kind with its targets, what it takes, and examples."""
     lines = [f"{COMMAND} fault KIND TARGET [--for 10s] [--group NAME]", ""]
     for name, kind in kinds(experiment).items():
         lines.append(f"{name:18} {', '.join(roles_for(kind))}")

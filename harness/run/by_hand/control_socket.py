@@ -25,8 +25,6 @@ _ERRORS: Final = {error.exit_code: error for error in (ClusterError, BadInput, N
 
 
 class Request:
-    """One connection: what it asks for (`body`), and how it is answered."""
-
     def __init__(self, body: dict[str, Any], link: socket.socket) -> None:
         self.body = body
         self._link = link
@@ -46,7 +44,6 @@ class Request:
         self._send({"say": text})
 
     def end(self, code: int = Exit.AS_EXPECTED, sentence: str = "") -> None:
-        """Answer how it ended, and hang up."""
         self._send({"code": int(code), "sentence": sentence})
         self._link.close()
 
@@ -88,7 +85,6 @@ def listening(folder: Path) -> Iterator[Callable[[float], Request | None]]:
 
 
 def _taken(link: socket.socket) -> Request | None:
-    """The request of a new connection; one that makes no sense is answered so."""
     link.settimeout(_REQUEST_S)
     try:
         with link.makefile("rb", buffering=0) as lines:

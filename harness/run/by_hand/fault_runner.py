@@ -95,7 +95,6 @@ class FaultRunner:
         self.active.append(ActiveFault(item, target, request, until))
 
     def _resolve(self, fault: Fault, group: str | None) -> tuple[Target, str]:
-        """What a fault is to hit now, and what its role adds to the target's name."""
         scene = self._scene
         seen = self._watch.look()
         check_target(fault, seen, scene.cluster.plan.brokers)
@@ -141,7 +140,6 @@ class FaultRunner:
         )
 
     def heal_due(self) -> None:
-        """Heal what has lasted long enough, or is not wanted any more."""
         for each in list(self.active):
             if each.left_s() and not each.request.wants_heal():
                 continue

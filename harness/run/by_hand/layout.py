@@ -1,31 +1,26 @@
-"""The cluster by hand as a plan: lanes for whoever comes, and ports that stay.
+"""Clusters by hand: lanes for all that comes, ports that stay, settings for people; which are up.
 
-The addresses that people type come first, so that they are one block: of members, of producers,
-then those that lead past the proxies. What nobody types comes last.
+One is up while its watchdog runs and its `up` lives.
 """
 
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
-from harness.base.ports import Ports
-from harness.cluster.plan import (
-    FIRST_CONTROLLER_ID,
-    PROTOCOLS,
-    Listener,
-    Node,
-    Plan,
-    broker_settings,
-    protocols_of,
-    random_id,
-    share_replicas,
-    within_limits,
-)
+import psutil
+
+from harness.base import processes
+from harness.base.errors import BadInput, NoData, SetupError
+from harness.base.paths import COMMAND, here
+from harness.cluster.plan import PROTOCOLS, protocols_of, share_replicas, within_limits
 from harness.experiment import Cluster
 
 NAME: Final = "by-hand"  # of the folder in which each of them has one
 LANES: Final = ("members", "producers")
 PORT_BASE: Final = 29_091  # as docker-compose.yml has it for members
 
+_WATCHDOG: Final = "harness.run.watchdog"  # its arguments begin with the folder of its run
 _OLD: Final = "3."  # its coordinator serves classic groups alone, as experiments have it
 # What experiments turn off, since a topic that appears by itself would spoil them.
 _EASY: Final = {"auto.create.topics.enable": "true", "num.partitions": "6"}
@@ -48,24 +43,43 @@ def fitted(cluster: Cluster) -> Cluster:
     return replace(cluster, settings={**_EASY, **offered, **within_limits(cluster.settings)})
 
 
-def laid_out(cluster: Cluster, run: str, ports: Ports) -> Plan:
-    """The plan of a cluster. Raises ClusterError where a port is taken."""
-    ids = range(1, cluster.brokers + 1)
-    proxies = {lane: {number: ports.take() for number in ids} for lane in LANES}
-    direct = {number: ports.take() for number in ids}
-    toxiproxy = ports.take()
-    nodes = [
-        Node(FIRST_CONTROLLER_ID + number, "controller", ports.take())
-        for number in range(cluster.controllers)
-    ]
-    for number in ids:
-        listeners = tuple(Listener(lane, ports.take(), proxies[lane][number]) for lane in LANES)
-        nodes.append(Node(number, "broker", direct[number], ports.take(), listeners))
-    return Plan(
-        run=run,
-        cluster_id=random_id(),
-        nodes=tuple(nodes),
-        lanes=LANES,
-        toxiproxy_port=toxiproxy,
-        settings=broker_settings(cluster),
+def standing() -> list[Path]:
+    """The folders of all clusters by hand of this user that are up, or just starting or ending."""
+    found = set()
+    for process, _, _ in processes.marked():
+        with suppress(psutil.Error, ValueError, IndexError):  # gone, or no watchdog
+            arguments = process.cmdline()
+            folder = Path(arguments[arguments.index(_WATCHDOG) + 1])
+            if folder.parent.name == NAME and processes.held(folder):
+                found.add(folder)
+    return sorted(found)
+
+
+def refuse_a_second(results: Path, port_base: int) -> None:
+    """Refuse another one where `fault` would not know which is meant, or ports would be the same.
+
+    Raises SetupError with the folder of the first.
+    """
+    for folder in standing():
+        if folder.parent.parent == results or port_base == PORT_BASE:
+            raise SetupError(
+                f"a cluster is up already, in {here(folder)}: use that one, end it by "
+                f"`{COMMAND} down`, or give this one a --port-base and a --results of its own"
+            )
+
+
+def the_one(results: Path) -> Path:
+    """The folder of the cluster that is meant: the one below these results, else the only one.
+
+    Raises NoData where none is up, BadInput where it is not clear which.
+    """
+    found = standing()
+    near = [folder for folder in found if folder.parent.parent == results]
+    if near or len(found) == 1:
+        return (near or found)[0]
+    if not found:
+        raise NoData(f"no cluster is up: `{COMMAND} up` brings one up")
+    raise BadInput(
+        f"{len(found)} clusters are up, and none of them below {here(results)}: name one by "
+        f"--results {' or '.join(here(folder.parent.parent) for folder in found)}"
     )

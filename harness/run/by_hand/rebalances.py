@@ -51,8 +51,6 @@ class Rebalance:
 
 @dataclass
 class Rebalances:
-    """Follows the logs of brokers as they grow; `last` is by group."""
-
     logs: list[Path]
     last: dict[str, Rebalance] = field(default_factory=dict)
     _read: dict[Path, int] = field(default_factory=dict)

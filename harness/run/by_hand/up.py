@@ -23,18 +23,17 @@ from harness.cluster import links
 from harness.cluster.admin import create_topics
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of
-from harness.cluster.plan import GROUP, TOPIC, Plan, with_secrets
+from harness.cluster.plan import TOPIC, Plan, draw_plan, with_secrets
 from harness.cluster.users import create_users
 from harness.experiment import Cluster, Experiment
 from harness.history import manifest
 from harness.provision.tools import Tools, resolve_tools
-from harness.run import guarding
+from harness.run import beside
 from harness.run.by_hand.breakable import experiment_of
 from harness.run.by_hand.control_socket import Request, listening
 from harness.run.by_hand.fault_runner import FaultRunner
-from harness.run.by_hand.layout import LANES, NAME, PORT_BASE, fitted, laid_out
+from harness.run.by_hand.layout import LANES, NAME, PORT_BASE, fitted, refuse_a_second
 from harness.run.by_hand.rebalances import Rebalances
-from harness.run.by_hand.standing import refuse_a_second
 from harness.run.by_hand.view import changes, drawn, named, names_in
 from harness.run.by_hand.watch import Seen, Watch
 from harness.run.fleet import Fleet
@@ -53,15 +52,6 @@ _BACKEND: Final = "embedded"
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is to be brought up: brokers, and topics with their numbers of partitions."""
-
-    cluster: Cluster
-    topics: dict[str, int]
-    port_base: int = PORT_BASE
-
-
-@dataclass(frozen=True)
 class Ready:
     """What is there once it is up: its folder, and the bootstrap addresses of each lane.
 
@@ -76,32 +66,39 @@ class Ready:
     secured: Path | None = None
 
 
-def bring_up(wanted: Wanted, results: Path, screen: Screen, ready: Callable[[Ready], None]) -> Path:
+def bring_up(
+    cluster: Cluster,
+    topics: dict[str, int],
+    results: Path,
+    screen: Screen,
+    ready: Callable[[Ready], None],
+    port_base: int = PORT_BASE,
+) -> Path:
     """Bring a cluster up, call `ready` once it is, and serve it until it is told to end.
+
+    Topics have their numbers of partitions.
 
     Returns its folder. Raises SetupError where one is up already, ClusterError where a port is
     taken or the cluster does not start, Interrupted if it is ended before it is up, VoidRun if its
     Toxiproxy dies.
     """
-    refuse_a_second(results, wanted.port_base)
-    tools = resolve_tools(wanted.cluster.kafka_version)
+    refuse_a_second(results, port_base)
+    tools = resolve_tools(cluster.kafka_version)
     sweep(screen.say)
-    cluster = fitted(wanted.cluster)
-    used = f"choose others by --port-base, as in --port-base {wanted.port_base + 1_000}"
-    with interruptible(), Ports(wanted.port_base, used) as ports:
-        plan = laid_out(cluster, "", ports)
+    cluster = fitted(cluster)
+    used = f"choose others by --port-base, as in --port-base {port_base + 1_000}"
+    with interruptible(), Ports(port_base, used) as ports:
+        plan = draw_plan(cluster, LANES, "", ports)
         folder = reserve(results, NAME, ("journals", "logs", SCRATCH))
         with processes.holding(folder):
             plan = with_secrets(replace(plan, run=folder.name), cluster.security, folder / SCRATCH)
             proven = None if plan.secured is None else plan.secured.of_harness()
             with links.secured(proven):
-                _ByHand(plan, cluster, tools, folder, screen).play(wanted.topics, ready)
+                _ByHand(plan, cluster, tools, folder, screen).play(topics, ready)
     return folder
 
 
 class _ByHand:
-    """One cluster, from an empty folder to its end."""
-
     def __init__(
         self, plan: Plan, cluster: Cluster, tools: Tools, folder: Path, screen: Screen
     ) -> None:
@@ -124,7 +121,6 @@ class _ByHand:
         self._was_up = self._stopped = False
 
     def say(self, text: str) -> None:
-        """A line for the screen, and for the log."""
         self._screen.say(text)
         stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
         # On a full disk it is healed and ended all the same.
@@ -132,7 +128,6 @@ class _ByHand:
             log.write(f"{stamp}  {text}\n")
 
     def play(self, topics: dict[str, int], ready: Callable[[Ready], None]) -> None:
-        """Bring it up and serve it, and end it whatever happens."""
         manifest.write(self._folder, self._record)
         # One that was up has been played, however often it was interrupted on its way down.
         became = ("interrupted", "it was ended before it was up")
@@ -156,13 +151,13 @@ class _ByHand:
 
     @contextmanager
     def _watchdog(self) -> Iterator[subprocess.Popen[bytes]]:
-        watchdog = guarding.start(self._folder, self._plan.run)
+        watchdog = beside.start_watchdog(self._folder)
         try:
             yield watchdog
         finally:
             with uninterrupted(self.say):
                 processes.end_run(self._plan.run, keep=frozenset({watchdog.pid}))
-                guarding.let_go(watchdog, ended=self._stopped)
+                beside.let_go(watchdog, ended=self._stopped)
 
     def _live(
         self,
@@ -170,7 +165,6 @@ class _ByHand:
         topics: dict[str, int],
         ready: Callable[[Ready], None],
     ) -> None:
-        """From the start of the first process to the end of the last."""
         cluster = backend_of(_BACKEND).make(
             self._plan, self._tools, self._folder / SCRATCH, self._folder / "logs"
         )
@@ -203,7 +197,6 @@ class _ByHand:
 
     @contextmanager
     def _ending(self, cluster: RunningCluster, watch: Watch) -> Iterator[None]:
-        """Each step whatever becomes of the others."""
         try:
             yield
         finally:
@@ -216,11 +209,10 @@ class _ByHand:
         self._stopped = True
 
     def _scene(self, cluster: RunningCluster, watchdog: subprocess.Popen[bytes]) -> Scene:
-        """What faults act on, as in a run; no member in it is ours."""
         return Scene(
             self._experiment,
             cluster,
-            Fleet(self._experiment, self._plan, self._tools, self._folder, GROUP, TOPIC),
+            Fleet(self._experiment, self._plan, self._tools, self._folder),
             # There is no observer: the watch of this process fills the view, and whatever waits in
             # the scene makes sure of the watchdog instead.
             View(self._folder / "journals" / "observer.journal"),
@@ -236,7 +228,6 @@ class _ByHand:
         watch: Watch,
         cluster: RunningCluster,
     ) -> None:
-        """Serve every request until one asks for the end."""
         began = time.monotonic()
         bootstrap = self._plan.bootstrap("members")
 

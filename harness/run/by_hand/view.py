@@ -107,7 +107,6 @@ def _ago(time_s: float) -> str:
 
 
 def changes(before: Seen, after: Seen) -> Iterator[str]:
-    """A line for each thing that is otherwise than it was."""
     for number, alive in after.brokers.items():
         if before.brokers.get(number, alive) != alive:
             yield f"broker-{number} {'answers again' if alive else 'does not answer'}"

@@ -58,7 +58,6 @@ class Seen:
         return found
 
     def thin(self) -> int:
-        """How many partitions lack replicas in sync."""
         return sum(len(row["isr"]) < row["replicas"] for row in self.partitions.values())
 
 
@@ -112,7 +111,6 @@ def _committed(port: int, group: str) -> wire.Places:
 
 
 def _ends(ports: dict[int, int], partitions: dict[tuple[str, int], Any]) -> wire.Places:
-    """Where every partition of people's topics ends, by those leaders that answer."""
     led: dict[int, dict[str, list[int]]] = {}
     for (topic, number), row in partitions.items():
         if row["leader"] in ports and not topic.startswith(_INTERNAL):
@@ -130,8 +128,6 @@ def _lag(committed: wire.Places, ends: wire.Places) -> int | None:
 
 
 class Watch:
-    """Looks again and again; `seen` is what it saw last."""
-
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._looking = threading.Lock()
@@ -166,7 +162,6 @@ class Watch:
             self._problem = problem
 
     def stop(self) -> None:
-        """End it; a look that goes on is waited for."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=10)

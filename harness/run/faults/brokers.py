@@ -1,27 +1,37 @@
-"""Faults of brokers and controllers: kill and restart, pause and resume, upgrade."""
+"""Faults of brokers and controllers: kill and restart, pause and resume, upgrade.
+
+The end of an upgrade: features get the levels that the newer release has them at.
+"""
 
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from harness.base.errors import BadInput, ClusterError
+from harness.base.errors import BadInput, ClusterError, WaitTimeout
 from harness.base.wait import wait_until
-from harness.cluster import ping
+from harness.cluster import features, ping
 from harness.cluster.plan import Node
 from harness.experiment import Experiment, Fault, Need
 from harness.history.effects import Breaks, Effects, Proof
+from harness.provision import kafka
 from harness.run.faults.kind import Evidence, Kind, Needed
 from harness.run.faults.targets import Target
 from harness.run.scene import Scene
 
 _PROBE_S: Final = 1.0
 _STOPPED_S: Final = 5.0
+_KNOWN_S: Final = 10.0  # for every broker to have read it from the controller's log
 _TOLD_S: Final = 15.0  # a node answers a moment before its log tells which release it is
 
 
 def _kill(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.cluster.kill(target.id)
-    scene.cluster.proxies.listen(target.id, on=False)
+    _listen(scene, target, on=False)
+
+
+def _listen(scene: Scene, target: Target, *, on: bool) -> None:
+    """Have all proxies of a broker listen, or refuse every connection, as a dead broker does."""
+    scene.cluster.proxies.switch(scene.cluster.plan.proxies_of(target.id), on=on)
 
 
 def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
@@ -36,15 +46,7 @@ def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 def _stop(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.cluster.terminate(target.id)
-    scene.cluster.proxies.listen(target.id, on=False)
-
-
-def _restart(scene: Scene, _fault: Fault, target: Target) -> None:
-    scene.cluster.restart(target.id)
-
-
-def _pause(scene: Scene, _fault: Fault, target: Target) -> None:
-    scene.cluster.pause(target.id)
+    _listen(scene, target, on=False)
 
 
 def _prove_paused(scene: Scene, _fault: Fault, target: Target) -> Evidence:
@@ -82,18 +84,13 @@ def _check_pause(fault: Fault, experiment: Experiment, needed: Needed) -> None:
         )
 
 
-def _resume(scene: Scene, _fault: Fault, target: Target) -> None:
-    scene.cluster.resume(target.id)
-
-
 def _await_serving(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.cluster.await_serving(target.id)
 
 
 def _await_listening(scene: Scene, fault: Fault, target: Target) -> None:
-    """Its proxies listen again once it does."""
     _await_serving(scene, fault, target)
-    scene.cluster.proxies.listen(target.id, on=True)
+    _listen(scene, target, on=True)
 
 
 def _check_upgrade(fault: Fault, experiment: Experiment) -> None:
@@ -112,10 +109,6 @@ def _prove_older(scene: Scene, fault: Fault, target: Target) -> Evidence:
         gone.took_effect and was == wanted,
         f"{gone.text}; it was Kafka {was or 'of no release that it told'}, by its own log",
     )
-
-
-def _upgrade(scene: Scene, _fault: Fault, target: Target) -> None:
-    scene.cluster.upgrade(target.id)
 
 
 def _await_newer(scene: Scene, fault: Fault, target: Target) -> str:
@@ -200,6 +193,52 @@ def _check_networks(fault: Fault, experiment: Experiment) -> None:
         )
 
 
+def _wanted_levels(scene: Scene) -> dict[str, int]:
+    """The levels of a new cluster of the newer release. Raises ClusterError."""
+    release = scene.experiment.cluster.kafka_version
+    if not (levels := kafka.formatted_levels(release)):
+        raise ClusterError(
+            f"the feature levels of Kafka {release} are unknown: run `make setup KAFKA={release}` "
+            "again"
+        )
+    return levels
+
+
+def _finalize(scene: Scene, _fault: Fault, _target: Target) -> None:
+    """Whatever is below such a level is raised to it, all in one request."""
+    port = scene.cluster.plan.brokers[0].port
+    if higher := features.beyond(_wanted_levels(scene), features.finalized_by(port)):
+        features.finalize(port, higher)
+
+
+def _prove_levels(scene: Scene, _fault: Fault, _target: Target) -> Evidence:
+    """Every broker tells the new levels: it was the controller that finalized them."""
+    wanted = _wanted_levels(scene)
+    lacking: dict[str, dict[str, int]] = {}
+
+    def known() -> bool:
+        lacking.clear()
+        for node in scene.cluster.plan.brokers:
+            if levels := features.beyond(wanted, features.finalized_by(node.port)):
+                lacking[node.name] = levels
+        return not lacking
+
+    told = ", ".join(f"{name} {level}" for name, level in wanted.items())
+    try:
+        wait_until("the new levels at every broker", known, timeout_s=_KNOWN_S)
+    except WaitTimeout:
+        return Evidence(False, f"meant were {told}; brokers did not tell of {lacking}")
+    return Evidence(True, f"every broker tells that finalized are {told}")
+
+
+def _check_levels(fault: Fault, experiment: Experiment) -> None:
+    if not experiment.cluster.upgraded_from:
+        raise BadInput(
+            f"{fault.kind} of {fault.target} changes nothing where nodes never had another "
+            "release: name an older one in Cluster(upgraded_from=…)"
+        )
+
+
 _GONE: Final = Effects(
     breaks=Breaks.BROKER, disturbs_heartbeats=True, broker_gone=True, proof=Proof.OBSERVER
 )
@@ -208,30 +247,27 @@ KINDS: Final = (
     Kind(
         "kill-broker",
         ("broker", "controller"),
-        True,
         _kill,
         _prove_killed,
-        _restart,
+        lambda scene, _fault, target: scene.cluster.restart(target.id),
         _await_listening,
         effects=replace(_GONE, killed=True),
     ),
     Kind(
         "stop-broker",
         ("broker",),
-        True,
         _stop,
         _prove_killed,
-        _restart,
+        lambda scene, _fault, target: scene.cluster.restart(target.id),
         _await_listening,
         effects=_GONE,
     ),
     Kind(
         "upgrade-broker",
         ("broker", "controller"),
-        True,
         _stop,
         _prove_older,
-        _upgrade,
+        lambda scene, _fault, target: scene.cluster.upgrade(target.id),
         _await_newer,
         _check_upgrade,
         effects=_GONE,
@@ -240,10 +276,9 @@ KINDS: Final = (
     Kind(
         "pause-broker",
         ("broker", "controller"),
-        True,
-        _pause,
+        lambda scene, _fault, target: scene.cluster.pause(target.id),
         _prove_paused,
-        _resume,
+        lambda scene, _fault, target: scene.cluster.resume(target.id),
         _await_serving,
         check_needs=_check_pause,
         effects=_GONE,
@@ -251,7 +286,6 @@ KINDS: Final = (
     Kind(
         "isolate-broker",
         ("broker",),
-        True,
         _cut,
         _prove_cut,
         _join_again,
@@ -262,5 +296,13 @@ KINDS: Final = (
             "peers": replace(_GONE, proof=Proof.NONE),
             "lanes": Effects(breaks=Breaks.BROKER, disturbs_heartbeats=True, below_limits=True),
         },
+    ),
+    Kind(
+        "finalize-features",
+        ("controller",),
+        _finalize,
+        _prove_levels,
+        check=_check_levels,
+        effects=Effects(breaks=Breaks.FEATURES, below_limits=True),
     ),
 )

@@ -1,4 +1,4 @@
-"""Faults of what a program uses besides Kafka: it answers late, or not at all.
+"""Faults of what a program uses besides Kafka, or posts its work to: late answers, or none.
 
 This is how the processing of somebody else's program is made to stall. The server itself is its
 owner's, and is left alone: only the run's proxies in front of it are changed.
@@ -6,30 +6,38 @@ owner's, and is left alone: only the run's proxies in front of it are changed.
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
-from harness.base.errors import WaitTimeout
+from harness.base.errors import BadInput, WaitTimeout
 from harness.cluster.dependencies import Dependencies, Link, refused
-from harness.cluster.proxies import Toxic
-from harness.experiment import Fault
+from harness.cluster.proxies import Toxic, both_ways
+from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks, Effects
 from harness.run.faults.kind import Evidence, Kind, Lever, needs_latency
 from harness.run.faults.targets import Target, dependency_in
 from harness.run.scene import Scene
+from harness.run.sink import Sink
 
 _USE_S: Final = 5.0  # within which a program at work uses what it depends on
 _PROBE_S: Final = 1.0
 _ECHOES: Final = 3  # without the fault, of which the shortest counts
 _SILENT: Final = "silent"
 _REFUSED: Final = "refused"
+# Of the sink.
+_POST_S: Final = 5.0  # within which a program at work posts something
+_SOON_S: Final = 5.0
+_ANSWER_S: Final = 2.0
+_LATE: Final = "late"
+_AS_503: Final = "503"
+_UNAVAILABLE: Final = 503
 
 
 def _toxics(fault: Fault) -> list[Toxic]:
     if fault.kind == "slow-dependency":
         # What is asked for goes through at once, and each piece of an answer comes late.
         return [Toxic("latency", "downstream", {"latency": fault.latency_ms or 0, "jitter": 0})]
-    forever = {"timeout": 0}
-    return [Toxic("timeout", "upstream", forever), Toxic("timeout", "downstream", forever)]
+    return both_ways("timeout", {"timeout": 0})
 
 
 def _proxies_of(scene: Scene) -> Dependencies:
@@ -118,31 +126,114 @@ def _ms(taken: float | None) -> str:
     return "no answer" if taken is None else f"{taken:.0f} ms"
 
 
+def _sink_of(scene: Scene) -> Sink:
+    assert scene.fleet.sink is not None  # `with_app` has seen to it
+    return scene.fleet.sink
+
+
+def _poster(target: Target) -> str | None:
+    """Whose posts are meant; null: those of all processes."""
+    return target.name if target.kind == "member" else None
+
+
+def _inject_sink(scene: Scene, fault: Fault, target: Target) -> None:
+    sink, poster = _sink_of(scene), _poster(target)
+    scene.posted[target.name] = sink.posts(poster)
+    sink.order(poster, delay_ms=fault.latency_ms or 0, refuses=fault.how == _AS_503)
+
+
+def _heal_sink(scene: Scene, _fault: Fault, target: Target) -> None:
+    _sink_of(scene).order(_poster(target))
+
+
+def _settle_sink(scene: Scene, fault: Fault, target: Target) -> None:
+    """The order is on its way to the sink: wait until it answers at once again."""
+
+    def answers() -> bool:
+        answer = _sink_of(scene).ask(_poster(target), patience_s=_ANSWER_S)
+        late = fault.latency_ms is not None and answer.after_ms >= fault.latency_ms
+        return answer.status not in (None, _UNAVAILABLE) and not late
+
+    scene.wait("sink that answers again", answers, _SOON_S)
+
+
+def _prove_sink(scene: Scene, fault: Fault, target: Target) -> Evidence:
+    """The harness asks as a process would; and what is on record shows that somebody posts."""
+    before = scene.posted.pop(target.name)
+    bit, said = False, ""
+
+    def answers_so() -> bool:
+        nonlocal bit, said
+        bit, said = _ask_sink(scene, fault, _poster(target))
+        return bit
+
+    with suppress(WaitTimeout):  # the order is on its way to the sink
+        scene.wait("sink that answers as it is told", answers_so, _SOON_S)
+    if fault.how == _AS_503:  # it keeps no posts any more
+        return Evidence(bit and before > 0, f"{said}; {before} posts had come before")
+    sink = _sink_of(scene)
+    with suppress(WaitTimeout):
+        scene.wait("post to the sink", lambda: sink.posts(_poster(target)) > before, _POST_S)
+    since = sink.posts(_poster(target)) - before
+    return Evidence(bit and since > 0, f"{said}; {since} posts have come since then")
+
+
+def _ask_sink(scene: Scene, fault: Fault, poster: str | None) -> tuple[bool, str]:
+    wanted_ms = fault.latency_ms or 0
+    patience_s = min(_ANSWER_S, wanted_ms / 500 + 1) if fault.how != _AS_503 else _ANSWER_S
+    answer = _sink_of(scene).ask(poster, patience_s=patience_s)
+    if answer.status is None:
+        said = f"the sink gave the harness no answer within {patience_s:g} s"
+        return fault.how != _AS_503 and wanted_ms >= patience_s * 1_000, said
+    said = f"the sink answered the harness {answer.status} after {answer.after_ms:.0f} ms"
+    if fault.how == _AS_503:
+        return answer.status == _UNAVAILABLE, said
+    return answer.status != _UNAVAILABLE and answer.after_ms >= wanted_ms, said
+
+
+def _check_sink(fault: Fault, _experiment: Experiment) -> None:
+    if fault.how != _AS_503:
+        needs_latency(fault, f", or how={_AS_503!r}")
+    elif fault.latency_ms is not None:
+        raise BadInput(
+            f"{fault.kind} of {fault.target} with {_AS_503} answers at once: leave latency_ms out"
+        )
+
+
 _EFFECTS: Final = Effects(breaks=Breaks.DEPENDENCY)
 
+_OF_DEPENDENCIES: Final = partial(
+    Kind,
+    targets=("dependency", "member"),
+    inject=_inject,
+    prove=_prove,
+    heal=_heal,
+    lever=Lever.DEPENDENCY,
+)
+
 KINDS: Final = (
-    Kind(
+    _OF_DEPENDENCIES(
         "slow-dependency",
-        ("dependency", "member"),
-        True,
-        _inject,
-        _prove,
-        _heal,
         check=lambda fault, _experiment: needs_latency(fault),
         takes=("latency_ms",),
-        lever=Lever.DEPENDENCY,
         effects=_EFFECTS,
     ),
-    Kind(
+    _OF_DEPENDENCIES(
         "cut-dependency",
-        ("dependency", "member"),
-        True,
-        _inject,
-        _prove,
-        _heal,
-        lever=Lever.DEPENDENCY,
         # Nothing comes through and connections stay open, as when a cable is cut; or they end and
         # new ones are refused, as when the server is down.
         effects={_SILENT: _EFFECTS, _REFUSED: _EFFECTS},
+    ),
+    Kind(
+        "slow-sink",
+        ("sink", "member"),
+        _inject_sink,
+        _prove_sink,
+        _heal_sink,
+        _settle_sink,
+        check=_check_sink,
+        takes=("latency_ms",),
+        lever=Lever.SINK,
+        effects={_LATE: _EFFECTS, _AS_503: _EFFECTS},
     ),
 )

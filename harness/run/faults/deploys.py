@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from harness.base.errors import BadInput, WaitTimeout
@@ -19,7 +20,7 @@ from harness.run.faults.members import how_it_came, is_in_group, is_lost, termin
 from harness.run.faults.targets import Target
 from harness.run.joining import await_room
 from harness.run.member import Member
-from harness.run.scene import Patience, Scene, Step
+from harness.run.scene import Scene, Step
 
 # A member that did not leave holds the others' rebalance up until its session ends: 45 s by
 # default.
@@ -32,7 +33,6 @@ _MOST_NAMES: Final = 8  # in a line for a person
 
 
 def _end(scene: Scene, members: Sequence[Member]) -> None:
-    """Tell these to end, all at once, and wait until they have."""
     for member in members:
         scene.mark(Step(_END, member.name))
     scene.fleet.end_in_order(*members, follow=scene.follow)
@@ -69,7 +69,8 @@ def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
 
     why = "it ended before"
     try:
-        scene.wait(f"{', '.join(waiting)} in the group", note_those_in, _patience(scene))
+        patience_s = _JOIN_S if scene.experiment.app is None else lambda: patience.join_s(scene)
+        scene.wait(f"{', '.join(waiting)} in the group", note_those_in, patience_s)
     except WaitTimeout as timeout:
         why = str(timeout)
     for name, (member, _, at_us) in waiting.items():
@@ -78,11 +79,6 @@ def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
             found = how_it_came(scene, member)
         scene.mark(Step(_START, name, "injected", found.took_effect, found.text, at_us))
     return not waiting
-
-
-def _patience(scene: Scene) -> Patience:
-    """How long processes have until they are in the group."""
-    return _JOIN_S if scene.experiment.app is None else lambda: patience.join_s(scene)
 
 
 def _rolling(scene: Scene, old: Sequence[Member]) -> None:
@@ -96,11 +92,15 @@ def _rolling(scene: Scene, old: Sequence[Member]) -> None:
         _end(scene, [member])
 
 
-def _old_first(scene: Scene, old: Sequence[Member]) -> None:
-    """One after the other, the old one first: maxSurge 0, or host by host."""
+def _old_first(scene: Scene, old: Sequence[Member], *, same_ids: bool = False) -> None:
+    """One after the other, the old one first: maxSurge 0, or host by host.
+
+    With `same_ids` the new one has its instance id, as in a StatefulSet of Kubernetes, whose pods
+    have names that stay.
+    """
     for member in old:
         _end(scene, [member])
-        if not _start(scene, [None]):
+        if not _start(scene, [member.instance_id if same_ids else None]):
             return
 
 
@@ -113,22 +113,11 @@ def _at_once(scene: Scene, old: Sequence[Member]) -> None:
     _start(scene, [None] * len(old))
 
 
-def _same_ids(scene: Scene, old: Sequence[Member]) -> None:
-    """One after the other, the old one first, and the new one has its instance id.
-
-    So does a StatefulSet of Kubernetes, whose pods have names that stay.
-    """
-    for member in old:
-        _end(scene, [member])
-        if not _start(scene, [member.instance_id]):
-            return
-
-
 _WAYS: Final[Mapping[str, Callable[[Scene, Sequence[Member]], None]]] = {
     "rolling": _rolling,
     "old first": _old_first,
     "at once": _at_once,
-    "same ids": _same_ids,
+    "same ids": partial(_old_first, same_ids=True),
 }
 
 
@@ -215,7 +204,6 @@ KINDS: Final = (
     Kind(
         "deploy",
         ("group",),
-        False,
         _deploy,
         _prove,
         check=_check_deploy,
@@ -228,7 +216,6 @@ KINDS: Final = (
     Kind(
         "scale",
         ("group",),
-        False,
         _scale,
         _prove,
         check=_check_scale,

@@ -67,14 +67,6 @@ def _nothing(_scene: Scene, _fault: Fault, _target: Target) -> None:
     """Nothing to do: a crash, a leave or a join cannot be undone, and some heal by themselves."""
 
 
-def _no_check(_fault: Fault, _experiment: Experiment) -> None:
-    """Nothing more to check."""
-
-
-def _no_need(_fault: Fault, _experiment: Experiment, _needed: Needed) -> None:
-    """It serves every rule."""
-
-
 @dataclass(frozen=True)
 class Change:
     """How many processes of a group a fault starts and ends, one in the place of another too."""
@@ -89,19 +81,18 @@ class Kind:
 
     name: str
     targets: tuple[str, ...]  # what it can hit, as targets.kind_of says
-    heals: bool
     inject: Callable[[Scene, Fault, Target], None]
     prove: Callable[[Scene, Fault, Target], Evidence]
     heal: Callable[[Scene, Fault, Target], None] = _nothing
     # Waits until the heal has worked, and may tell how that is known; left out when the whole
     # cluster is ended anyway.
     settle: Callable[[Scene, Fault, Target], str | None] = _nothing
-    check: Callable[[Fault, Experiment], None] = _no_check
+    check: Callable[[Fault, Experiment], None] = lambda _fault, _experiment: None
     _: KW_ONLY
     # What it breaks; where `how` names one of several ways, by way, the default first.
     effects: Effects | Mapping[str, Effects]
     # Refuses what would leave a declared rule without what it needs.
-    check_needs: Callable[[Fault, Experiment, Needed], None] = _no_need
+    check_needs: Callable[[Fault, Experiment, Needed], None] = lambda *_: None
     # How it changes a group of so many members; null where that follows from what it breaks.
     changes: Callable[[Fault, int], Change] | None = None
     takes: tuple[str, ...] = ()  # fields of a fault that only some kinds know
@@ -110,12 +101,16 @@ class Kind:
     lever: Lever = Lever.NONE  # what a program must have for this; our own consumers have none
 
     @property
+    def heals(self) -> bool:
+        """Whether it lasts: it is healed, or its end is waited for."""
+        return self.heal is not _nothing or self.settle is not _nothing
+
+    @property
     def ways(self) -> Mapping[str, Effects]:
         """What it breaks in each of its ways; one without a name where there is only one."""
         return {"": self.effects} if isinstance(self.effects, Effects) else self.effects
 
     def effects_of(self, fault: Fault) -> Effects:
-        """What this fault of the kind breaks."""
         return self.ways[self.way_of(fault)]
 
     def way_of(self, fault: Fault) -> str:
@@ -123,7 +118,6 @@ class Kind:
         return fault.how or next(iter(self.ways))
 
     def change(self, fault: Fault, members: int) -> Change:
-        """How this fault changes a group of so many members."""
         if self.changes is not None:
             return self.changes(fault, members)
         effects = self.effects_of(fault)

@@ -4,7 +4,7 @@ import time
 from contextlib import suppress
 from typing import Final
 
-from harness.base.errors import BadInput, ClusterError, WaitTimeout
+from harness.base.errors import BadInput, WaitTimeout
 from harness.base.wait import wait_until
 from harness.experiment import Experiment, Fault, Need
 from harness.history.effects import Breaks, Effects, Proof
@@ -29,7 +29,6 @@ def _check_kill(fault: Fault, experiment: Experiment) -> None:
 
 
 def kill(scene: Scene, fault: Fault, target: Target) -> None:
-    """SIGKILL a member, in an open transaction where the fault says so."""
     member = scene.fleet.members[target.name]
     if fault.how == _IN_TRANSACTION:
         member.send("hold-transaction")
@@ -50,10 +49,6 @@ def await_gone(member: Member) -> None:
     wait_until(f"end of {member.name}", lambda: member.gone, timeout_s=_SOON_S, every_s=0.005)
 
 
-def _freeze(scene: Scene, _fault: Fault, target: Target) -> None:
-    scene.fleet.members[target.name].instance.freeze()
-
-
 def _prove_frozen(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     """The kernel says stopped, or the engine paused of its container."""
     member = scene.fleet.members[target.name]
@@ -64,10 +59,6 @@ def _prove_frozen(scene: Scene, _fault: Fault, target: Target) -> Evidence:
         every_s=0.005,
     )
     return Evidence(frozen, str(member.instance))
-
-
-def _thaw(scene: Scene, _fault: Fault, target: Target) -> None:
-    scene.fleet.members[target.name].instance.thaw()
 
 
 def close(scene: Scene, _fault: Fault, target: Target) -> None:
@@ -89,10 +80,6 @@ def terminate(scene: Scene, _fault: Fault, target: Target) -> None:
     """From its signal to its end, so that no request of it may come after that."""
     member = scene.fleet.members[target.name]
     scene.fleet.end_in_order(member, follow=scene.follow)
-
-
-def _prove_terminated(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    return terminated(scene.fleet.members[target.name])
 
 
 def terminated(member: Member) -> Evidence:
@@ -247,7 +234,8 @@ def _check_stall(fault: Fault, experiment: Experiment, needed: Needed) -> None:
 
 def _stall(scene: Scene, fault: Fault, target: Target) -> None:
     assert fault.lasts_s is not None
-    scene.fleet.members[target.name].send(f"stall {round(fault.lasts_s * 1_000)}")
+    order = "stall" if fault.kind == "stall-consumer" else fault.kind
+    scene.fleet.members[target.name].send(f"{order} {round(fault.lasts_s * 1_000)}")
 
 
 def _prove_stalled(scene: Scene, _fault: Fault, target: Target) -> Evidence:
@@ -268,21 +256,17 @@ def _prove_stalled(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     return Evidence(True, f"{target.name} has not polled for 1 s; its last poll was {member.polls}")
 
 
-def _await_stall_end(scene: Scene, fault: Fault, target: Target) -> None:
+def _await_stall_end(scene: Scene, _fault: Fault, target: Target) -> None:
     """The stall ends by itself, to the millisecond; its member says so.
 
     A later fault may have ended the member in the middle of its stall.
     """
     member = scene.fleet.members[target.name]
-    assert fault.lasts_s is not None
-    try:
-        scene.wait(
-            f"end of the stall of {target.name}",
-            lambda: member.stalls_ended > 0 or not member.running,
-            10,
-        )
-    except WaitTimeout as timeout:
-        raise ClusterError(str(timeout)) from timeout
+    scene.wait(
+        f"end of the stall of {target.name}",
+        lambda: member.stalls_ended > 0 or not member.running,
+        10,
+    )
 
 
 def _check_callback_stall(fault: Fault, experiment: Experiment) -> None:
@@ -307,11 +291,6 @@ def _check_callback_stall(fault: Fault, experiment: Experiment) -> None:
         )
 
 
-def _stall_callback(scene: Scene, fault: Fault, target: Target) -> None:
-    assert fault.lasts_s is not None
-    scene.fleet.members[target.name].send(f"stall-callback {round(fault.lasts_s * 1_000)}")
-
-
 def _prove_ordered(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     """It stands still in the next rebalance only: the record of the run shows it."""
     running = scene.fleet.members[target.name].running
@@ -324,7 +303,6 @@ KINDS: Final = (
     Kind(
         "kill-consumer",
         ("member",),
-        False,
         kill,
         _prove_killed,
         check=_check_kill,
@@ -333,17 +311,15 @@ KINDS: Final = (
     Kind(
         "freeze-consumer",
         ("member",),
-        True,
-        _freeze,
+        lambda scene, _fault, target: scene.fleet.members[target.name].instance.freeze(),
         _prove_frozen,
-        _thaw,
+        lambda scene, _fault, target: scene.fleet.members[target.name].instance.thaw(),
         check_needs=outlasts_session,
         effects=Effects(breaks=Breaks.MEMBER, disturbs_heartbeats=True, proof=Proof.SILENCE),
     ),
     Kind(
         "close-consumer",
         ("member",),
-        False,
         close,
         _prove_closed,
         effects=Effects(breaks=Breaks.MEMBER, ends_member=True, proof=Proof.LEAVE),
@@ -352,16 +328,14 @@ KINDS: Final = (
     Kind(
         "terminate-consumer",
         ("member",),
-        False,
         terminate,
-        _prove_terminated,
+        lambda scene, _fault, target: terminated(scene.fleet.members[target.name]),
         # That it leaves is what a program should do, and not what shows that it was ended.
         effects=Effects(breaks=Breaks.MEMBER, ends_member=True, proof=Proof.SILENCE),
     ),
     Kind(
         "start-consumer",
         ("new member",),
-        False,
         _start,
         _prove_started,
         effects=Effects(
@@ -371,7 +345,6 @@ KINDS: Final = (
     Kind(
         "stall-consumer",
         ("member",),
-        True,
         _stall,
         _prove_stalled,
         settle=_await_stall_end,
@@ -382,8 +355,7 @@ KINDS: Final = (
     Kind(
         "stall-callback",
         ("member",),
-        True,
-        _stall_callback,
+        _stall,
         _prove_ordered,
         settle=_await_stall_end,
         check=_check_callback_stall,

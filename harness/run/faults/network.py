@@ -1,15 +1,17 @@
-"""Faults of a lane, by Toxiproxy: latency, bandwidth, isolation.
+"""Faults of a lane, by Toxiproxy: latency, bandwidth, isolation, connections that end.
 
 Isolation is a blackhole, not a refusal: connections stay open and nothing comes through, as when a
 cable is cut. Healing it closes those connections, and what was in them is lost.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from harness.base.errors import BadInput
 from harness.cluster import ping
-from harness.cluster.proxies import Toxic
+from harness.cluster.plan import proxy_name
+from harness.cluster.proxies import Toxic, both_ways
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks, Effects, Proof
 from harness.run.faults.kind import TELLABLE_MS, Evidence, Kind, outlasts_session
@@ -17,6 +19,7 @@ from harness.run.faults.targets import Target
 from harness.run.scene import Scene
 
 _PROBE_S: Final = 1.0
+_ASK_S: Final = 2.0
 # Of a bandwidth's probe, at most; what a narrow link carries in a second and a half is enough.
 _PADDING_BYTES: Final = 30_000
 _PADDING_MS: Final = 1_500
@@ -26,27 +29,27 @@ def _toxics(fault: Fault) -> list[Toxic]:
     match fault.kind:
         case "latency":
             # Half each way, so that a round trip takes latency_ms longer.
-            half = {"latency": (fault.latency_ms or 0) // 2, "jitter": 0}
-            return [Toxic("latency", "upstream", half), Toxic("latency", "downstream", half)]
+            return both_ways("latency", {"latency": (fault.latency_ms or 0) // 2, "jitter": 0})
         case "bandwidth":
-            rate = {"rate": fault.bandwidth_kb_per_s or 0}
-            return [Toxic("bandwidth", "upstream", rate), Toxic("bandwidth", "downstream", rate)]
+            return both_ways("bandwidth", {"rate": fault.bandwidth_kb_per_s or 0})
         case _:
-            forever = {"timeout": 0}
-            return [Toxic("timeout", "upstream", forever), Toxic("timeout", "downstream", forever)]
+            return both_ways("timeout", {"timeout": 0})
 
 
-def brokers_of(scene: Scene, target: Target) -> list[int]:
-    """Ids of the brokers to which the target has links: one, or all."""
+def _brokers_of(scene: Scene, target: Target) -> list[int]:
     return [target.id] if target.id else [node.id for node in scene.cluster.plan.brokers]
 
 
+def _proxies_of(scene: Scene, target: Target) -> list[str]:
+    return [proxy_name(broker, target.link) for broker in _brokers_of(scene, target)]
+
+
 def _inject(scene: Scene, fault: Fault, target: Target) -> None:
-    scene.cluster.proxies.add(target.link, brokers_of(scene, target), _toxics(fault))
+    scene.cluster.proxies.add(_proxies_of(scene, target), _toxics(fault))
 
 
 def _heal(scene: Scene, fault: Fault, target: Target) -> None:
-    scene.cluster.proxies.remove(target.link, brokers_of(scene, target), _toxics(fault))
+    scene.cluster.proxies.remove(_proxies_of(scene, target), _toxics(fault))
 
 
 def ports_of(scene: Scene, target: Target) -> list[tuple[int, int, int]]:
@@ -56,7 +59,7 @@ def ports_of(scene: Scene, target: Target) -> list[tuple[int, int, int]]:
         for node in scene.cluster.plan.brokers
         for listener in node.listeners
         if listener.lane == target.link
-        and node.id in brokers_of(scene, target)
+        and node.id in _brokers_of(scene, target)
         and scene.cluster.running(node.id)
     ]
 
@@ -124,38 +127,65 @@ def _check_bandwidth(fault: Fault, _experiment: Experiment) -> None:
         )
 
 
+def _reset(scene: Scene, _fault: Fault, target: Target) -> None:
+    """End the connections of the lane, and of a witness on each of its links.
+
+    As where a proxy restarts or a NAT forgets, with a FIN on both sides. Toxiproxy's own toxic for
+    this leaves idle connections open, so the proxies are switched off and on again.
+    """
+    scene.witnesses[target.name] = {
+        broker: ping.Witness(proxied, timeout_s=_ASK_S)
+        for broker, _, proxied in ports_of(scene, target)
+    }
+    scene.cluster.proxies.end_connections(_proxies_of(scene, target))
+
+
+def _prove_reset(scene: Scene, _fault: Fault, target: Target) -> Evidence:
+    """Each witness sees its connection end, and a new connection is answered."""
+    worked: list[bool] = []
+    seen: list[str] = []
+    witnesses = scene.witnesses.pop(target.name)
+    for broker, _, proxied in ports_of(scene, target):
+        ended = broker in witnesses and witnesses[broker].ended(timeout_s=_ASK_S)
+        anew = ping.ask(proxied, timeout_s=_ASK_S)
+        worked.append(ended and anew.outcome == "answered")
+        seen.append(
+            f"broker-{broker} through {target.name}: an idle connection "
+            f"{'ended' if ended else 'stayed open'}, a new one {anew}"
+        )
+    for witness in witnesses.values():
+        witness.close()
+    return Evidence(bool(worked) and all(worked), "; ".join(seen))
+
+
 _SLOW: Final = Effects(breaks=Breaks.LINK, disturbs_heartbeats=True, below_limits=True)
+
+_OF_LINKS: Final = partial(
+    Kind, targets=("member", "lane"), inject=_inject, prove=_prove, heal=_heal
+)
 
 KINDS: Final = (
     Kind(
-        "latency",
+        "connections-reset",
         ("member", "lane"),
-        True,
-        _inject,
-        _prove,
-        _heal,
+        _reset,
+        _prove_reset,
+        effects=_SLOW,
+    ),
+    _OF_LINKS(
+        "latency",
         check=_check_latency,
         takes=("latency_ms",),
         effects=_SLOW,
     ),
-    Kind(
+    _OF_LINKS(
         "bandwidth",
-        ("member", "lane"),
-        True,
-        _inject,
-        _prove,
-        _heal,
         check=_check_bandwidth,
         takes=("bandwidth_kb_per_s",),
         effects=replace(_SLOW, proof=Proof.SLOWER),
     ),
-    Kind(
+    _OF_LINKS(
         "isolate",
-        ("member", "lane"),
-        True,
-        _inject,
-        _prove,
-        _heal,
         check_needs=outlasts_session,
         effects=Effects(
             breaks=Breaks.LINK, disturbs_heartbeats=True, link_cut=True, proof=Proof.SILENCE

@@ -12,10 +12,10 @@ from typing import Final
 
 from consumers.consumer import ClientGaveUp
 from consumers.probes.admission import Admission, NotAdmitted
-from harness.base.errors import BadInput, ClusterError, WaitTimeout
+from harness.base.errors import BadInput, ClusterError
 from harness.base.ports import LOOPBACK
 from harness.base.wait import wait_until
-from harness.cluster import rights, users, wire
+from harness.cluster import users, wire
 from harness.cluster.plan import GROUP, TOPIC
 from harness.experiment import SASL_SSL, UNSET, Experiment, Fault
 from harness.history.effects import Breaks, Effects
@@ -35,12 +35,10 @@ _REFUSED: Final = {"group": 30, "topic": 29}
 
 
 def _what(fault: Fault) -> str:
-    """What the fault takes: the right to the group or to the topic, or the login."""
-    return _LOGIN if fault.kind == "delete-credentials" else fault.how or rights.RIGHTS[0]
+    return _LOGIN if fault.kind == "delete-credentials" else fault.how or users.RIGHTS[0]
 
 
 def _user(scene: Scene, target: Target) -> str:
-    """The user of a member: that of its lane."""
     return scene.fleet.lane_of(target.name)
 
 
@@ -51,7 +49,7 @@ def _take(scene: Scene, fault: Fault, target: Target) -> None:
     if _what(fault) == _LOGIN:
         users.delete_user(plan, user)
     else:
-        rights.take(plan, user, _what(fault))
+        users.take(plan, user, _what(fault))
     _await_answers(scene, fault, target, refused=True)
 
 
@@ -60,7 +58,7 @@ def _give(scene: Scene, fault: Fault, target: Target) -> None:
     if _what(fault) == _LOGIN:
         users.restore_user(plan, user)
     else:
-        rights.give(plan, user, _what(fault))
+        users.give(plan, user, _what(fault))
 
 
 def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
@@ -112,7 +110,6 @@ def _refusal(scene: Scene, lane: str, port: int, what: str) -> str:
 
 
 def _group_code(link: socket.socket) -> int:
-    """The error code of a broker's answer to a question about the group."""
     answer = wire.ask_over(link, wire.DESCRIBE_GROUPS, {"groups": [GROUP]}, _ASK_S, _CLIENT_ID)
     return int(answer["groups"][0]["errorCode"])
 
@@ -141,28 +138,25 @@ def _await_back(scene: Scene, fault: Fault, target: Target) -> str:
     member = scene.fleet.members[target.name]
     before = member.records
     patience_s = JOIN_S + scene.experiment.group.session_timeout_ms / 1_000
-    try:
-        scene.wait(
-            f"records for {target.name}, or its end",
-            lambda: member.records > before or not member.running,
-            patience_s,
+    scene.wait(
+        f"records for {target.name}, or its end",
+        lambda: member.records > before or not member.running,
+        patience_s,
+    )
+    if member.running:
+        member.expected_end = False
+        return f"{target.name} reads again"
+    if member.exit_code != ClientGaveUp.exit_code:
+        raise ClusterError(
+            f"{target.name} ended with exit code {member.exit_code}: "
+            f"{scene.fleet.last_words(member.name)}"
         )
-        if member.running:
-            member.expected_end = False
-            return f"{target.name} reads again"
-        if member.exit_code != ClientGaveUp.exit_code:
-            raise ClusterError(
-                f"{target.name} ended with exit code {member.exit_code}: "
-                f"{scene.fleet.last_words(member)}"
-            )
-        successor = scene.fleet.start_member(scene.fleet.next_name())
-        scene.wait(
-            f"partitions for {successor.name} in the place of {target.name}",
-            lambda: successor.ever_assigned,
-            patience_s,
-        )
-    except WaitTimeout as timeout:
-        raise ClusterError(str(timeout)) from timeout
+    successor = scene.fleet.start_member(scene.fleet.next_name())
+    scene.wait(
+        f"partitions for {successor.name} in the place of {target.name}",
+        lambda: successor.ever_assigned,
+        patience_s,
+    )
     return f"{target.name} had given up; {successor.name} came in its place"
 
 
@@ -198,7 +192,6 @@ _REFUSES: Final = Effects(breaks=Breaks.RIGHTS, disturbs_heartbeats=True, starts
 _OF_A_USER: Final = partial(
     Kind,
     targets=("member",),
-    heals=True,
     inject=_take,
     prove=_prove,
     heal=_give,
@@ -207,6 +200,6 @@ _OF_A_USER: Final = partial(
 )
 
 KINDS: Final = (
-    _OF_A_USER("delete-acl", check=_check, effects=dict.fromkeys(rights.RIGHTS, _REFUSES)),
+    _OF_A_USER("delete-acl", check=_check, effects=dict.fromkeys(users.RIGHTS, _REFUSES)),
     _OF_A_USER("delete-credentials", check=_check_login, effects=_REFUSES),
 )

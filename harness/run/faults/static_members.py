@@ -81,25 +81,19 @@ def _await_successor(scene: Scene, fault: Fault, target: Target) -> None:
     if _is_refused(scene, fault):
         _await_refused(scene, successor, target)
         return
-    try:
-        scene.wait(
-            f"partitions for {successor.name} in the place of {target.name}",
-            lambda: successor.ever_assigned,
-            (lambda: patience.join_s(scene)) if successor.foreign else JOIN_S,
-        )
-    except WaitTimeout as timeout:
-        raise ClusterError(str(timeout)) from timeout
+    scene.wait(
+        f"partitions for {successor.name} in the place of {target.name}",
+        lambda: successor.ever_assigned,
+        (lambda: patience.join_s(scene)) if successor.foreign else JOIN_S,
+    )
 
 
 def _await_refused(scene: Scene, successor: Member, target: Target) -> None:
-    try:
-        scene.wait(
-            f"end of {successor.name}, refused in the place of {target.name}",
-            lambda: successor.ever_assigned or not successor.running,
-            JOIN_S,
-        )
-    except WaitTimeout as timeout:
-        raise ClusterError(str(timeout)) from timeout
+    scene.wait(
+        f"end of {successor.name}, refused in the place of {target.name}",
+        lambda: successor.ever_assigned or not successor.running,
+        JOIN_S,
+    )
     if successor.ever_assigned:
         raise ClusterError(
             f"{successor.name} was given partitions in the place of {target.name}, whose session "
@@ -134,7 +128,7 @@ def _gave_up(scene: Scene, member: Member) -> Evidence:
     code = member.exit_code
     return Evidence(
         code == ClientGaveUp.exit_code,
-        f"{member.name} ended with exit code {code}: {scene.fleet.last_words(member)}",
+        f"{member.name} ended with exit code {code}: {scene.fleet.last_words(member.name)}",
     )
 
 
@@ -144,7 +138,6 @@ KINDS: Final = (
     Kind(
         "bounce-consumer",
         ("member",),
-        True,
         _end,
         _prove_ended,
         _start_in_its_place,
@@ -155,7 +148,6 @@ KINDS: Final = (
     Kind(
         "start-duplicate",
         ("member",),
-        False,
         _duplicate,
         _prove_one_gone,
         check=_check_static,

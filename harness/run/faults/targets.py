@@ -37,25 +37,9 @@ class Target:
         return same and (self.id == other.id or 0 in (self.id, other.id))
 
 
-_KIND_OF_ROLE: Final = {
-    "coordinator": "broker",
-    "controller": "controller",
-    "any leader": "broker",
-    "any broker": "broker",
-    "any member": "member",
-    "new member": "new member",
-    "group": "group",
-    "topic": "topic",
-    "producers": "lane",
-    # By hand only: in an experiment members may have lanes of their own, and this is not theirs.
-    "members": "lane",
-    "dependency": "dependency",
-    "sink": "sink",
-}
 _DEPENDENCY: Final = "dependency "  # before the name of one
-
-
-_ROLES_OF: Final = {
+# By what it means, each role of an experiment.
+ROLES_OF: Final = {
     "broker": ("coordinator", "leader of <topic>-<n>", "any leader", "broker <n>", "any broker"),
     "controller": ("controller",),
     "member": ("member <n>", "any member"),
@@ -66,12 +50,16 @@ _ROLES_OF: Final = {
     "dependency": ("dependency", "dependency <name>"),
     "sink": ("sink",),
 }
-ROLES: Final = tuple(role for roles in _ROLES_OF.values() for role in roles)
+ROLES: Final = tuple(role for roles in ROLES_OF.values() for role in roles)
+_KIND_OF_ROLE: Final = {role: kind for kind, roles in ROLES_OF.items() for role in roles} | {
+    # By hand only: in an experiment members may have lanes of their own, and this is not theirs.
+    "members": "lane"
+}
 
 
 def roles_of(kinds: tuple[str, ...]) -> str:
     """The roles that mean things of these sorts, as `kind_of` names them; for a message."""
-    *others, last = [role for kind in kinds for role in _ROLES_OF[kind]]
+    *others, last = [role for kind in kinds for role in ROLES_OF[kind]]
     return f"{', '.join(others)} or {last}" if others else last
 
 

@@ -1,0 +1,61 @@
+"""The harness's end of what runs beside a run: its watchdog and its observer."""
+
+import json
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from harness.base import processes
+from harness.cluster.plan import GROUP, TOPIC, Plan
+from harness.cluster.secured import HARNESS
+from harness.run.watchdog import IMAGES
+
+_LAST_LOOK_S: Final = 10.0  # the observer itself waits 5 s for the end of its last look
+
+
+def start_watchdog(
+    run_dir: Path, backend: str = "embedded", *, images: bool = False
+) -> subprocess.Popen[bytes]:
+    more = (IMAGES,) if images else ()
+    return _started("watchdog", run_dir, str(run_dir), run_dir.name, backend, *more)
+
+
+def let_go(watchdog: subprocess.Popen[bytes], *, ended: bool) -> None:
+    """Let the watchdog go where all has `ended`; else it ends what could not be ended here."""
+    processes.tell_last(watchdog, "done" if ended else "end")
+    processes.wait_exit(watchdog, 10)
+
+
+def start_observer(plan: Plan, run_dir: Path) -> subprocess.Popen[bytes]:
+    config = {
+        "journal": str(run_dir / "journals" / "observer.journal"),
+        "run": plan.run,
+        "group": GROUP,
+        "topic": TOPIC,
+        "credentials": plan.credentials(HARNESS),
+        "broker_ports": {str(node.id): node.port for node in plan.brokers},
+    }
+    path = run_dir / "journals" / "observer.json"
+    path.write_text(json.dumps(config))
+    return _started("observer", run_dir, str(path))
+
+
+def tell(observer: subprocess.Popen[bytes], order: str) -> None:
+    """Give the observer an order. That it is no more, whoever follows the scene tells."""
+    with suppress(BrokenPipeError):
+        processes.tell(observer, order)
+
+
+def end(observer: subprocess.Popen[bytes]) -> None:
+    """Let it finish its look and close its journal, while there still is a cluster to look at."""
+    processes.let_end(observer, _LAST_LOOK_S)
+
+
+def _started(name: str, run_dir: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    return processes.spawn(
+        processes.python_module(f"harness.run.{name}", *arguments),
+        run=run_dir.name,
+        log=run_dir / "logs" / f"{name}.log",
+        stdin=subprocess.PIPE,
+    )
