@@ -37,7 +37,7 @@ def _read(folder: str) -> dict[str, Query]:
 def read_all() -> tuple[dict[str, Query], dict[str, Query], dict[str, Query]]:
     """Derived tables, views, and what stands in for either with programs, as their files are."""
     derived, views = map(_read, FOLDERS)
-    apps = {name for name in derived if name.endswith(_OF_AN_APP)}
+    apps = [name for name in derived if name.endswith(_OF_AN_APP)]
     return (
         {name: query for name, query in derived.items() if name not in apps},
         views,
