@@ -15,7 +15,6 @@ from harness.check import judge
 from harness.experiment import APP, Verdict
 from harness.history.derived import TABLES
 from harness.rules import RULES, Rule
-from harness.tables.base import Tables
 from harness.tables.source import Run
 
 Row = dict[str, Any]  # of the table `other_rules`
@@ -48,7 +47,7 @@ def _may_be_asked(rule: Rule, run: Run) -> bool:
     )
 
 
-def look_at(tables: Tables, lacking: Mapping[str, str] = judge.WHOLE) -> list[Row]:
+def look_at(tables: judge.OfARun, lacking: Mapping[str, str] = judge.WHOLE) -> list[Row]:
     """What the other rules find, a row each; without those that find nothing to examine.
 
     `lacking` is as in `judge.examine`.

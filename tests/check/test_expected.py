@@ -16,6 +16,7 @@ from harness.report import exit_code, outcome
 from harness.report.load import Row, load
 from harness.report.outcome import Standing
 from harness.report.text.junit import junit
+from harness.rules.rule_names import NAMES
 from harness.tables.engines.base import Engine
 from tests.check.evicted import ON_TIME, TOO_EARLY, evicted, write_evicted
 
@@ -75,10 +76,11 @@ def test_every_reader_is_told(engine: Engine, tmp_path: Path) -> None:
     row = judged(tmp_path / "run", engine, by="member-2")
     run = load(tmp_path / "run")
     cases = ET.fromstring(junit(run)).iter("testcase")
-    [failure] = [case.find("failure") for case in cases if case.get("name") == "R01"]
+    [failure] = [case.find("failure") for case in cases if case.get("name") == NAMES["R01"]]
 
     assert Exit.DIFFERS == exit_code(tmp_path / "run")
-    assert "R01 VIOLATED (expected HOLDS)" in outcome.in_a_line(run.manifest, run.verdicts or [])
+    said = outcome.in_a_line(run.manifest, run.verdicts or [])
+    assert f"{NAMES['R01']} VIOLATED (expected HOLDS)" in said
     assert failure is not None
     assert f"VIOLATED, expected HOLDS: {row['reason']}" == failure.get("message")
 

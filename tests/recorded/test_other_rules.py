@@ -1,7 +1,8 @@
 """No recorded run is accused by a rule that its experiment does not declare.
 
-Method: each kept run is looked at by every rule that speaks of its client and protocol. What each
-comes to is pinned, so that a rule which examines less than before is seen as well.
+Method: each kept run is looked at by every rule that speaks of its client and protocol, as a part
+of a dataset of all of them. What each comes to is pinned, so that a rule which examines less than
+before is seen as well.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.check.check import look_at_others
+from harness.check.others import look_at
 from harness.experiment import Verdict
 from harness.tables.engines.base import Engine
+from harness.tables.many_runs import Many, One
+from harness.tables.source import load, read_run
 from tests.recorded import digests
 from tests.recorded.keep import RUNS
 
@@ -22,11 +25,19 @@ if TYPE_CHECKING:
 KEPT = sorted(path.name for path in RUNS.iterdir())
 
 
+@pytest.fixture(scope="module")
+def kept(duckdb_engine: Engine) -> Many:
+    """All kept runs."""
+    frames = [load(RUNS / run, duckdb_engine, 10**9).frames for run in KEPT]
+    runs = [read_run(RUNS / run) for run in KEPT]
+    return Many(duckdb_engine, runs, lambda name, number: frames[number][name].toArrow())
+
+
 @pytest.mark.parametrize("run", KEPT)
 def test_a_recorded_run_keeps_the_rules_that_nobody_declared(
-    run: str, duckdb_engine: Engine, snapshot: SnapshotAssertion
+    run: str, kept: Many, snapshot: SnapshotAssertion
 ) -> None:
-    found = look_at_others(RUNS / run, duckdb_engine)
+    found = look_at(One(kept, KEPT.index(run)))
 
     assert [] == [
         f"{row['rule']} {row['verdict']}: {row['reason']}"
