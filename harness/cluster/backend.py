@@ -1,4 +1,4 @@
-"""What a cluster can be told, whatever brings it up, and the files that it is started with."""
+"""What every cluster can do, whatever started it, and the files from which it starts."""
 
 import json
 import shutil
@@ -86,7 +86,7 @@ class RunningCluster(Protocol):
         raise ClusterError(f"{self.plan.node(node_id).name} has one release only")
 
     def release_of(self, node_id: int) -> str:
-        """The release that a node has told last, in its own log; empty where it told none."""
+        """The release that a node last wrote to its own log; empty if it wrote none."""
         raise ClusterError(f"{self.plan.node(node_id).name} has one release only")
 
     def pause(self, node_id: int) -> None:

@@ -1,6 +1,6 @@
 """What an upgrade changes: the releases of nodes, and the levels of features (KIP-584).
 
-A node tells its release in its own log when it starts. Levels are asked and changed over the wire,
+A node writes its release to its own log when it starts. Levels are asked and changed over the wire,
 since librdkafka has no such calls. ApiVersions has what is finalized in a tagged field from its
 version 3 on.
 """
@@ -64,7 +64,7 @@ def finalize(port: int, levels: Levels, timeout_s: float = _PATIENCE_S) -> None:
 
 
 class Start(NamedTuple):
-    """A start of a node: when it told of it (UTC), and the release that it is."""
+    """A start of a node: when its log has it (UTC), and the release that started."""
 
     at: str
     release: str
@@ -75,7 +75,7 @@ def log_of(node: str) -> str:
 
 
 def starts_in(log: Path) -> list[Start]:
-    """Each start that a node's log tells of; none of a log that is not there."""
+    """Each start of a node that its log has; none if there is no log."""
     if not log.is_file():
         return []
     with log.open("rb") as lines:

@@ -273,8 +273,8 @@ def draw_plan(
 ) -> Plan:
     """A cluster on ports of this machine. Raises ClusterError where a port is taken.
 
-    The addresses that people type come first, so that they are one block: of each lane, then those
-    that lead past the proxies. What nobody types comes last.
+    The addresses that people type are one block and come first: those of each lane, then those that
+    lead past the proxies. Ports that only the harness uses come last.
     """
     ids = range(1, cluster.brokers + 1)
     proxies = {lane: {number: ports.take() for number in ids} for lane in lanes}
