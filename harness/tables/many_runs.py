@@ -28,6 +28,7 @@ from harness.tables.source import Run
 from harness.tables.vocabulary import ERRORS, Query, expand, text_of
 
 _serial = count()
+_lifted = cache(lifted)
 
 
 class Many:
@@ -45,22 +46,16 @@ class Many:
         self._history = history
         self._recipes = {**VIEWS, **recipes_of(runs[0].client)}
         self._views: dict[str, str] = {}
-        self._prefix = f"kc{next(_serial)}_"
+        self._prefix = f"many{next(_serial)}_"  # no name of one run's tables (Tables)
         self._settings = _settings(runs, engine.name)
         self._answers: dict[str, list[pa.Table]] = {}
         self._lock = RLock()
 
-    def ask(self, query: Query | str) -> pa.Table:
-        """The rows of a query about one run, of every run."""
-        with self._lock:
-            return self._frame(query).toArrow()
-
-    def answers(self, query: Query | str) -> list[pa.Table]:
-        """The same by run; each query is asked once."""
-        text = query if isinstance(query, str) else text_of(query)
+    def answers(self, text: str) -> list[pa.Table]:
+        """The rows of a query about one run, by run; each query is asked once."""
         with self._lock:
             if text not in self._answers:
-                self._answers[text] = by_run(self.ask(text), len(self.runs))
+                self._answers[text] = by_run(self._ask(text), len(self.runs))
             return self._answers[text]
 
     def close(self) -> None:
@@ -69,11 +64,12 @@ class Many:
             self._engine.drop(view)
         self._views.clear()
 
-    def _frame(self, query: Query | str) -> Frame:
-        text = expand(query if isinstance(query, str) else text_of(query))
+    def _ask(self, text: str) -> pa.Table:
+        """The rows of all runs, with the column `run`."""
+        text = expand(text)
         text = _lifted(text, frozenset(name for name in settings_in(text) if self._varies(name)))
         views = {name: self._view(name) for name in tables_in(text)}
-        return self._engine.query(text, views, {**ERRORS, **self._settings})
+        return self._engine.query(text, views, {**ERRORS, **self._settings}).toArrow()
 
     def _varies(self, name: str) -> bool:
         if name not in self._settings and name not in ERRORS:
@@ -83,16 +79,16 @@ class Many:
     def _view(self, name: str) -> str:
         if name not in self._views:
             view = f"{self._prefix}{name}"
-            self._engine.define(view, self._rows(name))
+            self._engine.define(view, self._engine.rows(self._rows(name)))
             self._views[name] = view
         return self._views[name]
 
-    def _rows(self, name: str) -> Frame:
+    def _rows(self, name: str) -> pa.Table:
         if name == RUNS:
-            return self._engine.rows(pa.table({RUN: pa.array(range(len(self.runs)), pa.int32())}))
+            return pa.table({RUN: pa.array(range(len(self.runs)), pa.int32())})
         if name in HISTORY:
-            return self._engine.rows(self._of_all(name))
-        return self._engine.rows(self._frame(self._recipes[name]).toArrow())
+            return self._of_all(name)
+        return self._ask(text_of(self._recipes[name]))
 
     def _of_all(self, name: str) -> pa.Table:
         parts = [self._history(name, number) for number in range(len(self.runs))]
@@ -114,7 +110,7 @@ class One:
 
     def answer(self, query: Query) -> Frame:
         """The rows of a query."""
-        return _RowsOfOne(self._many.answers(query)[self._number])
+        return _RowsOfOne(self._many.answers(text_of(query))[self._number])
 
     def table(self, name: str) -> Frame:
         """The rows of a table."""
@@ -168,13 +164,9 @@ def _settings(runs: Sequence[Run], engine: str) -> Mapping[str, Any]:
 
 
 def _array(values: Sequence[Setting | None], engine: str) -> str:
+    literal, array = duckdb_literal, "[{}]"
     if engine == "spark":
-        from harness.tables.engines import spark
+        from harness.tables.engines.spark import _literal as literal
 
-        return f"array({', '.join('NULL' if v is None else spark._literal(v) for v in values)})"
-    return f"[{', '.join('NULL' if v is None else duckdb_literal(v) for v in values)}]"
-
-
-@cache
-def _lifted(text: str, varying: frozenset[str]) -> str:
-    return lifted(text, varying)
+        array = "array({})"
+    return array.format(", ".join("NULL" if v is None else literal(v) for v in values))

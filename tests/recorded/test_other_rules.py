@@ -7,6 +7,7 @@ before is seen as well.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,11 +27,13 @@ KEPT = sorted(path.name for path in RUNS.iterdir())
 
 
 @pytest.fixture(scope="module")
-def kept(duckdb_engine: Engine) -> Many:
+def kept(duckdb_engine: Engine) -> Iterator[Many]:
     """All kept runs."""
     frames = [load(RUNS / run, duckdb_engine, 10**9).frames for run in KEPT]
     runs = [read_run(RUNS / run) for run in KEPT]
-    return Many(duckdb_engine, runs, lambda name, number: frames[number][name].toArrow())
+    many = Many(duckdb_engine, runs, lambda name, number: frames[number][name].toArrow())
+    yield many
+    many.close()
 
 
 @pytest.mark.parametrize("run", KEPT)

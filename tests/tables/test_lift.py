@@ -91,4 +91,4 @@ def test_what_cannot_be_asked_of_many_says_why(query: str, says: str) -> None:
 
 def test_a_setting_that_no_run_has_is_named(many: Many) -> None:
     with pytest.raises(ValueError, match=":lag_ms, which does not exist"):
-        many.ask("SELECT :lag_ms AS ms")
+        many.answers("SELECT :lag_ms AS ms")
