@@ -8,7 +8,7 @@ from statistics import median
 from typing import Final
 
 from harness.base.errors import HarnessError
-from harness.bench.measure import Figure, cost_of
+from harness.bench.measure import Cost, Figure, cost_of
 from harness.bench.synthetic import write_synthetic
 from harness.provision.tools import Tools
 
@@ -18,7 +18,7 @@ _MEMORY_MB: Final = 3_000
 
 
 def bench(_tools: Tools, rounds: int) -> list[Figure]:
-    """Wall time of the command (Spark's start included), time to DuckDB's verdict, and memory."""
+    """Wall time of the command, Spark's start included, and memory."""
     figures = []
     walls: dict[int, float] = {}
     for records in SIZES:
@@ -27,13 +27,11 @@ def bench(_tools: Tools, rounds: int) -> list[Figure]:
         with tempfile.TemporaryDirectory() as folder:
             run_dir = write_synthetic(Path(folder) / "run", records)
             measured = [_check(run_dir) for _ in range(times)]
-        walls[records] = median(wall_s for wall_s, _, _ in measured)
-        first_s = median(first_s for _, first_s, _ in measured)
-        memory_mb = max(memory_mb for _, _, memory_mb in measured)
+        walls[records] = median(cost.wall_s for cost in measured)
+        memory_mb = max(cost.memory_mb for cost in measured)
         limit_s = _LIMITS_S.get(records)
         figures += [
             Figure("check", f"wall, {size}", walls[records], "s", times, limit_s),
-            Figure("check", f"first verdict, {size}", first_s, "s", times),
             Figure("check", f"memory, {size}", memory_mb, "MB", times, _MEMORY_MB),
         ]
     for smaller, larger in pairwise(SIZES):
@@ -43,9 +41,9 @@ def bench(_tools: Tools, rounds: int) -> list[Figure]:
     return figures
 
 
-def _check(run_dir: Path) -> tuple[float, float, float]:
-    """Seconds in all, seconds to the first verdict, and MB, of one judgement."""
+def _check(run_dir: Path) -> Cost:
+    """What one judgement takes."""
     cost = cost_of([sys.executable, "-m", "harness", "check", str(run_dir)])
-    if cost.exit_code != 0 or cost.first_s is None:
+    if cost.exit_code != 0:
         raise HarnessError(f"check of {run_dir} ended with exit code {cost.exit_code}")
-    return cost.wall_s, cost.first_s, cost.memory_mb
+    return cost

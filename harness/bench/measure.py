@@ -1,7 +1,6 @@
 """Figures with their limits, and what a command costs: what every benchmark shares."""
 
 import subprocess
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,8 +10,6 @@ from typing import Final
 import psutil
 import pyarrow as pa
 
-FIRST_VERDICT: Final = "first verdict"  # in the line that commands write to standard error
-_READ_S: Final = 5.0
 _LOOK_EVERY_S: Final = 0.25
 
 
@@ -54,33 +51,20 @@ def table_of(figures: Sequence[Figure]) -> pa.Table:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a command and its children took: time, and memory at its peak.
-
-    `first_s` is the time from its start to the line that was waited for; null if none came.
-    """
+    """What a command and its children took: time, and memory at its peak."""
 
     wall_s: float
     memory_mb: float
     exit_code: int
-    first_s: float | None
 
 
-def cost_of(command: Sequence[str], until: str = FIRST_VERDICT) -> Cost:
+def cost_of(command: Sequence[str]) -> Cost:
     """Run a command, and look at its memory and that of its children four times a second.
 
-    `first_s` is the time until a line of its standard error contains `until`. The command is ended
-    if this is left early.
+    The command is ended if this is left early.
     """
     began = time.monotonic()
-    process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    seen_at: list[float] = []
-
-    def read() -> None:
-        with process.stderr as lines:
-            seen_at.extend(time.monotonic() for line in lines if until in line)
-
-    reading = threading.Thread(target=read, daemon=True)
-    reading.start()
+    process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     peak_bytes = 0
     try:
         while process.poll() is None:
@@ -89,10 +73,7 @@ def cost_of(command: Sequence[str], until: str = FIRST_VERDICT) -> Cost:
     finally:  # an interrupted bench leaves no process that writes into what is being removed
         if process.poll() is None:
             _end(process)
-    wall_s = time.monotonic() - began
-    reading.join(_READ_S)  # a child may keep standard error open
-    first_s = seen_at[0] - began if seen_at else None
-    return Cost(wall_s, peak_bytes / 2**20, process.returncode, first_s)
+    return Cost(time.monotonic() - began, peak_bytes / 2**20, process.returncode)
 
 
 def _end(process: psutil.Popen) -> None:

@@ -2,7 +2,7 @@
 
 1. read the manifest; verify every history file
 2. derive the tables, each written and read back, so that no query is computed twice
-3. judge the declared rules, those of every run, and those that others.py found violated
+3. judge every rule that speaks of the run: the declared ones, those of every run, and the others
 4. write judgements, violations and verdicts
 
 Nothing but the run's folder is read, so a run can be judged again at any time, by newer rules too.
@@ -11,7 +11,7 @@ Nothing but the run's folder is read, so a run can be judged again at any time, 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -20,11 +20,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.dataset as pads
-import pyarrow.parquet as pq
 
 from harness.base import processes
 from harness.base.steps import Steps, unheard
 from harness.check import expected, judge, others, owned
+from harness.experiment import Verdict
 from harness.history import judged as files
 from harness.history import store
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
@@ -38,9 +38,6 @@ from harness.tables.source import Run, Sources, Unreadable, load, read_run
 # with nothing compiled: that takes half the time for a run of some minutes, and as long as files,
 # shuffles and compiled code for one of about 50,000 rows (10^7 records).
 SMALL_ROWS: Final = 40_000
-# Rows of all files, up to which DuckDB may look at a history beside Spark: it holds every row in
-# memory, 650 bytes each (measured with 7.3 million).
-FEW_ROWS: Final = 2_000_000
 # Derived tables that grow with the history; the others never pass a few thousand rows a day.
 _GROWING: Final = frozenset(
     {
@@ -55,6 +52,17 @@ _GROWING: Final = frozenset(
 )
 
 
+@dataclass(frozen=True)
+class Judged:
+    """What a run comes to: the rows of `verdicts.parquet`, those of the table `other_rules`, and
+    the rows of each rule behind them.
+    """
+
+    verdicts: list[dict[str, Any]]
+    others: list[dict[str, Any]]
+    outcome: judge.Outcome
+
+
 def check(
     run_dir: Path,
     engine: Engine,
@@ -65,18 +73,13 @@ def check(
     told: Steps = unheard,
     rules: Sequence[str] = (),
     limits: Mapping[str, float] | None = None,
-    judged: Callable[[judge.Outcome], None] = lambda _outcome: None,
-    looked: Callable[[Tables, Mapping[str, str]], list[others.Row]] | None = None,
-) -> list[dict[str, Any]]:
-    """Judge one run; the rows of its `verdicts.parquet`.
+) -> Judged:
+    """Judge one run.
 
     What is found takes the place of what was found before, all at once; or it is only written, to a
     folder that is `into`; or nothing is written, unless it is to `keep` them. `told` hears how far
     it is. If `rules` are named, just these are judged, declared or not. `limits` are judged instead
-    of those that the run was played with. `judged` is handed the rows behind the verdicts. `looked`
-    gives what the rules find that the experiment does not declare, from tables and why history
-    files are not whole (`others.look_at`, or what `look_at_others` of another engine has found
-    meanwhile); without it they are not judged.
+    of those that the run was played with.
 
     Raises NoData where there is no run or nothing recorded. Everything else that is wrong with a
     run becomes a verdict UNKNOWN with the reason.
@@ -95,77 +98,41 @@ def check(
         try:
             if into:  # else only what rules name is derived, when they do
                 shelf.fill(tables, told)
-            lacking = _lacking(tables, sources)
-            asked = [judge.Asked(rule) for rule in rules]
-            asked = asked or _with_limits(judge.asked_of(tables), run)
-            asked += owned.absent(run, asked) if not rules else []
-            found: list[others.Row] = []
-            if looked is not None and not rules and run.complete:
-                found = looked(tables, lacking)
-                asked = others.asked_besides(asked, found)
-            names = [each.rule for each in asked]
-            outcome = judge.examine(tables, names, lacking, told)
-            owned.explain(outcome, asked)
-            if not run.complete:
-                _doubt(run, outcome, names)
-            judged(outcome)
-            verdicts = [
-                judge.verdict_of(each, outcome, tables)
-                for each in asked
-                if not judge.said_nothing(each, outcome)
-            ]
-            verdicts = expected.as_it_came(verdicts, outcome, tables)
-            verdicts = owned.with_changes(run, verdicts)
-            found, verdicts = others.settled(found, verdicts)
+            found = _judge(tables, _lacking(tables, sources), rules, told)
         finally:
             tables.close()
         if into:
-            if looked is not None:
-                shelf.keep("other_rules", found)
-            _write_results(into, outcome, verdicts)
-    return verdicts
+            if not rules:
+                shelf.keep("other_rules", found.others)
+            _write_results(into, found)
+    return found
 
 
-def look_at_others(run_dir: Path, engine: Engine) -> list[others.Row]:
-    """What rules find that the experiment of a run does not declare; nothing is kept.
-
-    Raises NoData as `check` does.
-    """
-    run = read_run(run_dir)
-    if not others.others_of(run):
-        return []
-    sources = load(run_dir, engine, SMALL_ROWS)
-    with engine.sized(small=True), _scratch(None) as scratch:
-        shelf = _Shelf(None, scratch, engine, small=True, names=())
-        tables = Tables(engine, run, sources, recipes_of(run.client), VIEWS, shelf.store)
-        try:
-            return others.look_at(tables, _lacking(tables, sources))
-        finally:
-            tables.close()
-
-
-def first_look(run_dir: Path, engine: Engine) -> tuple[list[dict[str, Any]], list[others.Row]]:
-    """What an engine finds that is quicker than Spark; nothing is kept.
-
-    The verdicts, and what rules find that the experiment does not declare. Raises NoData as `check`
-    does.
-    """
-    found: list[others.Row] = []
-
-    def looked(tables: Tables, lacking: Mapping[str, str]) -> list[others.Row]:
-        found.extend(others.look_at(tables, lacking))
-        return found
-
-    return check(run_dir, engine, keep=False, looked=looked), found
-
-
-def fits_in_memory(run_dir: Path) -> bool:
-    """Whether a history is small enough for DuckDB to look at it beside Spark, in 4 GB for both."""
-    rows = 0
-    for path in (run_dir / "history").glob("*.parquet"):
-        with suppress(OSError, pa.ArrowException):  # the verdicts say what is wrong with it
-            rows += pq.read_metadata(path).num_rows
-    return rows <= FEW_ROWS
+def _judge(tables: Tables, lacking: Mapping[str, str], rules: Sequence[str], told: Steps) -> Judged:
+    run = tables.run
+    asked = [judge.Asked(rule) for rule in rules]
+    asked = asked or _with_limits(judge.asked_of(tables), run)
+    asked += owned.absent(run, asked) if not rules else []
+    names = [each.rule for each in asked]
+    outcome = judge.examine(tables, names, lacking, told)
+    beside: list[judge.Row] = []
+    if not rules:
+        beside = others.look_at(tables, names, lacking, outcome)
+        asked += [
+            judge.Asked(str(row["rule"]), if_seen=True)
+            for row in beside
+            if row["verdict"] == Verdict.VIOLATED
+        ]
+    owned.explain(outcome, asked)
+    if not run.complete:
+        _doubt(run, outcome, names)
+    verdicts = [
+        judge.verdict_of(each, outcome, tables)
+        for each in asked
+        if not judge.said_nothing(each, outcome)
+    ]
+    verdicts = expected.as_it_came(verdicts, outcome, tables)
+    return Judged(owned.with_changes(run, verdicts), beside, outcome)
 
 
 @dataclass
@@ -257,17 +224,17 @@ def _doubt(run: Run, outcome: judge.Outcome, rules: Iterable[str]) -> None:
         outcome.unknown[rule] = reason
 
 
-def _write_results(into: Path, outcome: judge.Outcome, verdicts: list[dict[str, Any]]) -> None:
-    judgements = judge.to_table(outcome)
+def _write_results(into: Path, found: Judged) -> None:
+    judgements = judge.to_table(found.outcome)
     store.write(into / files.TABLES / "judgements.parquet", [judgements], judge.JUDGEMENTS)
     fine = pads.field("ok") == pa.scalar(True)
     bad = judgements.filter(~fine | pads.field("ok").is_null())
-    for verdict in verdicts:
+    for verdict in found.verdicts:
         if verdict["violations"] or verdict["unknowns"]:
             rows = bad.filter(pads.field("rule") == verdict["rule"])
             path = into / files.VIOLATIONS / f"{verdict['rule']}.parquet"
             store.write(path, [rows], judge.JUDGEMENTS)
-    results = pa.Table.from_pylist(verdicts, schema=VERDICTS)
+    results = pa.Table.from_pylist(found.verdicts, schema=VERDICTS)
     store.write(into / VERDICTS_FILE, [results], VERDICTS)
 
 
@@ -288,4 +255,4 @@ def _with_limits(asked: Sequence[judge.Asked], run: Run) -> list[judge.Asked]:
     return [*limits, *(each for each in asked if each.rule not in held)]
 
 
-__all__ = ["as_expected", "check"]
+__all__ = ["Judged", "as_expected", "check"]

@@ -23,7 +23,7 @@ from harness.history.derived import TABLES
 from harness.rules import RULES, Need, Rule
 from harness.rules.lineage import judged_of_an_app
 from harness.tables.base import Tables
-from harness.tables.source import Unreadable
+from harness.tables.source import Run, Unreadable
 
 if TYPE_CHECKING:
     from harness.tables.many_runs import One
@@ -38,15 +38,13 @@ WHOLE: Final[Mapping[str, str]] = MappingProxyType({})
 class Asked:
     """A rule to judge, and what is expected of it.
 
-    `if_seen`: a run that does not exercise it says nothing of it. `undeclared`: the experiment
-    does not name it, and it has nothing to do with the evidence.
+    `if_seen`: a run that does not exercise it says nothing of it.
     """
 
     rule: str
     expected: str = Verdict.HOLDS.value
     because: str = ""
     if_seen: bool = False
-    undeclared: bool = False
 
 
 @dataclass
@@ -79,11 +77,9 @@ def asked_of(tables: OfARun) -> list[Asked]:
         if rule.evidence and rule.id not in named and (faults or Need.FAULTS not in rule.needs)
     ]
     always = [
-        Asked(rule.id, if_seen=True, undeclared=True)
+        Asked(rule.id, if_seen=True)
         for rule in RULES.values()
-        if rule.always
-        and rule.id not in named
-        and rule.speaks_of(tables.run.client, tables.run.protocol)
+        if rule.always and rule.id not in named and may_be_asked(rule, tables.run)
     ]
     if tables.run.client == APP:
         judged = judged_of_an_app()
@@ -95,6 +91,20 @@ def asked_of(tables: OfARun) -> list[Asked]:
         ]
         always = []  # all that can be judged is declared
     return declared + always + [Asked(rule) for rule in evidence]
+
+
+def may_be_asked(rule: Rule, run: Run) -> bool:
+    """Whether a run may be judged by a rule that its experiment does not declare.
+
+    Members that break a rule on purpose break others along with it, so their runs are judged by
+    what brokers alone keep.
+    """
+    return (
+        rule.speaks_of(run.client, run.protocol)
+        and not rule.is_contradicted(run.client, run.protocol, static=run.static)
+        and (rule.broker or not run.sabotaged)
+        and rule.is_kept_by(run.releases)
+    )
 
 
 def examine(

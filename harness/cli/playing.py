@@ -115,7 +115,7 @@ def _judged(order: "Order", *, as_json: bool) -> int:
 
         with closing(Judge()) as judge:
             run_dir = play_run(order, screen, reserved=ours, on_phase=judge.on_phase, alone=True)
-            judge.judge(run_dir, first=screen.say)
+            judge.judge(run_dir)
         code = show(run_dir, as_json=as_json)
         dataset.accumulate(order.results)
     with suppress(KeyboardInterrupt):  # the verdict is there, and decides the exit code

@@ -39,7 +39,7 @@ def check_command(arguments: argparse.Namespace) -> int:
         if not looks:
             screen = Screen()
             with screen.counting(f"{run.parent.name} {run.name}") as steps:
-                judge.judge(run, first=screen.say, steps=steps)
+                judge.judge(run, steps)
     return _look(run, arguments) if looks else show(run)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from harness.base.words import plural
 from harness.history import manifest
 from harness.report.load import Row, load_verdicts
 from harness.report.outcome import exit_code_of, outcome_of, verdict_of
+from harness.suite.job import Files, fits
 from harness.suite.judging import Judge
 
 _ABSENT: Final = "nothing"  # what a rule said that did not judge a run
@@ -38,34 +40,45 @@ def judge_again(
     told: Callable[[int, Again], None],
     counting: Callable[[str], AbstractContextManager[Steps]] = lambda _about: nullcontext(unheard),
 ) -> list[Again]:
-    """Judge each run, write its verdicts and pages, and tell of it at once, with its number.
+    """Judge all runs, as many at a time as Spark takes, and write their verdicts and pages.
 
-    What `counting` gives for each run hears how far its judging is. A run that cannot be judged is
-    told of and does not end the rest. Raises HarnessError where Spark does not start.
+    `told` hears of each as soon as it is judged, with the count of those that are, and what
+    `counting` gives for it hears how far the judging of a large one is. A run that cannot be judged
+    does not end the rest. Returned are all in the order of `runs`. Raises HarnessError where Spark
+    does not start.
     """
     judge.session()
-    found = []
-    for count, run_dir in enumerate(runs, start=1):
-        about = f"{count} of {plural(len(runs), 'run')}; {run_dir.parent.name} {run_dir.name}"
-        with counting(about) as steps:
-            found.append(_judge(run_dir, judge, steps))
-        told(count, found[-1])
-    return found
+    found: dict[Path, Again] = {}
+    with ThreadPoolExecutor(judge.at_once, thread_name_prefix="verdict") as workers:
+        asked = {workers.submit(_asked, run_dir, judge): run_dir for run_dir in runs}
+        try:
+            for count, files in enumerate(as_completed(asked), start=1):
+                run_dir = asked[files]
+                with counting(f"{run_dir.parent.name} {run_dir.name}") as steps:
+                    found[run_dir] = _judged(run_dir, judge, files, steps)
+                told(count, found[run_dir])
+        finally:
+            workers.shutdown(wait=False, cancel_futures=True)
+    return [found[run_dir] for run_dir in runs]
 
 
-def _judge(run_dir: Path, judge: Judge, steps: Steps) -> Again:
+def _asked(run_dir: Path, judge: Judge) -> Files:
+    """The files of a verdict; none of a run that no worker judges, or that cannot be judged."""
+    return judge.files(run_dir) if fits(run_dir) and not _goes_on(run_dir) else {}
+
+
+def _judged(run_dir: Path, judge: Judge, files: Future[Files], steps: Steps) -> Again:
     if _goes_on(run_dir):
         return Again(run_dir, "it still goes on: check it later", (), Exit.NO_DATA)
     before = _verdicts(run_dir)
     try:
-        judge.judge(run_dir, steps=steps)
+        judge.judge(run_dir, steps, files)
         about, verdicts = load_verdicts(run_dir)
     except HarnessError as error:
         return Again(run_dir, str(error), (), error.exit_code)
     except Exception as error:  # noqa: BLE001 (whatever it is: this run could not be judged)
         if isinstance(error, OSError) and error.filename is not None:
             return Again(run_dir, refused(error), (), Exit.FAILED)
-        judge.close()  # what is wrong may be Spark's: the next run gets another
         said = f"it could not be judged ({type(error).__name__}: {error})"
         return Again(run_dir, " ".join(said.split()), (), Exit.FAILED)
     result = outcome_of(about, verdicts)

@@ -165,7 +165,7 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what others print is no answer
     rules = Path(sys.argv[1]) if sys.argv[1:] else None
-    with own.used(None, rules), closing(Judge(for_many=True)) as judge:
+    with own.used(None, rules), closing(Judge()) as judge:
         for line in sys.stdin:
             folder = json.loads(line)
             try:

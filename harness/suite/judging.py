@@ -1,51 +1,53 @@
 """From a run's history to verdicts on the screen and a page: what `experiment` does after `run`."""
 
-import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from harness.base import processes
 from harness.base.errors import HarnessError
 from harness.base.steps import Steps, unheard
-from harness.history import manifest
+from harness.catalogue import own
 from harness.run.interrupts import keyboard_interrupts
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from pyspark.sql import SparkSession
 
-    from harness.tables.base import Tables
+    from harness.suite.job import Files
     from harness.tables.engines.base import Engine
     from harness.tables.engines.duckdb import DuckDb
 
 # Spark may start as soon as nothing is timed any more: the members only read to the end.
 _WARM_AT: Final = "drain"
+# Runs that are judged at one time: as many as this machine's Spark has threads; and as many tasks
+# of one thread each as wait in a cluster's queue, so that none of its processors waits for us.
+_HERE, _ON_A_CLUSTER = 2, 16
 
 
 class Judge:
     """One Spark session for any number of runs, started in the background while a run comes to
-    its end; to be closed. `master` says which Spark, as `spark_at` does (null: one JVM here), and
-    `for_many` that it will judge many times.
+    its end; to be closed. `master` says which Spark, as `spark_at` does (null: one JVM here).
+    `at_once` is how many runs it may be asked to judge at one time.
     """
 
-    def __init__(self, master: str | None = None, *, for_many: bool = False) -> None:
+    def __init__(self, master: str | None = None) -> None:
         self._master = master
-        self._for_many = for_many
+        self._elsewhere = master is not None
+        self.at_once: Final = _ON_A_CLUSTER if self._elsewhere else _HERE
         self._opened = ExitStack()
         self._session: SparkSession | None = None
         self._problem: Exception | None = None
         self._starting: threading.Thread | None = None
-        self._warming: threading.Thread | None = None
+        self._renewing = threading.Lock()
 
     def on_phase(self, name: str) -> None:
         """A run's hook: start warming when nothing is timed any more."""
         if name == _WARM_AT:
             self._start()
-            self._warming = threading.Thread(target=self._warm, daemon=True)
-            self._warming.start()
 
     def _start(self) -> None:
         if self._starting is None:
@@ -53,82 +55,71 @@ class Judge:
             self._starting.start()
 
     def _open(self) -> None:
+        from harness.suite import job
         from harness.suite.spark import spark_at
 
         try:
-            spark = spark_at(self._master, for_many=self._for_many)
-            self._session = self._opened.enter_context(spark)
+            self._session = self._opened.enter_context(spark_at(self._master))
+            job.warm(self._session, elsewhere=self._elsewhere)
         except Exception as error:  # noqa: BLE001 (handed to the thread that waits for it)
             self._problem = error
 
-    def _warm(self) -> None:
-        """Import what DuckDB needs to judge: that takes as long as its judging of a short run."""
-        from harness.check import check  # noqa: F401
-        from harness.tables.engines import duckdb  # noqa: F401
-
     @keyboard_interrupts()
     def judge(
-        self,
-        run_dir: Path,
-        first: Callable[[str], None] | None = None,
-        steps: Steps = unheard,
+        self, run_dir: Path, steps: Steps = unheard, files: "Future[Files] | None" = None
     ) -> None:
-        """Check a run and write its reports; all of it takes the place of an earlier judgement at
-        once, and whatever goes wrong, or whoever is killed, before that leaves the earlier one.
+        """Judge a run and write its reports; all of it takes the place of an earlier judgement at
+        once, and whatever goes wrong before that, a kill included, leaves the earlier one.
 
-        `first` is told in a line what DuckDB makes of the run, which is there long before Spark's
-        verdicts, and `steps` how far the judging is, as `check` does. Raises NoData where there is
-        nothing to judge, HarnessError where Spark does not start.
+        `steps` hears how far it is; `files` are those of its verdict, where they were asked for
+        before. Raises NoData where there is nothing to judge, HarnessError where Spark does not
+        start or cannot judge it.
         """
-        from harness.check.check import check, fits_in_memory
-        from harness.check.others import look_at
         from harness.history import judged
         from harness.report.run.files import write_pages
-        from harness.tables.engines.spark import Spark
+        from harness.suite.job import fits
+        from harness.tables.source import read_run
 
-        complete = manifest.read(run_dir).get("status") == "complete"
-        self._start()
-        with (
-            processes.holding(run_dir),
-            ThreadPoolExecutor(max_workers=1, thread_name_prefix="others") as beside,
-        ):
-            others = None
-            if fits_in_memory(run_dir):
-                # Spark starts and derives its tables while DuckDB looks at what nobody declared.
-                others = beside.submit(self._look, run_dir, first if complete else None)
+        with processes.holding(run_dir):
+            read_run(run_dir)  # before Spark is waited for
             steps("Spark starts", 0, 0)
             session = self.session()
-
-            def looked(tables: "Tables", lacking: Mapping[str, str]) -> list[dict[str, Any]]:
-                steps("the rules that the experiment does not declare", 0, 0)
-                if others is not None:
-                    try:
-                        return others.result()
-                    except Exception as error:  # noqa: BLE001 (Spark can judge what DuckDB cannot)
-                        said = f"DuckDB could not judge {run_dir.name}, so Spark judges all of it"
-                        sys.stderr.write(f"{said} ({type(error).__name__}: {error})\n")
-                return look_at(tables, lacking)
-
             with judged.anew(run_dir) as folder:
-                check(run_dir, Spark(session), into=folder, told=steps, looked=looked)
+                if fits(run_dir):
+                    steps("the rules", 0, 0)
+                    found = files.result() if files else self.files(run_dir)
+                    for path, content in found.items():
+                        (folder / path).parent.mkdir(exist_ok=True)
+                        (folder / path).write_bytes(content)
+                else:
+                    from harness.check.check import check
+                    from harness.tables.engines.spark import Spark
+
+                    check(run_dir, Spark(session), into=folder, told=steps)
                 steps("its pages", 0, 0)
                 write_pages(folder, folder)
 
-    def _look(self, run_dir: Path, first: Callable[[str], None] | None) -> list[dict[str, Any]]:
-        from harness.check.check import first_look, look_at_others
-        from harness.report.load import load_manifest
-        from harness.report.outcome import in_a_line
+    def files(self, run_dir: Path) -> "Files":
+        """The files of a run's verdict, from a task of Spark; several threads may ask at once.
 
-        if self._warming is not None:
-            self._warming.join()
-        # One for each look: what it holds of a large history, Spark needs afterwards.
-        with closing(duckdb_engine()) as engine:
-            if first is None:
-                return look_at_others(run_dir, engine)
-            verdicts, found = first_look(run_dir, engine)
-        said = in_a_line(load_manifest(run_dir), verdicts)
-        first(f"first verdict (DuckDB): {said}; the final one (Spark) follows")
-        return found
+        Raises HarnessError with one sentence where it cannot be judged so.
+        """
+        from harness.suite import job
+
+        session = self.session()
+        try:
+            return job.judged(session, run_dir, own.rules_folder(), elsewhere=self._elsewhere)
+        except Exception as error:
+            self._give_up(session)
+            raise HarnessError(job.sentence_of(error)) from error
+
+    def _give_up(self, session: "SparkSession") -> None:
+        """Start another Spark for the next run, if this one has died."""
+        from harness.tables.session import lives
+
+        with self._renewing:
+            if self._session is session and not lives(session):
+                self.close()
 
     def session(self) -> "SparkSession":
         """The session, once it has started. Raises HarnessError where it does not."""
@@ -138,7 +129,10 @@ class Judge:
         if isinstance(self._problem, HarnessError):
             raise self._problem
         if self._problem is not None:
-            raise HarnessError(f"Spark did not start: {self._problem}") from self._problem
+            from harness.suite import job
+
+            said = job.sentence_of(self._problem)
+            raise HarnessError(f"Spark did not start: {said}") from self._problem
         assert self._session is not None
         return self._session
 
@@ -147,10 +141,8 @@ class Judge:
 
         if self._starting is not None:
             self._starting.join()
-        if self._warming is not None:
-            self._warming.join()
         self._session = None
-        self._starting = self._warming = self._problem = None
+        self._starting = self._problem = None
         try:
             self._opened.close()
         except (Py4JError, OSError):  # its JVM has died: nothing is left to be stopped
@@ -189,13 +181,10 @@ def look(
     Spark does not start.
     """
     from harness.check.check import check
-    from harness.check.others import look_at, settled
     from harness.report.load import load_manifest
     from harness.report.outcome import exit_code_of
     from harness.report.text.terminal import print_rows, print_verdicts
 
-    rows: dict[str, list[dict[str, Any]]] = {}
-    found: list[dict[str, Any]] = []
     with ExitStack() as stack:
         if spark:
             from harness.tables.engines.spark import Spark
@@ -203,26 +192,12 @@ def look(
             engine: Engine = Spark(stack.enter_context(closing(Judge(master))).session())
         else:
             engine = stack.enter_context(closing(duckdb_engine()))
-
-        def looked(tables: "Tables", lacking: Mapping[str, str]) -> list[dict[str, Any]]:
-            found.extend(look_at(tables, lacking))
-            return found
-
-        verdicts = check(
-            run_dir,
-            engine,
-            keep=False,
-            rules=rules,
-            limits=limits,
-            judged=lambda outcome: rows.update(outcome.rows),
-            looked=looked,
-        )
+        found = check(run_dir, engine, keep=False, rules=rules, limits=limits)
     about = load_manifest(run_dir)
-    others, _ = settled(found, verdicts)  # a rule with a verdict is not counted twice
-    print_verdicts(about, verdicts, others)
+    print_verdicts(about, found.verdicts, found.others)
     if rules:
-        print_rows(rows)
-    return exit_code_of(about, verdicts)
+        print_rows(found.outcome.rows)
+    return exit_code_of(about, found.verdicts)
 
 
 def _forget_session() -> None:

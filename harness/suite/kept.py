@@ -151,25 +151,22 @@ def _found_in(run_dir: Path, engine: Engine, *, named: Path) -> Pins:
     """
     from harness.check import owned
     from harness.check.check import check
-    from harness.check.judge import Outcome
     from harness.report.text.terminal import row_text
     from harness.tables.source import read_run
 
     rules = owned.about(read_run(run_dir))
     if not rules:
         return {}
-    outcomes: list[Outcome] = []
-    verdicts = check(run_dir, engine, keep=False, rules=rules, judged=outcomes.append)
-    (outcome,) = outcomes
-    for rule, why in owned.failed(outcome).items():
+    found = check(run_dir, engine, keep=False, rules=rules)
+    for rule, why in owned.failed(found.outcome).items():
         raise BadInput(
             f"the query of {rule} fails on {here(named)} ({_one_line(why)}): correct it, and try "
             f"it by `{COMMAND} check {here(named)} --engine duckdb --rule {rule}`"
         )
     pins = {}
-    for each in verdicts:
+    for each in found.verdicts:
         rule = each["rule"]
-        rows = [f"  {_one_line(row_text(row))}" for row in outcome.rows.get(rule, ())]
+        rows = [f"  {_one_line(row_text(row))}" for row in found.outcome.rows.get(rule, ())]
         pins[rule] = "\n".join([f"{rule} {each['verdict']}", _one_line(each["reason"]), *rows])
     return pins
 

@@ -23,11 +23,11 @@ _OF_A_CLUSTER: Final = {
 
 
 @contextmanager
-def spark_at(master: str | None, *, for_many: bool = False) -> Iterator[SparkSession]:
+def spark_at(master: str | None) -> Iterator[SparkSession]:
     """A session for as long as the body runs. `master` is null for one JVM on this machine, a
     standalone cluster's `spark://host:port`, or `sc://host:port` of a Connect server.
 
-    `for_many` is that of `session.start`. Raises BadInput for another address, SetupError where
+    Raises BadInput for another address, SetupError where
     nobody answers.
     """
     logging.getLogger().addFilter(_is_news)  # once, however often it is added
@@ -38,7 +38,7 @@ def spark_at(master: str | None, *, for_many: bool = False) -> Iterator[SparkSes
 
         java = find_java()
         cache = aot.made(aot.SPARK, kafka.DEFAULT_VERSION, java)
-        spark = session.start(java.binary, cache, master=master, for_many=for_many)
+        spark = session.start(java.binary, cache, master=master)
         if master is not None:
             _set(spark, _OF_A_CLUSTER)
         try:

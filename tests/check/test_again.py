@@ -24,6 +24,7 @@ from harness.history import manifest, store
 from harness.history.derived import VERDICTS, VERDICTS_FILE
 from harness.report import report
 from harness.suite import again
+from harness.suite.job import Files
 from harness.suite.judging import Judge, duckdb_engine
 from harness.tables.engines.duckdb import DuckDb
 from tests.recorded.keep import RUNS
@@ -37,6 +38,8 @@ RECORDED = "consumer-leave.java.consumer.4.3.1"
 class ByDuckDb:
     """Judges and reports as `Judge` does, without a JVM."""
 
+    at_once = 1
+
     def __init__(self, engine: DuckDb) -> None:
         self.engine = engine
 
@@ -46,7 +49,11 @@ class ByDuckDb:
     def close(self) -> None:
         """Nothing has to end."""
 
-    def judge(self, run_dir: Path, steps: object = None) -> None:
+    def files(self, run_dir: Path) -> Files:
+        """Judging is done by `judge`."""
+        return {}
+
+    def judge(self, run_dir: Path, *_: object) -> None:
         check(run_dir, self.engine)
         report(run_dir)
 
@@ -118,25 +125,22 @@ def test_a_run_that_cannot_be_judged_does_not_end_the_rest(results: Path, judge:
     )
 
 
-def test_the_death_of_spark_costs_one_run(
+def test_an_unexpected_failure_costs_one_run(
     results: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = manifest.runs_in(results)
-    closed: list[bool] = []
     judges = judge.judge
 
-    def dies(run_dir: Path, steps: object) -> None:
+    def fails(run_dir: Path, *_: object) -> None:
         if run_dir == first:
             raise ConnectionRefusedError(111, "Connection refused")
         judges(run_dir)
 
-    monkeypatch.setattr(judge, "judge", dies)
-    monkeypatch.setattr(judge, "close", lambda: closed.append(True))
-    [died, judged] = again.judge_again([first, second], judge, lambda *_: None)
+    monkeypatch.setattr(judge, "judge", fails)
+    [failed, judged] = again.judge_again([first, second], judge, lambda *_: None)
 
-    assert "it could not be judged (ConnectionRefusedError: [Errno 111]" in died.sentence
-    assert (Exit.FAILED, Exit.AS_EXPECTED) == (died.code, judged.code)
-    assert [True] == closed
+    assert "it could not be judged (ConnectionRefusedError: [Errno 111]" in failed.sentence
+    assert (Exit.FAILED, Exit.AS_EXPECTED) == (failed.code, judged.code)
 
 
 def test_a_run_that_goes_on_is_left_alone(results: Path, judge: Judge) -> None:
@@ -164,7 +168,7 @@ def test_a_run_that_another_judges_does_not_go_on(results: Path, judge: Judge) -
 def test_a_folder_that_cannot_be_written_is_told_of_as_any(
     results: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuses(run_dir: Path, steps: object) -> None:
+    def refuses(run_dir: Path, *_: object) -> None:
         raise OSError(30, "Read-only file system", str(run_dir))
 
     monkeypatch.setattr(judge, "judge", refuses)
@@ -216,7 +220,7 @@ def _found(results: Path, *options: str) -> dict[str, list[dict[str, Any]]]:
     assert 0 == done.returncode, done.stderr
     assert "2 runs judged again: 2 as expected, 0 with verdicts that differ" in done.stdout
     assert ["1 of 2", "2 of 2"] == re.findall(r"(\d of \d)  ", done.stderr)
-    names = ("verdicts.parquet", "tables/judgements.parquet", "tables/rebalances.parquet")
+    names = ("verdicts.parquet", "tables/judgements.parquet", "tables/other_rules.parquet")
     return {
         f"{run.name} {name}": sorted(pq.read_table(run / name).to_pylist(), key=str)
         for run in manifest.runs_in(results)

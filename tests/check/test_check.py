@@ -19,7 +19,7 @@ import pytest
 
 from harness.base.errors import NoData
 from harness.bench.synthetic import write_synthetic
-from harness.check import judge, others
+from harness.check import judge
 from harness.check.check import as_expected, check
 from harness.history import store
 from harness.history.derived import TABLES, VERDICTS
@@ -74,9 +74,7 @@ def test_every_rule_holds_for_a_healthy_made_up_run(judged_run: Path) -> None:
 def test_every_rule_holds_for_a_made_up_run_of_the_size_that_is_measured(
     duckdb_engine: Engine, tmp_path: Path
 ) -> None:
-    verdicts = check(
-        write_synthetic(tmp_path / "run", 1_000_000), duckdb_engine, looked=others.look_at
-    )
+    verdicts = check(write_synthetic(tmp_path / "run", 1_000_000), duckdb_engine).verdicts
     assert as_expected(verdicts), [row for row in verdicts if row["verdict"] != row["expected"]]
 
 
@@ -85,7 +83,7 @@ def test_a_run_whose_faults_are_drawn_is_asked_whether_they_took_effect(
 ) -> None:
     run_dir = History(faults=2, at_random=True).write(tmp_path / "run")
 
-    assert "E01" in verdicts_by_rule(check(run_dir, duckdb_engine))
+    assert "E01" in verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)
 
 
 def test_a_run_without_faults_is_not_asked_whether_they_took_effect(judged_run: Path) -> None:
@@ -115,7 +113,7 @@ def test_nothing_but_results_is_left_behind(judged_run: Path) -> None:
     left = {path.relative_to(judged_run).as_posix() for path in judged_run.rglob("*")}
     expected = {"manifest.json", "history", "tables", "violations", "verdicts.parquet"}
     expected |= {f"history/{name}.parquet" for name in HISTORY}
-    expected |= {f"tables/{name}.parquet" for name in WRITTEN}
+    expected |= {f"tables/{name}.parquet" for name in (*WRITTEN, "other_rules")}
     assert expected | {"violations/R21-delivery.parquet"} == left
 
 
@@ -157,7 +155,7 @@ def test_a_folder_may_be_called_what_an_engine_takes_for_a_pattern(
     write_synthetic(tmp_path / "[a] b_c" / "run", RECORDS // 2)
     run_dir = write_synthetic(tmp_path / "[a]{1} b?c*\\" / "run", RECORDS)
 
-    found = check(run_dir, engine, small_rows=0)
+    found = check(run_dir, engine, small_rows=0).verdicts
 
     verdicts = pq.read_table(judged_run / "verdicts.parquet").to_pylist()
     assert {row["rule"]: row["verdict"] for row in verdicts} == {
@@ -221,11 +219,11 @@ def test_two_judgements_of_a_run_come_one_after_the_other(
 
 def test_a_run_is_judged_again_by_newer_rules(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path, "R01")
-    first = verdicts_by_rule(check(run_dir, duckdb_engine))
+    first = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)
     manifest = json.loads((run_dir / "manifest.json").read_text())
     manifest["declared"]["rules"] = [{"rule": "R33", "verdict": "HOLDS", "because": ""}]
     (run_dir / "manifest.json").write_text(json.dumps(manifest))
-    second = verdicts_by_rule(check(run_dir, duckdb_engine))
+    second = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)
     assert "HOLDS" == first["R01"]["verdict"]
     assert "HOLDS" == second["R33"]["verdict"]
     assert "R01" not in second
@@ -272,7 +270,7 @@ def test_a_run_whose_journals_were_never_collected_is_no_data(
 
 def test_a_void_run_judges_nothing(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path, "R01", status="void", status_reason="broker-2 died by itself")
-    verdicts = check(run_dir, duckdb_engine)
+    verdicts = check(run_dir, duckdb_engine).verdicts
     assert {"UNKNOWN"} == {row["verdict"] for row in verdicts}
     assert {"the run is void: broker-2 died by itself"} == {row["reason"] for row in verdicts}
 
@@ -282,7 +280,7 @@ def test_a_missing_file_makes_the_rules_that_need_it_unknown(
 ) -> None:
     run_dir = small(tmp_path, "R01", "X32a")
     (run_dir / "history" / "deliveries.parquet").unlink()
-    verdicts = verdicts_by_rule(check(run_dir, duckdb_engine))
+    verdicts = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)
     assert "UNKNOWN" == verdicts["X32a"]["verdict"]
     assert "history/deliveries.parquet is missing" == verdicts["X32a"]["reason"]
     assert "HOLDS" == verdicts["R01"]["verdict"]
@@ -292,7 +290,7 @@ def test_a_truncated_file_is_damaged_not_empty(duckdb_engine: Engine, tmp_path: 
     run_dir = small(tmp_path, "R01")
     path = run_dir / "history" / "requests.parquet"
     path.write_bytes(path.read_bytes()[:-20])
-    verdict = verdicts_by_rule(check(run_dir, duckdb_engine))["R01"]
+    verdict = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)["R01"]
     assert "UNKNOWN" == verdict["verdict"]
     assert "history/requests.parquet is damaged" in verdict["reason"]
 
@@ -307,7 +305,7 @@ def test_a_flipped_bit_is_found(duckdb_engine: Engine, tmp_path: Path, column: s
     begins = chunk.dictionary_page_offset or chunk.data_page_offset
     content[begins + chunk.total_compressed_size - 3] ^= 0x10
     path.write_bytes(content)
-    verdict = verdicts_by_rule(check(run_dir, duckdb_engine))["R01"]
+    verdict = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)["R01"]
     assert "UNKNOWN" == verdict["verdict"]
     assert "history/requests.parquet is damaged" in verdict["reason"]
 
@@ -316,7 +314,7 @@ def test_a_foreign_parquet_file_is_refused(duckdb_engine: Engine, tmp_path: Path
     run_dir = small(tmp_path, "R01")
     table = pa.table({"whatever": [1]})
     pq.write_table(table, run_dir / "history" / "requests.parquet")
-    verdict = verdicts_by_rule(check(run_dir, duckdb_engine))["R01"]
+    verdict = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)["R01"]
     assert "UNKNOWN" == verdict["verdict"]
     assert "carries no schema version" in verdict["reason"]
 
@@ -325,14 +323,17 @@ def test_another_schema_version_is_refused(duckdb_engine: Engine, tmp_path: Path
     run_dir = small(tmp_path, "R01")
     path = run_dir / "history" / "requests.parquet"
     pq.write_table(pq.read_table(path).replace_schema_metadata({"schema_version": "99"}), path)
-    assert "schema version 99" in verdicts_by_rule(check(run_dir, duckdb_engine))["R01"]["reason"]
+    assert (
+        "schema version 99"
+        in verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)["R01"]["reason"]
+    )
 
 
 def test_a_lacking_column_is_named(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path, "R01")
     path = run_dir / "history" / "requests.parquet"
     pq.write_table(pq.read_table(path).drop_columns(["processed_at"]), path)
-    reason = verdicts_by_rule(check(run_dir, duckdb_engine))["R01"]["reason"]
+    reason = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)["R01"]["reason"]
     assert "history/requests.parquet lacks the columns processed_at" == reason
 
 
@@ -343,7 +344,9 @@ def test_a_torn_journal_leaves_what_consumers_saw_unknown(
     history.delivered("member-1", 0, 0, 9, 100).rebalance(0, 1, 1).rebalance(5, 2, 1)
     history.heartbeats("member-1", 100)
     declared = [{"rule": rule, "verdict": "HOLDS", "because": ""} for rule in ("X32a", "R33")]
-    verdicts = verdicts_by_rule(check(history.write(tmp_path / "run", declared), duckdb_engine))
+    verdicts = verdicts_by_rule(
+        check(history.write(tmp_path / "run", declared), duckdb_engine).verdicts
+    )
     reason = "the journal of member-1 is torn, although its process was not killed"
     assert reason == verdicts["X32a"]["reason"]
     assert "HOLDS" == verdicts["R33"]["verdict"]
@@ -352,7 +355,7 @@ def test_a_torn_journal_leaves_what_consumers_saw_unknown(
 def test_a_rule_that_is_not_in_the_catalogue_is_unknown(
     duckdb_engine: Engine, tmp_path: Path
 ) -> None:
-    verdict = verdicts_by_rule(check(small(tmp_path, "R99"), duckdb_engine))["R99"]
+    verdict = verdicts_by_rule(check(small(tmp_path, "R99"), duckdb_engine).verdicts)["R99"]
     assert "UNKNOWN" == verdict["verdict"]
     assert "there is no rule R99" in verdict["reason"]
 
@@ -367,7 +370,7 @@ def test_a_rule_that_crashes_is_unknown_and_takes_no_other_down(
         examine=lambda: query,
     )  # fmt: skip
     monkeypatch.setitem(RULES, "R98", broken)
-    verdicts = verdicts_by_rule(check(small(tmp_path, "R98", holds.id), engine))
+    verdicts = verdicts_by_rule(check(small(tmp_path, "R98", holds.id), engine).verdicts)
     assert "UNKNOWN" == verdicts["R98"]["verdict"]
     assert "could not be judged" in verdicts["R98"]["reason"]
     assert "HOLDS" == verdicts["R01"]["verdict"]
@@ -416,7 +419,7 @@ def test_a_table_that_cannot_be_derived_leaves_its_rules_unknown(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(RECIPES, "evictions", lambda: "SELECT nonsense FROM {requests}")
-    verdicts = verdicts_by_rule(check(small(tmp_path, "R01", "R33"), engine))
+    verdicts = verdicts_by_rule(check(small(tmp_path, "R01", "R33"), engine).verdicts)
     assert "the table evictions cannot be derived" in verdicts["R01"]["reason"]
     assert "HOLDS" == verdicts["R33"]["verdict"]
     assert not (tmp_path / "run" / "tables" / "evictions.parquet").exists()
@@ -445,7 +448,7 @@ def test_an_empty_file_is_no_silence(
     duckdb_engine: Engine, tmp_path: Path, name: str, reason: str
 ) -> None:
     run_dir = emptied(small(tmp_path, "R01", "X07", "R20d"), name)
-    verdicts = verdicts_by_rule(check(run_dir, duckdb_engine))
+    verdicts = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)
 
     assert "UNKNOWN" == verdicts["R01"]["verdict"]
     assert reason in verdicts["R01"]["reason"]
@@ -474,7 +477,7 @@ def test_a_time_out_of_bounds_is_in_doubt_where_it_is_not_known_who_waited(
     if damaged:
         path = run_dir / "history" / "waits.parquet"
         path.write_bytes(path.read_bytes()[:-9])
-    found = verdicts_by_rule(check(run_dir, duckdb_engine))["R01"]
+    found = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)["R01"]
 
     assert verdict == found["verdict"]
     assert reason in found["reason"]
@@ -493,7 +496,9 @@ def test_rules_that_read_what_a_torn_journal_tells_are_unknown_and_no_others(
             gaps=0, ending="closed", first_at=at(0), last_at=at(9),
         )  # fmt: skip
     declared = [{"rule": rule, "verdict": "HOLDS", "because": ""} for rule in ("X32a", "R33")]
-    verdicts = verdicts_by_rule(check(history.write(tmp_path / "run", declared), duckdb_engine))
+    verdicts = verdicts_by_rule(
+        check(history.write(tmp_path / "run", declared), duckdb_engine).verdicts
+    )
 
     reason = "the journal of producer-1 is torn behind frame 9"
     assert ("UNKNOWN", reason) == (verdicts["X32a"]["verdict"], verdicts["X32a"]["reason"])

@@ -28,7 +28,7 @@ EXPECTED: Final = {"rule": "R01", "verdict": "VIOLATED", "because": BECAUSE}
 def judged(folder: Path, engine: Engine, evicted_ms: float = TOO_EARLY, **limits: Any) -> Row:
     """The verdict of R01 in a run that expects it to be violated within these limits."""
     run_dir = write_evicted(folder, evicted_ms, [{**EXPECTED, **limits}])
-    [verdict] = [row for row in check(run_dir, engine) if row["rule"] == "R01"]
+    [verdict] = [row for row in check(run_dir, engine).verdicts if row["rule"] == "R01"]
     return verdict
 
 
@@ -113,7 +113,7 @@ def test_a_kind_of_fault_stands_for_whom_it_hit(
     history = evicted(TOO_EARLY)
     history.fault("freeze-consumer", hit, 4_100, 5_500, took_effect=took_effect)
     run_dir = history.write(tmp_path / "run", [{**EXPECTED, "by": "{freeze-consumer}"}])
-    [row] = [each for each in check(run_dir, engine) if each["rule"] == "R01"]
+    [row] = [each for each in check(run_dir, engine).verdicts if each["rule"] == "R01"]
 
     assert ("VIOLATED", expected) == (row["verdict"], row["expected"])
 

@@ -47,8 +47,17 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run_dir = tmp_path_factory.mktemp("judged") / "run"
+    shutil.copytree(OURS, run_dir)
+    with closing(DuckDb()) as engine:
+        check(run_dir, engine)
+    return run_dir
+
+
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path: Path, judged: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which one is, with a judged run and a kept copy, pinned by an older rule."""
     monkeypatch.chdir(tmp_path)
     rules = tmp_path / "chaos" / "rules"
@@ -56,9 +65,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("kafka-chaos.toml").write_text(PROJECT)
     (rules / "rebalances.py").write_text(RULE)
     (rules / "_common.py").write_text(COMMON)
-    shutil.copytree(OURS, "run")
-    with closing(DuckDb()) as engine:
-        check(Path("run"), engine)
+    shutil.copytree(judged, "run")
     assert Exit.AS_EXPECTED == main(["keep", "run", "--as", "kept"])
     pins = Path("chaos/recorded/kept/pinned.txt")
     pins.write_text(pins.read_text().replace("VIOLATED", "HOLDS"))

@@ -31,23 +31,21 @@ KILLED_BETWEEN: Final = """
 import sys
 from contextlib import closing
 from pathlib import Path
+from harness.base.errors import HarnessError
 from harness.tables.session import process_of
 from harness.suite.judging import Judge
 
-def gone(_said):
-    raise OSError("nobody reads")
-
 run_dir = Path(sys.argv[1])
 with closing(Judge()) as judge:
-    judge.judge(run_dir, first=print)
+    judge.judge(run_dir)
     process_of(judge._session).kill()
     try:
         judge.judge(run_dir)
-    except Exception:
-        judge.close()
-        (run_dir / "verdicts.parquet").unlink()
-        judge.judge(run_dir, first=gone)
-        print("judged again")
+    except HarnessError as error:
+        print(str(error).split(" (")[0])
+    (run_dir / "verdicts.parquet").unlink()
+    judge.judge(run_dir)
+    print("judged again")
 """
 
 
@@ -56,14 +54,54 @@ def test_the_next_run_gets_another_session_after_spark_has_died(tmp_path: Path) 
     run_dir = write_synthetic(tmp_path / "run", 10_000)
     done = ended(KILLED_BETWEEN, run_dir)
 
-    [first, again] = done.stdout.splitlines()
-    assert first.startswith("first verdict (DuckDB): Every verdict as expected; "), done.stderr
-    assert "judged again" == again, done.stderr
-    assert "DuckDB could not judge run, so Spark judges all of it (OSError: nobody reads)" in (
-        done.stderr
-    )
+    assert "Spark could not judge it\njudged again\n" == done.stdout, done.stderr
     assert 0 == done.returncode, done.stderr
     assert (run_dir / "verdicts.parquet").exists()
+
+
+WORKER_DIES: Final = """
+import sys
+from contextlib import closing
+from pathlib import Path
+from harness.catalogue import own
+from harness.suite.again import judge_again
+from harness.suite.judging import Judge
+
+folder = Path(sys.argv[1])
+with own.used(None, folder / "rules"), closing(Judge()) as judge:
+    judge.at_once = 1
+    for each in judge_again([folder / "a", folder / "b"], judge, lambda _count, _judged: None):
+        print(each.code, each.sentence.split(":")[0])
+"""
+# A rule of the owner's that ends the process which judges by it, once.
+DEADLY: Final = """
+import os
+import signal
+from harness.rules import Rule
+
+@Rule("own-deadly", title="t", statement="s.", source="us", unit="", things="things", always=True)
+def deadly() -> str:
+    if "SPARK_LOCAL_DIRS" in os.environ and os.path.exists({marker!r}):  # in a worker
+        os.unlink({marker!r})
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "SELECT 'it' AS subject"
+"""
+
+
+@pytest.mark.long
+def test_a_worker_that_dies_costs_its_run_and_no_other(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    marker.touch()
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "deadly.py").write_text(DEADLY.format(marker=str(marker)))
+    for name in ("a", "b"):
+        write_synthetic(tmp_path / name, 2_000)
+    done = ended(WORKER_DIES, tmp_path)
+
+    dead, judged = done.stdout.splitlines()
+    assert dead.startswith("3 Spark could not judge it ("), done.stderr
+    assert "0 Every verdict as expected" == judged
+    assert [tmp_path / "b" / "verdicts.parquet"] == list(tmp_path.glob("*/verdicts.parquet"))
 
 
 INTERRUPTED: Final = """
@@ -82,11 +120,12 @@ with closing(Judge()) as judge:
         while not heard.wait(20):  # one that comes while Python frees something is lost
             os.kill(os.getpid(), signal.SIGINT)
 
-    def first(said):
-        threading.Thread(target=interrupt, daemon=True).start()
+    def steps(what, done, of):
+        if what == "the rules":
+            threading.Thread(target=interrupt, daemon=True).start()
 
     try:
-        judge.judge(Path(sys.argv[1]), first=first)
+        judge.judge(Path(sys.argv[1]), steps)
     except KeyboardInterrupt:
         heard.set()
         print("interrupted")

@@ -1,4 +1,4 @@
-"""Which engine looks at what an experiment does not declare: DuckDB, unless a history is large."""
+"""A history is judged by a worker that holds it in memory; a large one by queries of Spark."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from harness.check import check, others
+from harness.check import check
 from harness.history import manifest
 from harness.report.run import files
+from harness.suite import job
 from harness.suite.judging import Judge
+from harness.tables import source
 
 
 @pytest.fixture
@@ -27,45 +29,50 @@ def run_dir(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def judged(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
-    """Judges the run without an engine; what it was judged with as `looked`."""
-    found: list[Any] = []
-    monkeypatch.setattr(check, "check", lambda _run, _engine, looked, **_: found.append(looked))
-    monkeypatch.setattr(check, "look_at_others", lambda _run, _engine: ["by DuckDB"])
+def judged_by(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """Judges the run without an engine; what was asked to judge it."""
+    found: list[str] = []
+
+    def by_worker(*_: Any, **__: Any) -> dict[str, bytes]:
+        found.append("a worker")
+        return {"tables/judgements.parquet": b"", "verdicts.parquet": b"verdicts"}
+
+    monkeypatch.setattr(job, "judged", by_worker)
+    monkeypatch.setattr(check, "check", lambda *_, **__: found.append("Spark SQL"))
     monkeypatch.setattr(files, "write_pages", lambda _from, _into: None)
+    monkeypatch.setattr(source, "read_run", lambda _run_dir: None)
     judge = Judge()
     monkeypatch.setattr(judge, "_start", lambda: None)
     monkeypatch.setattr(judge, "session", lambda: None)
 
-    def play() -> Any:
+    def play() -> list[str]:
         judge.judge(run_dir)
-        return found.pop()
+        return found
 
     return play
 
 
-def test_duckdb_looks_at_a_history_that_fits(
-    judged: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+def test_a_worker_judges_a_history_that_fits(
+    judged_by: Callable[[], list[str]], run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check, "FEW_ROWS", 100)
+    monkeypatch.setattr(job, "FEW_ROWS", 100)
 
-    assert ["by DuckDB"] == judged()(None, {})
+    assert ["a worker"] == judged_by()
+    assert b"verdicts" == (run_dir / "verdicts.parquet").read_bytes()
 
 
-def test_spark_looks_at_a_larger_one(
-    judged: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+def test_spark_judges_a_larger_one(
+    judged_by: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check, "FEW_ROWS", 99)
+    monkeypatch.setattr(job, "FEW_ROWS", 99)
 
-    monkeypatch.setattr(others, "look_at", lambda _tables, _lacking: ["by Spark"])
-
-    assert ["by Spark"] == judged()(None, {})
+    assert ["Spark SQL"] == judged_by()
 
 
 def test_a_damaged_file_has_no_rows(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check, "FEW_ROWS", 60)
-    assert not check.fits_in_memory(run_dir)
+    monkeypatch.setattr(job, "FEW_ROWS", 60)
+    assert not job.fits(run_dir)
 
     (run_dir / "history" / "deliveries.parquet").write_bytes(b"PAR1 no more")
 
-    assert check.fits_in_memory(run_dir)
+    assert job.fits(run_dir)

@@ -51,7 +51,7 @@ def test_each_limit_is_a_verdict(
     run: Path, rules: tuple[str, ...], tmp_path: Path, duckdb_engine: Engine
 ) -> None:
     kept = Limits(standstill_s=600, repeats=100_000, lost=0, drained_s=60)
-    found = check(promised(run, tmp_path / "run", kept), duckdb_engine)
+    found = check(promised(run, tmp_path / "run", kept), duckdb_engine).verdicts
 
     assert dict.fromkeys(rules, "HOLDS") == {
         rule: verdict for rule, verdict in verdicts_of(found).items() if rule in rules
@@ -77,7 +77,7 @@ def test_a_promise_that_is_not_kept_fails_the_run(
 def test_nothing_is_judged_that_nobody_promised(
     run: Path, tmp_path: Path, duckdb_engine: Engine
 ) -> None:
-    found = verdicts_of(check(copied(run, tmp_path / "run"), duckdb_engine))
+    found = verdicts_of(check(copied(run, tmp_path / "run"), duckdb_engine).verdicts)
     assert not {rule for rule in found if rule.startswith("L")} | ({"P11"} & set(found))
 
 
@@ -89,7 +89,7 @@ def test_a_program_that_shows_nothing_keeps_no_promise_of_order(
     store.write(run_dir / "history" / "effects.parquet", [empty], empty.schema)
     seals.renew(run_dir)
 
-    assert str(Verdict.UNKNOWN) == verdicts_of(check(run_dir, duckdb_engine))["P12"]
+    assert str(Verdict.UNKNOWN) == verdicts_of(check(run_dir, duckdb_engine).verdicts)["P12"]
 
 
 @pytest.mark.parametrize(

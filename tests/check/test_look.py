@@ -1,4 +1,4 @@
-"""What DuckDB makes of a stored run: by itself, with nothing stored, or before Spark has judged."""
+"""What DuckDB makes of a stored run by itself, with nothing stored."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 from harness.base import processes
 from harness.base.errors import Exit, NoData
 from harness.bench.synthetic import write_synthetic
+from harness.check import judge
 from harness.check.check import check
-from harness.check.others import look_at
 from harness.cli.main import main
 from harness.rules import RULES
 from harness.rules.rule_names import NAMES
@@ -71,7 +71,7 @@ def test_a_rule_with_a_verdict_is_not_counted_among_the_others(
     printed = capsys.readouterr().out
 
     with closing(duckdb_engine()) as engine:
-        verdicts = check(run_dir, engine, looked=look_at)
+        verdicts = check(run_dir, engine).verdicts
 
     others = pq.read_table(run_dir / "tables" / "other_rules.parquet").to_pylist()
     assert {row["rule"] for row in others}.isdisjoint(row["rule"] for row in verdicts)
@@ -123,25 +123,6 @@ def test_an_unknown_rule_is_answered_with_the_nearest_id(
     assert "there is no rule 'R34x': did you mean R34? `python3 -m harness list --rules`" in said
 
 
-@pytest.mark.long(15)
-def test_check_tells_duckdbs_verdict_while_spark_judges(tmp_path: Path) -> None:
-    run_dir = write_synthetic(tmp_path / "run", 2_000)
-    command = [sys.executable, "-m", "harness", "check", str(run_dir)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as judging:
-        assert judging.stderr is not None
-        assert judging.stdout is not None
-        first = next(line for line in judging.stderr if "first verdict" in line)
-        assert not (run_dir / "verdicts.parquet").exists()
-        printed = judging.stdout.read()
-
-    assert Exit.AS_EXPECTED == judging.returncode
-    assert "(DuckDB): Every verdict as expected; the final one (Spark) follows" in first
-    assert "Every verdict as expected" in printed
-    assert (run_dir / "verdicts.parquet").exists()
-
-
 def test_what_does_not_fit_into_memory_is_not_put_where_the_user_is(here: Path) -> None:
     with closing(duckdb_engine()) as engine:
         engine.run("SET memory_limit = '60MB'")
@@ -152,16 +133,20 @@ def test_what_does_not_fit_into_memory_is_not_put_where_the_user_is(here: Path) 
     assert [] == [*here.iterdir(), *(here.parent / "temporary").iterdir()]
 
 
-def test_what_a_killed_look_leaves_is_removed_by_the_next_start(run_dir: Path, here: Path) -> None:
+def test_what_a_killed_look_leaves_is_removed_by_the_next_start(
+    run_dir: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of a long history that is gigabytes."""
     temporary = here.parent / "temporary"
     owned: list[bool] = []
 
-    def killed_now(_: object) -> None:
+    def killed_now(*_: object) -> judge.Outcome:
         owned.extend(processes.has_owner(folder) for folder in temporary.iterdir())
+        return judge.Outcome()
 
+    monkeypatch.setattr(judge, "examine", killed_now)
     with closing(DuckDb()) as engine:
-        check(run_dir, engine, keep=False, rules=["R21"], judged=killed_now)
+        check(run_dir, engine, keep=False, rules=["R21"])
 
     assert [True] == owned
     assert [] == list(temporary.iterdir())

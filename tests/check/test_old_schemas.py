@@ -51,7 +51,7 @@ def test_a_run_of_each_schema_version_is_judged_as_it_was(
         row["rule"]: row["verdict"]
         for row in pq.read_table(run_dir / "verdicts.parquet").to_pylist()
     }
-    now = {row["rule"]: row["verdict"] for row in check(run_dir, engine)}
+    now = {row["rule"]: row["verdict"] for row in check(run_dir, engine).verdicts}
 
     assert {"HOLDS"} == set(then.values())
     assert then == {rule: now[rule] for rule in then}

@@ -1,7 +1,4 @@
-"""Rules that an experiment does not declare: its run has to keep them all the same.
-
-DuckDB judges, and Spark too what is a verdict in the end.
-"""
+"""Rules that an experiment does not declare: its run has to keep them all the same."""
 
 from __future__ import annotations
 
@@ -13,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.catalogue import registry
-from harness.check import judge, others
-from harness.check.check import as_expected, check, look_at_others
+from harness.check import others
+from harness.check.check import as_expected, check
 from harness.experiment import APP, Verdict
 from harness.rules import RULES
 from harness.tables.engines.base import Engine
@@ -29,7 +26,7 @@ def evicted(tmp_path: Path, at_ms: float, *declared: str, **changes: Any) -> Pat
 
 
 def verdicts_of(run_dir: Path, engine: Engine) -> dict[str, dict[str, Any]]:
-    rows = check(run_dir, engine, looked=others.look_at)
+    rows = check(run_dir, engine).verdicts
     assert rows == pq.read_table(run_dir / "verdicts.parquet").to_pylist()
     return {row["rule"]: row for row in rows}
 
@@ -39,7 +36,7 @@ def other_rules(run_dir: Path) -> dict[str, dict[str, Any]]:
     return {row["rule"]: row for row in rows}
 
 
-def test_a_violation_of_a_rule_that_nobody_declared_differs(engine: Engine, tmp_path: Path) -> None:
+def test_a_violation_of_an_undeclared_rule_differs(engine: Engine, tmp_path: Path) -> None:
     run_dir = evicted(tmp_path, TOO_EARLY, "R33")
     verdict = verdicts_of(run_dir, engine)["R01"]
 
@@ -84,7 +81,7 @@ def test_nothing_but_the_named_rules_is_judged_where_some_are_named(
     duckdb_engine: Engine, tmp_path: Path
 ) -> None:
     run_dir = evicted(tmp_path, TOO_EARLY)
-    rows = check(run_dir, duckdb_engine, keep=False, rules=["R33"], looked=others.look_at)
+    rows = check(run_dir, duckdb_engine, keep=False, rules=["R33"]).verdicts
     assert ["R33"] == [row["rule"] for row in rows]
 
 
@@ -92,18 +89,19 @@ def test_a_run_that_shows_nothing_is_not_looked_at(duckdb_engine: Engine, tmp_pa
     run_dir = evicted(tmp_path, TOO_EARLY, "R33", status="void", status_reason="a broker died")
     assert "R01" not in verdicts_of(run_dir, duckdb_engine)
     assert {} == other_rules(run_dir)
-    assert [] == look_at_others(run_dir, duckdb_engine)
 
 
-def test_another_engine_finds_the_same_from_the_folder(
+def test_what_is_judged_in_every_run_has_a_verdict_only_where_it_finds_something(
     duckdb_engine: Engine, tmp_path: Path
 ) -> None:
-    run_dir = evicted(tmp_path, TOO_EARLY, "R33")
-    verdicts_of(run_dir, duckdb_engine)
-    found = {row["rule"]: row for row in look_at_others(run_dir, duckdb_engine)}
-    assert other_rules(run_dir) == {
-        rule: row for rule, row in found.items() if not RULES[rule].always
-    }
+    run_dir = evicted(tmp_path, ON_TIME, "R33")
+    always = {rule.id for rule in RULES.values() if rule.always}
+    verdicts = verdicts_of(run_dir, duckdb_engine)
+    judged = verdicts.keys() & always
+    assert judged
+    assert judged < always
+    assert all(verdicts[rule]["examined"] for rule in judged)
+    assert not always & other_rules(run_dir).keys()
 
 
 # Which rules.
@@ -158,46 +156,3 @@ def test_a_statement_is_known_not_to_hold_because_an_experiment_shows_it() -> No
                 rule.id == found and groups.include(client, protocol, static=static)
                 for found, client, protocol, static in shown
             ), f"no experiment shows that {rule.id} does not hold for {groups}"
-
-
-# What is judged then, and kept.
-
-
-def found(rule: str, verdict: str) -> dict[str, Any]:
-    return {"rule": rule, "verdict": verdict, "examined": 1, "reason": f"of {rule}"}
-
-
-def test_what_is_judged_in_every_run_is_left_out_where_nothing_was_found() -> None:
-    asked = [
-        judge.Asked("R33"),
-        judge.Asked("X07", if_seen=True, undeclared=True),
-        judge.Asked("R30", if_seen=True, undeclared=True),
-        judge.Asked("E04"),
-    ]
-    seen = [found("X07", "HOLDS"), found("R01", "VIOLATED"), found("R02", "HOLDS")]
-    names = [each.rule for each in others.asked_besides(asked, seen)]
-    assert ["R33", "X07", "E04", "R01"] == names
-
-
-def test_a_violation_that_the_second_engine_does_not_find_is_none() -> None:
-    seen = [found("R01", "VIOLATED"), found("R02", "VIOLATED"), found("X07", "HOLDS")]
-    verdicts = [found("R33", "HOLDS"), found("R01", "VIOLATED"), found("R02", "HOLDS")]
-
-    rows, kept = others.settled(seen, verdicts)
-
-    assert [("R01", "VIOLATED"), ("R02", "UNKNOWN")] == [
-        (row["rule"], row["verdict"]) for row in rows
-    ]
-    assert "Spark does not find the violation that DuckDB finds: of R02" == rows[1]["reason"]
-    assert ["R33", "R01"] == [verdict["rule"] for verdict in kept]
-
-
-def test_a_violation_that_the_second_engine_cannot_judge_is_not_taken_for_none() -> None:
-    rows, kept = others.settled([found("R01", "VIOLATED")], [found("R01", "UNKNOWN")])
-
-    [row] = rows
-    assert ("UNKNOWN", "Spark cannot judge the violation that DuckDB finds: of R01") == (
-        row["verdict"],
-        row["reason"],
-    )
-    assert ["R01"] == [verdict["rule"] for verdict in kept]

@@ -14,7 +14,6 @@ import pytest
 from harness.base.errors import Exit
 from harness.catalogue import own, registry
 from harness.check.check import check
-from harness.check.others import look_at
 from harness.cli.main import main
 from harness.experiment import Experiment, holds
 from harness.report import report
@@ -85,7 +84,7 @@ def test_it_is_judged_and_shown_like_ours(
 ) -> None:
     run_dir = played(run, tmp_path / "run", rules)
     with own.used(None, rules):
-        verdict = verdict_of(check(run_dir, duckdb_engine))
+        verdict = verdict_of(check(run_dir, duckdb_engine).verdicts)
         report(run_dir)
 
     assert ("VIOLATED", 1, "our runbook") == tuple(
@@ -108,7 +107,7 @@ def test_that_it_has_changed_since_the_run_is_said(
     file.write_text(file.read_text().replace("MOST = 1", "MOST = 9") + "\n# newer\n")
 
     with own.used(None, rules):
-        verdict = verdict_of(check(run_dir, duckdb_engine))
+        verdict = verdict_of(check(run_dir, duckdb_engine).verdicts)
 
     expected = "VIOLATED" if changed == "rebalances.py" else "HOLDS"
     assert expected == verdict["verdict"]
@@ -120,7 +119,7 @@ def test_that_it_has_changed_since_the_run_is_said(
 def test_where_it_is_not_it_is_unknown(
     run: Path, tmp_path: Path, rules: Path, duckdb_engine: Engine
 ) -> None:
-    verdict = verdict_of(check(played(run, tmp_path / "run", rules), duckdb_engine))
+    verdict = verdict_of(check(played(run, tmp_path / "run", rules), duckdb_engine).verdicts)
 
     assert "UNKNOWN" == verdict["verdict"]
     assert "the rule is the owner's own, and not here: check the run in" in verdict["reason"]
@@ -149,7 +148,7 @@ def test_one_that_no_experiment_declares_is_looked_at(
 ) -> None:
     run_dir = copied(OURS, tmp_path / "run")
     with own.used(None, rules):
-        verdict = verdict_of(check(run_dir, duckdb_engine, looked=look_at))
+        verdict = verdict_of(check(run_dir, duckdb_engine).verdicts)
 
     assert "VIOLATED" == verdict["verdict"]
 

@@ -26,7 +26,7 @@ def judged(tmp_path: Path, engine: Engine, evicted_ms: float, *, seen: bool = Tr
     run_dir = write_evicted(tmp_path / "run", evicted_ms, [rule])
     if not seen:
         (run_dir / "history" / "requests.parquet").unlink()
-    return next(row for row in check(run_dir, engine) if row["rule"] == "R01")
+    return next(row for row in check(run_dir, engine).verdicts if row["rule"] == "R01")
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ def play(folder: Path, experiment: str, program: str, *options: str, **more: Any
 
 def verdicts(run_dir: Path) -> dict[str, str]:
     with closing(DuckDb()) as engine:
-        return {row["rule"]: row["verdict"] for row in check(run_dir, engine, keep=False)}
+        return {row["rule"]: row["verdict"] for row in check(run_dir, engine, keep=False).verdicts}
 
 
 def rows(run_dir: Path, name: str) -> list[dict[str, Any]]:
@@ -386,7 +386,7 @@ def test_a_program_whose_lines_never_match_is_said_to_show_nothing(tmp_path: Pat
     run_dir = play(tmp_path, "baseline", HONEST, *SHORT, effects=shows)
 
     with closing(DuckDb()) as engine:
-        judged = {row["rule"]: row for row in check(run_dir, engine, keep=False)}
+        judged = {row["rule"]: row for row in check(run_dir, engine, keep=False).verdicts}
     assert ("UNKNOWN", "UNKNOWN") == (judged["P13"]["verdict"], judged["P10"]["verdict"])
     assert re.search(
         r"\d+ records were committed, and no line matched .* it printed: 'done id=\d+'",

@@ -87,7 +87,7 @@ def test_a_run_of_their_own_is_held_to_what_they_say(tmp_path: Path) -> None:
     assert {"own/experiments/our_crash.py", "own/rules/wishes.py"} == set(content["own"])
     assert RULE == (run_dir / "own" / "rules" / "wishes.py").read_text()
     with own.used(None, run_dir / "own" / "rules"), closing(DuckDb()) as engine:
-        found = {row["rule"]: row for row in check(run_dir, engine)}
+        found = {row["rule"]: row for row in check(run_dir, engine).verdicts}
         report(run_dir)
 
     assert "VIOLATED" == found["orders-no-rebalance"]["verdict"]

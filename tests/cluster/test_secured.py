@@ -56,7 +56,7 @@ def test_a_secured_run_is_judged_as_usual_and_keeps_its_secrets(
     assert 0 == playing.returncode, said
     run_dir = (tmp_path / name / "latest").resolve()
     with closing(DuckDb()) as engine:
-        rows = check(run_dir, engine)
+        rows = check(run_dir, engine).verdicts
     report(run_dir)
     assert 0 == exit_code(run_dir), [row for row in rows if row["verdict"] != row["expected"]]
     assert all(row["examined"] > 0 for row in rows)

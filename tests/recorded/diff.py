@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from harness.base.paths import ROOT
-from harness.check.check import check, look_at_others
+from harness.check.check import check
 from harness.report.load import load
 from harness.report.parts.situations import shown as situations
 from harness.tables.engines.base import Engine
@@ -83,13 +83,13 @@ def found(run: Path, engine: Engine) -> Iterator[str]:
     """Everything that is pinned of a run, each row in full."""
     with tempfile.TemporaryDirectory() as folder:
         run_dir = copied(run, Path(folder) / run.name)
-        yield from map(as_verdict, check(run_dir, engine))
+        judged = check(run_dir, engine)
+        yield from map(as_verdict, judged.verdicts)
+        yield from (f"{as_verdict(row)}, undeclared" for row in judged.others)
         rows = pq.read_table(run_dir / "tables" / "judgements.parquet").to_pylist()
         yield from map(as_row, rows)
         if run.parent == PROGRAMS:
             yield from map(as_situation, situations(load(run_dir)))
-    if run.parent == RUNS:
-        yield from (f"{as_verdict(row)}, undeclared" for row in look_at_others(run, engine))
     if run in PINNED:
         for name, lines in shown(run, derived(run, engine, *names_of(run))):
             yield from (f"{name}: {line}" for line in lines)

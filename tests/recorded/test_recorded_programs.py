@@ -100,7 +100,7 @@ def test_a_recorded_run_of_a_program_is_judged_as_before(
 
 def judged(run: Path, run_dir: Path, engine: Engine) -> str:
     """What the engine makes of a copy of the run: each situation, each verdict, each row."""
-    verdicts = check(copied(run, run_dir), engine)
+    verdicts = check(copied(run, run_dir), engine).verdicts
     rows = pq.read_table(run_dir / "tables" / "judgements.parquet").to_pylist()
     situations = map(as_situation, shown(load(run_dir)))
 
@@ -114,7 +114,7 @@ def test_who_commits_what_it_was_not_given_is_named_and_nobody_else(
     run: str, duckdb_engine: Engine
 ) -> None:
     """Most of these runs were played before X36 was judged of programs."""
-    (verdict,) = check(PROGRAMS / run, duckdb_engine, keep=False, rules=["X36"])
+    (verdict,) = check(PROGRAMS / run, duckdb_engine, keep=False, rules=["X36"]).verdicts
 
     assert STRAYS.get(run, 0) == verdict["violations"]
     assert (run in STRAYS) == (verdict["verdict"] == "VIOLATED")

@@ -46,7 +46,7 @@ def test_a_recorded_run_is_judged_as_before(
 
 def judged(run: Path, run_dir: Path, engine: Engine) -> str:
     """What the engine makes of a copy of the run: a line for each verdict, and for each row."""
-    verdicts = check(copied(run, run_dir), engine)
+    verdicts = check(copied(run, run_dir), engine).verdicts
     rows = pq.read_table(run_dir / "tables" / "judgements.parquet").to_pylist()
 
     assert [] == [each["rule"] for each in verdicts if each["verdict"] != each["expected"]]

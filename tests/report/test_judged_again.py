@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from harness.base.errors import Exit, NoData
+from harness.base.errors import Exit, HarnessError, NoData
 from harness.cli.main import main
-from harness.history.derived import VERDICTS
+from harness.history.derived import VERDICTS, VERDICTS_FILE
 from harness.history.suites import State, Suite
 from harness.report import report
+from harness.suite import job
 from harness.suite.judging import Judge
-from harness.tables.engines.duckdb import DuckDb
+from harness.tables import source
 from tests.report.sample_run import verdict, write_manifest, write_table
 from tests.report.sample_suite import entry, write_judged
 
@@ -38,16 +40,19 @@ def checked_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Path], No
     """Has a function in the place of `check`, and no Spark."""
 
     def put(check: Callable[[Path], None]) -> None:
-        def opened(judge: Judge) -> None:
-            judge._session = object()  # type: ignore[assignment]
+        def judged(_spark: object, run_dir: Path, *_: object, **__: object) -> job.Files:
+            into = run_dir.with_name("judged")
+            into.mkdir()
+            (into / "tables").mkdir()
+            (into / "history").symlink_to(run_dir / "history")
+            check(into)
+            return {VERDICTS_FILE: (into / VERDICTS_FILE).read_bytes()}
 
-        monkeypatch.setattr(Judge, "_open", opened)
+        monkeypatch.setattr(Judge, "_open", lambda _judge: None)
+        monkeypatch.setattr(Judge, "session", lambda _judge: None)
         monkeypatch.setattr(Judge, "close", lambda _judge: None)
-        monkeypatch.setattr("harness.suite.judging.duckdb_engine", DuckDb)
-        monkeypatch.setattr("harness.check.check.look_at_others", lambda _run_dir, _duckdb: [])
-        monkeypatch.setattr(
-            "harness.check.check.check", lambda _run_dir, _spark, into, **_: check(into)
-        )
+        monkeypatch.setattr(job, "judged", judged)
+        monkeypatch.setattr(source, "read_run", lambda _run_dir: None)
 
     return put
 
@@ -101,20 +106,16 @@ def test_a_judgement_that_breaks_off_leaves_the_one_before(
     before = {name: (run_dir / name).read_bytes() for name in (*REPORTS, "verdicts.parquet")}
     checked_by(breaks_off)
 
-    with pytest.raises(RuntimeError, match="Spark died"):
+    with pytest.raises(HarnessError, match="Spark died"):
         Judge().judge(run_dir)
     assert before == {name: (run_dir / name).read_bytes() for name in before}
 
 
-def test_a_void_run_keeps_the_page_that_says_why(
-    run_dir: Path, checked_by: Callable[[Callable[[Path], None]], None]
-) -> None:
-    def finds_nothing(run_dir: Path) -> None:
-        raise NoData(f"{run_dir} holds no history")
-
-    checked_by(finds_nothing)
+def test_a_void_run_keeps_the_page_that_says_why(run_dir: Path) -> None:
     write_manifest(run_dir, status="void", status_reason="broker-2 died by itself")
+    for path in (run_dir / "history").iterdir():
+        path.unlink()
 
-    with pytest.raises(NoData, match="holds no history"):
-        Judge().judge(run_dir)
+    with closing(Judge()) as judge, pytest.raises(NoData):
+        judge.judge(run_dir)
     assert all((run_dir / name).exists() for name in REPORTS)

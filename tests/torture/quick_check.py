@@ -1,5 +1,4 @@
-"""The command `check RUN`, with DuckDB in the place of Spark, and without the first look and the
-rules that the experiment does not declare, which write nothing: all else is as it is.
+"""The command `check RUN` without a JVM: a worker's work is done here, and all else is as it is.
 
 python -m tests.torture.quick_check RUN
 """
@@ -7,19 +6,25 @@ python -m tests.torture.quick_check RUN
 from __future__ import annotations
 
 import sys
-from contextlib import closing
+from pathlib import Path
 from unittest.mock import patch
 
 from harness.cli.main import main
-from harness.suite.judging import Judge, duckdb_engine
+from harness.suite import job, worker
+from harness.suite.judging import Judge
+
+
+def judged(_spark: object, run_dir: Path, *_: object, **__: object) -> job.Files:
+    """As the job of this name."""
+    rows = job.table_of(job.files_of(run_dir)).to_batches()
+    answers = (batch.to_pydict() for batch in worker.answers(rows))
+    return {path: content for rows in answers for path, content in zip(*rows.values(), strict=True)}
+
 
 if __name__ == "__main__":
     with (
-        closing(duckdb_engine()) as engine,
         patch.object(Judge, "_start", lambda _self: None),
         patch.object(Judge, "session", lambda _self: None),
-        patch("harness.check.check.fits_in_memory", lambda _run_dir: False),
-        patch("harness.check.others.others_of", lambda _run: []),
-        patch("harness.tables.engines.spark.Spark", lambda _session: engine),
+        patch.object(job, "judged", judged),
     ):
         sys.exit(main(["check", *sys.argv[1:]]))
