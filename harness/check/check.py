@@ -115,7 +115,7 @@ def _judge(tables: Tables, lacking: Mapping[str, str], rules: Sequence[str], tol
     asked += owned.absent(run, asked) if not rules else []
     names = [each.rule for each in asked]
     outcome = judge.examine(tables, names, lacking, told)
-    beside: list[judge.Row] = []
+    beside: list[dict[str, Any]] = []
     if not rules:
         beside = others.look_at(tables, names, lacking, outcome)
         asked += [

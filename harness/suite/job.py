@@ -37,7 +37,8 @@ FEW_ROWS: Final = 2_000_000
 OWN_RULES: Final = "own_rules"  # beside a run's files: the folder of its owner's rules
 NOTHING: Final = "nothing"  # instead of a run's files: there is nothing to judge yet
 PROBLEM: Final = "problem"  # instead of a verdict's files: why the run could not be judged
-SCHEMA: Final = pa.schema([("path", pa.string()), ("content", pa.binary())])
+_FIELDS: Final[list[tuple[str, pa.DataType]]] = [("path", pa.string()), ("content", pa.binary())]
+SCHEMA: Final = pa.schema(_FIELDS)
 
 _PACKAGES: Final = ("harness", "consumers", "experiments")  # that a worker imports
 _NEEDED: Final = (".py", ".sql")

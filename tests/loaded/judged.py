@@ -8,11 +8,16 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from harness.check.check import first_look
+import harness.check.check as checking
 from harness.suite.judging import duckdb_engine
 
+run_dir = Path(sys.argv[1])
 with closing(duckdb_engine()) as engine:
-    verdicts, others = first_look(Path(sys.argv[1]), engine)
+    if first_look := getattr(checking, "first_look", None):  # of commits that judged a run twice
+        verdicts, others = first_look(run_dir, engine)
+    else:
+        found = checking.check(run_dir, engine, keep=False)
+        verdicts, others = found.verdicts, found.others
 kept = ("rule", "expected", "verdict", "reason")
 print(
     json.dumps(

@@ -67,7 +67,7 @@ def _named(run: str) -> str:
 
 
 def _as_other(rule: str) -> judge.Asked:
-    return judge.Asked(rule, if_seen=True, undeclared=True)
+    return judge.Asked(rule, if_seen=True)
 
 
 def _shown(

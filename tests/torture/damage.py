@@ -59,7 +59,7 @@ class Whole:
 
 def whole(folder: Path, engine: Engine) -> Whole:
     """Judge a run that nobody has damaged yet."""
-    rows = checking.check(folder, engine)
+    rows = checking.check(folder, engine).verdicts
     return Whole(
         folder,
         {row["rule"]: row["verdict"] for row in rows},

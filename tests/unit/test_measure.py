@@ -20,20 +20,6 @@ def test_the_cost_of_a_command_includes_its_children() -> None:
     assert 1 <= cost.wall_s
 
 
-def test_it_is_known_when_the_line_came_that_is_waited_for() -> None:
-    tells = (
-        "import sys, time; say = lambda text: print(text, file=sys.stderr, flush=True); "
-        "say('begun'); say('first verdict: fine'); time.sleep(1); say('first verdict: again')"
-    )
-
-    asked = cost_of([sys.executable, "-c", tells])
-    unasked = cost_of([sys.executable, "-c", tells], until="second verdict")
-
-    assert asked.first_s is not None
-    assert 0 < asked.first_s < asked.wall_s - 0.9
-    assert unasked.first_s is None
-
-
 def test_a_child_before_its_exec_has_no_memory_of_its_own() -> None:
     """For a moment a process that starts another one is there twice."""
     twice = "import os, time; x = bytearray(300 << 20); os.fork(); time.sleep(1)"
