@@ -46,7 +46,7 @@ ROOMS: Final = {
         "what the harness itself costs; made-up runs, and the work that trains AOT caches",
         "measurements use the parts that they measure",
         (
-            *("check", "tables", "cluster", "history"),
+            *("suite", "tables", "cluster", "history"),
             *("provision", "consumers", "experiment", "base"),
         ),
         ("confluent_kafka", "jpype", "psutil", "pyarrow", "rich"),
@@ -63,8 +63,8 @@ ROOMS: Final = {
     "suite": Room(
         "many runs: nights, repeats, sweeps, matrices of programs; playing each "
         "in a process of its own (`stage`, `players`, `player`); judging one run (`judging`), in a "
-        "background process (`background`), or many stored ones (`again`), by any Spark "
-        "(`spark`), from any place that it reads (`stored_elsewhere`); runs that a project keeps "
+        "background process (`background`), or many stored ones (`again`), as jobs (`verdict_job`) "
+        "of any Spark (`spark`), from any place that it reads (`stored_elsewhere`); runs that a project keeps "
         "(`kept`), and what its own rules say of them "
         "(`pins`)",
         "a suite plays, judges and reports runs",
@@ -72,7 +72,7 @@ ROOMS: Final = {
             *("report", "catalogue", "check", "tables", "run"),
             *("cluster", "history", "provision", "experiment", "base"),
         ),
-        ("py4j", "pyspark"),
+        ("py4j", "pyarrow", "pyspark"),
     ),
     "report": Room(
         "pages, Markdown, JUnit and terminal tables: of one run (`run`), of many (`many`), of an "

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.bench.synthetic import write_synthetic
 from harness.provision.java import find_java
-from harness.suite import job
+from harness.suite import verdict_job
 from harness.tables import session
 
 _RECORDS = 50_000
@@ -23,7 +23,7 @@ def main(output: Path) -> int:
         run_dir = write_synthetic(Path(folder) / "run", _RECORDS)
         spark = session.start(find_java().binary, None, Path(folder) / "spark.log", output)
         try:
-            job.judged(spark, run_dir, None, elsewhere=False)
+            verdict_job.judged(spark, run_dir, None, elsewhere=False)
         finally:
             session.stop(spark)
     if not output.is_file():

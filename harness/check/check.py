@@ -53,7 +53,7 @@ _GROWING: Final = frozenset(
 
 
 @dataclass(frozen=True)
-class Judged:
+class Found:
     """What a run comes to: the rows of `verdicts.parquet`, those of the table `other_rules`, and
     the rows of each rule behind them.
     """
@@ -73,7 +73,7 @@ def check(
     told: Steps = unheard,
     rules: Sequence[str] = (),
     limits: Mapping[str, float] | None = None,
-) -> Judged:
+) -> Found:
     """Judge one run.
 
     What is found takes the place of what was found before, all at once; or it is only written, to a
@@ -108,7 +108,7 @@ def check(
     return found
 
 
-def _judge(tables: Tables, lacking: Mapping[str, str], rules: Sequence[str], told: Steps) -> Judged:
+def _judge(tables: Tables, lacking: Mapping[str, str], rules: Sequence[str], told: Steps) -> Found:
     run = tables.run
     asked = [judge.Asked(rule) for rule in rules]
     asked = asked or _with_limits(judge.asked_of(tables), run)
@@ -132,7 +132,7 @@ def _judge(tables: Tables, lacking: Mapping[str, str], rules: Sequence[str], tol
         if not judge.said_nothing(each, outcome)
     ]
     verdicts = expected.as_it_came(verdicts, outcome, tables)
-    return Judged(owned.with_changes(run, verdicts), beside, outcome)
+    return Found(owned.with_changes(run, verdicts), beside, outcome)
 
 
 @dataclass
@@ -224,7 +224,7 @@ def _doubt(run: Run, outcome: judge.Outcome, rules: Iterable[str]) -> None:
         outcome.unknown[rule] = reason
 
 
-def _write_results(into: Path, found: Judged) -> None:
+def _write_results(into: Path, found: Found) -> None:
     judgements = judge.to_table(found.outcome)
     store.write(into / files.TABLES / "judgements.parquet", [judgements], judge.JUDGEMENTS)
     fine = pads.field("ok") == pa.scalar(True)
@@ -255,4 +255,4 @@ def _with_limits(asked: Sequence[judge.Asked], run: Run) -> list[judge.Asked]:
     return [*limits, *(each for each in asked if each.rule not in held)]
 
 
-__all__ = ["Judged", "as_expected", "check"]
+__all__ = ["Found", "as_expected", "check"]

@@ -16,8 +16,8 @@ from harness.base.words import plural
 from harness.history import manifest
 from harness.report.load import Row, load_verdicts
 from harness.report.outcome import exit_code_of, outcome_of, verdict_of
-from harness.suite.job import Files, fits
 from harness.suite.judging import Judge
+from harness.suite.verdict_job import Files, fits
 
 _ABSENT: Final = "nothing"  # what a rule said that did not judge a run
 

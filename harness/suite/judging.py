@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from harness.suite.job import Files
+    from harness.suite.verdict_job import Files
     from harness.tables.engines.base import Engine
     from harness.tables.engines.duckdb import DuckDb
 
@@ -55,12 +55,12 @@ class Judge:
             self._starting.start()
 
     def _open(self) -> None:
-        from harness.suite import job
+        from harness.suite import verdict_job
         from harness.suite.spark import spark_at
 
         try:
             self._session = self._opened.enter_context(spark_at(self._master))
-            job.warm(self._session, elsewhere=self._elsewhere)
+            verdict_job.warm(self._session, elsewhere=self._elsewhere)
         except Exception as error:  # noqa: BLE001 (handed to the thread that waits for it)
             self._problem = error
 
@@ -77,7 +77,7 @@ class Judge:
         """
         from harness.history import judged
         from harness.report.run.files import write_pages
-        from harness.suite.job import fits
+        from harness.suite.verdict_job import fits
         from harness.tables.source import read_run
 
         with processes.holding(run_dir):
@@ -104,14 +104,16 @@ class Judge:
 
         Raises HarnessError with one sentence where it cannot be judged so.
         """
-        from harness.suite import job
+        from harness.suite import verdict_job
 
         session = self.session()
         try:
-            return job.judged(session, run_dir, own.rules_folder(), elsewhere=self._elsewhere)
+            return verdict_job.judged(
+                session, run_dir, own.rules_folder(), elsewhere=self._elsewhere
+            )
         except Exception as error:
             self._give_up(session)
-            raise HarnessError(job.sentence_of(error)) from error
+            raise HarnessError(verdict_job.sentence_of(error)) from error
 
     def _give_up(self, session: "SparkSession") -> None:
         """Start another Spark for the next run, if this one has died."""
@@ -129,9 +131,9 @@ class Judge:
         if isinstance(self._problem, HarnessError):
             raise self._problem
         if self._problem is not None:
-            from harness.suite import job
+            from harness.suite import verdict_job
 
-            said = job.sentence_of(self._problem)
+            said = verdict_job.sentence_of(self._problem)
             raise HarnessError(f"Spark did not start: {said}") from self._problem
         assert self._session is not None
         return self._session

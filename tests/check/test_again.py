@@ -24,8 +24,8 @@ from harness.history import manifest, store
 from harness.history.derived import VERDICTS, VERDICTS_FILE
 from harness.report import report
 from harness.suite import again
-from harness.suite.job import Files
 from harness.suite.judging import Judge, duckdb_engine
+from harness.suite.verdict_job import Files
 from harness.tables.engines.duckdb import DuckDb
 from tests.recorded.keep import RUNS
 from tests.spark_servers import worked

@@ -13,7 +13,7 @@ import pytest
 from harness.check import check
 from harness.history import manifest
 from harness.report.run import files
-from harness.suite import job
+from harness.suite import verdict_job
 from harness.suite.judging import Judge
 from harness.tables import source
 
@@ -37,7 +37,7 @@ def judged_by(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
         found.append("a worker")
         return {"tables/judgements.parquet": b"", "verdicts.parquet": b"verdicts"}
 
-    monkeypatch.setattr(job, "judged", by_worker)
+    monkeypatch.setattr(verdict_job, "judged", by_worker)
     monkeypatch.setattr(check, "check", lambda *_, **__: found.append("Spark SQL"))
     monkeypatch.setattr(files, "write_pages", lambda _from, _into: None)
     monkeypatch.setattr(source, "read_run", lambda _run_dir: None)
@@ -55,7 +55,7 @@ def judged_by(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
 def test_a_worker_judges_a_history_that_fits(
     judged_by: Callable[[], list[str]], run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job, "FEW_ROWS", 100)
+    monkeypatch.setattr(verdict_job, "FEW_ROWS", 100)
 
     assert ["a worker"] == judged_by()
     assert b"verdicts" == (run_dir / "verdicts.parquet").read_bytes()
@@ -64,15 +64,15 @@ def test_a_worker_judges_a_history_that_fits(
 def test_spark_judges_a_larger_one(
     judged_by: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job, "FEW_ROWS", 99)
+    monkeypatch.setattr(verdict_job, "FEW_ROWS", 99)
 
     assert ["Spark SQL"] == judged_by()
 
 
 def test_a_damaged_file_has_no_rows(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "FEW_ROWS", 60)
-    assert not job.fits(run_dir)
+    monkeypatch.setattr(verdict_job, "FEW_ROWS", 60)
+    assert not verdict_job.fits(run_dir)
 
     (run_dir / "history" / "deliveries.parquet").write_bytes(b"PAR1 no more")
 
-    assert job.fits(run_dir)
+    assert verdict_job.fits(run_dir)

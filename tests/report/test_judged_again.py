@@ -17,7 +17,7 @@ from harness.cli.main import main
 from harness.history.derived import VERDICTS, VERDICTS_FILE
 from harness.history.suites import State, Suite
 from harness.report import report
-from harness.suite import job
+from harness.suite import verdict_job
 from harness.suite.judging import Judge
 from harness.tables import source
 from tests.report.sample_run import verdict, write_manifest, write_table
@@ -40,7 +40,7 @@ def checked_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Path], No
     """Has a function in the place of `check`, and no Spark."""
 
     def put(check: Callable[[Path], None]) -> None:
-        def judged(_spark: object, run_dir: Path, *_: object, **__: object) -> job.Files:
+        def judged(_spark: object, run_dir: Path, *_: object, **__: object) -> verdict_job.Files:
             into = run_dir.with_name("judged")
             into.mkdir()
             (into / "tables").mkdir()
@@ -51,7 +51,7 @@ def checked_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Path], No
         monkeypatch.setattr(Judge, "_open", lambda _judge: None)
         monkeypatch.setattr(Judge, "session", lambda _judge: None)
         monkeypatch.setattr(Judge, "close", lambda _judge: None)
-        monkeypatch.setattr(job, "judged", judged)
+        monkeypatch.setattr(verdict_job, "judged", judged)
         monkeypatch.setattr(source, "read_run", lambda _run_dir: None)
 
     return put

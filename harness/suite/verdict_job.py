@@ -9,13 +9,15 @@ and a slow one holds none up.
 from __future__ import annotations
 
 import io
+import os
 import platform
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -133,8 +135,11 @@ def _package() -> bytes:
 def _work(root: str, package: bytes) -> Callable[[Batches], Batches]:
     """What a worker does. It is sent by value, and imports this package only once it is there."""
 
+    name = __name__
+
     def work(batches: Batches) -> Batches:
         import hashlib
+        import importlib
         import io
         import os
         import sys
@@ -153,8 +158,50 @@ def _work(root: str, package: bytes) -> Callable[[Batches], Batches]:
                     half.rename(place)
         if str(place) not in sys.path:
             sys.path.insert(0, str(place))
-        from harness.suite.worker import answers
-
-        yield from answers(batches)
+        yield from importlib.import_module(name).answers(batches)
 
     return work
+
+
+def answers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The files of a verdict, one batch each, on a run whose files the batches have.
+
+    Of nothing there are none; everything is imported then that judging needs.
+    """
+    files: Files = {}
+    for batch in batches:
+        rows = batch.to_pydict()
+        files.update(zip(rows["path"], rows["content"], strict=True))
+    local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
+    with TemporaryDirectory(prefix="judging-", dir=local) as folder:
+        try:
+            found = _judged(files, Path(folder))
+        except Exception as error:  # noqa: BLE001 (whatever it is, the run was not judged)
+            said = " ".join(f"{type(error).__name__}: {error}".split())
+            found = [(PROBLEM, said.encode())]
+        for each in found:
+            yield from table_of([each]).to_batches()
+
+
+def _judged(files: Files, folder: Path) -> Iterable[tuple[str, bytes]]:
+    # Only a worker needs these, and the command that asks it starts without them.
+    from harness.catalogue import own
+    from harness.check.check import check
+    from harness.provision.cache import translations
+    from harness.tables.engines.duckdb import DuckDb
+
+    if NOTHING in files:
+        return []
+    run_dir, into = folder / "run", folder / "judged"
+    for path, content in files.items():
+        (run_dir / path).parent.mkdir(parents=True, exist_ok=True)
+        (run_dir / path).write_bytes(content)
+    for made in (into, folder / "scratch"):
+        made.mkdir()
+    rules = run_dir / OWN_RULES
+    engine = DuckDb(translations(), folder / "scratch")
+    with own.used(None, rules if rules.is_dir() else None), closing(engine):
+        check(run_dir, engine, into=into)
+    return [
+        (str(path.relative_to(into)), path.read_bytes()) for path in sorted(into.rglob("*.parquet"))
+    ]
