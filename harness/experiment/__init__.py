@@ -29,6 +29,7 @@ from harness.experiment.expect import (
 from harness.experiment.expect import handed_what_it_has_lost as handed_what_it_has_lost
 from harness.experiment.expect import holds as holds
 from harness.experiment.expect import late_commit_names_nobody as late_commit_names_nobody
+from harness.experiment.expect import violated as violated
 from harness.experiment.limits import Limits as Limits
 from harness.experiment.probes import Probe as Probe
 from harness.experiment.source import Source as Source
