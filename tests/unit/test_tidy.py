@@ -85,7 +85,7 @@ TINY = """
 # Names of several files, and of several classes of the product.
 FILES = """
     admin base broker_settings checks clocks collect command commands consumer dependencies
-    derived faults files groups java judged judging jvm kept limits load member
+    derived files groups java judged judging jvm kept limits load member
     members own page play playing processes programs records rounds rows
     settings source spark sql stamps steps store tables terminal test_apps test_by_hand
     test_command test_compose test_evictions test_java test_limits test_other_rules

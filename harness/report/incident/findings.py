@@ -11,8 +11,7 @@ from typing import Final, TypeVar
 
 from harness.base.words import plural
 from harness.history.foreign.processes import IN, UNNAMED
-from harness.report.incident.causes import CAUSES, PROGRAMS, Program
-from harness.report.incident.faults import Cause
+from harness.report.incident.causes import CAUSES, PROGRAMS, Cause, Program
 from harness.report.incident.names import Names
 from harness.report.incident.rows import Burst, Group, Incident, Rebalance, Removal
 from harness.report.words import clip, duration
