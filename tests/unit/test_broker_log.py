@@ -219,7 +219,7 @@ def test_each_line_of_the_coordinator_is_understood(
 )
 def test_a_client_id_may_have_blanks(text: str, event: str, client_id: str) -> None:
     member_id = f"{client_id}-1364448b-d342-4f02-88b1-885ba4a7d072"
-    row = coordinator_log.coordinator_row(text.format(member_id))
+    row = coordinator_log.coordinator_row(text.format(member_id), coordinator_log.patterns())
 
     assert row is not None
     assert (event, "g", member_id) == (row["event"], row["group"], row["member_id"])
