@@ -9,10 +9,8 @@ Watch: how many records come twice, and which ones nobody ever finishes.
 from harness.experiment import CLASSIC, Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
-    claim=(
-        "Automatic commits repeat one interval at most; librdkafka's lose records that were in "
-        "progress."
-    ),
+    claim="Automatic commits repeat one interval at most; librdkafka's lose records that were in "
+    "progress.",
     group=Group(
         commit="auto",
         auto_commit_interval_ms=2_000,

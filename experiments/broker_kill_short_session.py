@@ -11,10 +11,8 @@ off.
 from harness.experiment import CLASSIC, Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
-    claim=(
-        "With a short session, even a broker that is not the coordinator can cost members their "
-        "place."
-    ),
+    claim="With a short session, even a broker that is not the coordinator can cost members their "
+    "place.",
     group=Group(session_timeout_ms=6_000),
     faults=(Fault(kind="kill-broker", target="any leader", not_target="coordinator", lasts_s=14),),
     rules=(

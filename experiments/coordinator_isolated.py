@@ -8,10 +8,8 @@ Watch: records that come to it after its eviction, and come again to their new o
 from harness.experiment import Experiment, Fault, Group, Load, holds, violated
 
 experiment = Experiment(
-    claim=(
-        "A member that is cut off from its coordinator works on, commits nothing, and is then "
-        "fenced."
-    ),
+    claim="A member that is cut off from its coordinator works on, commits nothing, and is then "
+    "fenced.",
     protocols=("consumer",),
     # Four for each member: neighbours share leaders, and two may both be led by the coordinator.
     load=Load(partitions=12),

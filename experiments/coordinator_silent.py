@@ -8,10 +8,8 @@ Watch: the clients' time-outs to the millisecond, and what each does until the c
 from harness.experiment import Cluster, Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
-    claim=(
-        "Java looks for a coordinator that is silent for a session; librdkafka gives its "
-        "partitions up."
-    ),
+    claim="Java looks for a coordinator that is silent for a session; librdkafka gives its "
+    "partitions up.",
     # Not fenced while it sleeps: another coordinator would answer.
     cluster=Cluster(settings={"broker.session.timeout.ms": "20000"}),
     # A synchronous commit would keep Java's heartbeat thread from the network while it waits.

@@ -9,10 +9,8 @@ partition while records of it are buffered.
 from harness.experiment import UNSET, Experiment, Fault, Group, Load, holds, violated
 
 experiment = Experiment(
-    claim=(
-        "Poll returns its buffer 500 records at a time, and kept partitions' records in a "
-        "rebalance."
-    ),
+    claim="Poll returns its buffer 500 records at a time, and kept partitions' records in a "
+    "rebalance.",
     load=Load(partitions=2, records_per_s=2_000, record_bytes=200),
     group=Group(
         members=1,

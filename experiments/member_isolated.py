@@ -8,10 +8,8 @@ Watch: the two clocks side by side, and who owned the partitions in between.
 from harness.experiment import Experiment, Fault, holds, violated
 
 experiment = Experiment(
-    claim=(
-        "A member whose links are cut is evicted by its coordinator, and notices its loss by "
-        "itself."
-    ),
+    claim="A member whose links are cut is evicted by its coordinator, and notices its loss by "
+    "itself.",
     faults=(Fault(kind="isolate", target="any member", lasts_s=14),),
     rules=(
         violated(

@@ -9,10 +9,8 @@ only when it has not polled for max.poll.interval.ms and then been silent for a 
 from harness.experiment import Experiment, Fault, Group, holds, late_commit_names_nobody, violated
 
 experiment = Experiment(
-    claim=(
-        "Static members are noticed late when they fail, return without a rebalance, and never "
-        "work twice."
-    ),
+    claim="Static members are noticed late when they fail, return without a rebalance, and never "
+    "work twice.",
     group=Group(static=True, max_poll_interval_ms=6_000),
     faults=(
         Fault(kind="bounce-consumer", target="member 2", how="close", lasts_s=2, at_s=1),

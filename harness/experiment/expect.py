@@ -71,7 +71,6 @@ class Expect:
 
     @property
     def within(self) -> Within:
-        """How far an expected violation may go."""
         return Within(by=self.by, at_most=self.at_most, up_to=self.up_to)
 
     def fits(self, group: Group, *releases: str) -> bool:
@@ -91,7 +90,6 @@ class Expect:
 def holds(
     *rules: str, clients: tuple[str, ...] = (), protocols: tuple[str, ...] = ()
 ) -> tuple[Expect, ...]:
-    """These rules, each expected to hold."""
     return tuple(Expect(rule=rule, clients=clients, protocols=protocols) for rule in rules)
 
 

@@ -13,7 +13,6 @@ class Source:
 
     @property
     def data(self) -> bytes:
-        """The file, byte for byte."""
         return self.text.encode(errors="surrogateescape")
 
     @property

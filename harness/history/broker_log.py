@@ -55,7 +55,6 @@ class Reading:
         return at
 
     def missed(self, where: str, why: Exception | str) -> None:
-        """Count a line that cannot be read."""
         self.unread += 1
         told = why if isinstance(why, str) else f"{type(why).__name__}: {why}"
         self.example = self.example or f"{where} ({told[:120]})"

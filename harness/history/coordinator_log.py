@@ -120,10 +120,7 @@ _SET: Final = re.compile(r"\b(?:Hash)?Set\(([^()]*)\)")
 NEW_MARK: Final = re.compile(r"\[GroupCoordinator id=(\d+)[^\]]*\] ")
 OLD_MARK: Final = re.compile(r"\[GroupCoordinator (\d+)\]: ")
 _HEAD: Final = re.compile(r"^\S+ [A-Z]+ (\S+) ")  # as harness/cluster/log4j2.xml writes it
-_COORDINATORS: Final = (
-    (NEW_MARK, patterns(), OF_NEW),
-    (OLD_MARK, patterns(old=True), OF_OLD),
-)
+_COORDINATORS: Final = ((NEW_MARK, patterns(), OF_NEW), (OLD_MARK, patterns(old=True), OF_OLD))
 
 
 def read_coordinator_events(

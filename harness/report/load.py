@@ -95,8 +95,6 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that the report is made of."""
-
     path: Path
     manifest: Manifest
     verdicts: list[Row] | None  # null: the run was never judged

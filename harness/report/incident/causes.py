@@ -30,31 +30,6 @@ class Program:
     again: str = ""  # the cause if a member joins again without a reason
 
 
-PROGRAMS: Final = (
-    Program(
-        "workers of Kafka Connect",
-        r"connect-(\d+|.+:\d+)",
-        (
-            "Workers share a group.id and its topics. Look for a second Connect cluster with "
-            "this group.id, and for workers with another config.storage.topic, which has to "
-            "have one partition and to be compacted.",
-            "Each connector that is created, changed, restarted or deleted is a rebalance: "
-            "look for who changes connectors all the time (Connect's REST log, an operator).",
-        ),
-        again="connect",
-    ),
-    Program(
-        "instances of Schema Registry",
-        r"sr-\d+",
-        (
-            "Instances use the group to elect their leader, and take no writes meanwhile. "
-            "Each needs a host.name of its own; a second cluster of them needs another "
-            "schema.registry.group.id.",
-        ),
-    ),
-)
-
-
 def _read(text: str) -> dict[str, Cause]:
     found: dict[str, Cause] = {}
     for part in re.sub(r"\n {4}", " ", text).strip().split("\n\n")[1:]:
@@ -66,4 +41,10 @@ def _read(text: str) -> dict[str, Cause]:
     return found
 
 
-CAUSES: Final = _read(Path(__file__).with_suffix(".txt").read_text(encoding="utf-8"))
+_READ: Final = _read(Path(__file__).with_suffix(".txt").read_text(encoding="utf-8"))
+CAUSES: Final = {name: each for name, each in _READ.items() if each.sort != "program"}
+PROGRAMS: Final = [
+    Program(each.title, each.told, each.next, each.experiment)
+    for each in _READ.values()
+    if each.sort == "program"
+]

@@ -68,7 +68,6 @@ class Explained:
 
 
 def explained(incident: Incident, names: Names, last_at: int) -> list[Explained]:
-    """What is found of each group."""
     found = []
     _find_bursts(incident.groups)
     for group in incident.groups:
@@ -407,7 +406,6 @@ def _weight(finding: Finding) -> tuple[int, int, int]:
 
 
 def times(count: int) -> str:
-    """How often, in words."""
     return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
 

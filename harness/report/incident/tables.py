@@ -115,7 +115,6 @@ def eviction_row(one: Removal, read: Read, names: Names) -> Row:
 
 
 def tables_of(groups: Sequence[Group], read: Read, names: Names) -> dict[str, pa.Table]:
-    """Both tables, in order of time."""
     rebalances = sorted((one for group in groups for one in group.rebalances), key=lambda o: o.at)
     removals = sorted((one for group in groups for one in group.removals), key=lambda o: o.at)
     return {

@@ -48,7 +48,6 @@ class Axis:
         return (at - self.zero).total_seconds()
 
     def ticks(self) -> Iterator[tuple[float, str]]:
-        """Yield position and label of round seconds."""
         length_s = (self.end - self.start).total_seconds()
         fitting = (step for step in _STEPS_S if length_s / step <= _MOST_TICKS)
         step = next(fitting, length_s / _MOST_TICKS)
