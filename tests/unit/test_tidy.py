@@ -93,7 +93,7 @@ FILES = """
     test_stops test_store test_sweep turns verdicts view watch wire words
 """
 CLASSES = """
-    Answer Axis Bar Change Client Finding Group Java Line Link
+    Answer Axis Bar Client Finding Group Java Line Link
     Listener Outcome Planned Programs Rebalance Records Run Sink Standing Step
     Verdict View _Parser _Reader _Teller
 """

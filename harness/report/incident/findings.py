@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
+from harness.base import words
 from harness.base.words import plural
 from harness.history.foreign.processes import IN, UNNAMED
 from harness.report.incident.causes import CAUSES, PROGRAMS, Cause, Program
@@ -414,4 +415,4 @@ def listed(names: Sequence[str]) -> str:
     shown = list(names[:_MOST_NAMES])
     if more := len(names) - len(shown):
         shown.append(plural(more, "other"))
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]])) if shown else "nobody"
+    return words.listed(shown) if shown else "nobody"

@@ -63,7 +63,7 @@ def axis_of(run: Run) -> Axis | None:
     times = sorted(_times(run))
     if not times:
         return None
-    steady = next((phase.from_at for phase in run.manifest.phases if phase.name == "steady"), None)
+    steady = run.manifest.steady_at
     zero = steady or times[0]
     start = max(times[0], zero - _LEAD)
     end = max(times[-1], start + timedelta(seconds=1))

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from harness.base.errors import BadInput
 from harness.base.paths import COMMAND
+from harness.base.words import listed
 from harness.cluster.plan import Node
 from harness.experiment import Cluster, Experiment, Fault, Group, Load
 from harness.history.effects import Breaks
@@ -125,8 +126,7 @@ def fault_of(
     `more` are further fields of a fault. Raises BadInput where no such fault can be played by hand.
     """
     found = _kind_named(kind, experiment)
-    *others, last = roles_for(found)
-    roles = f"{', '.join(others)} or {last}" if others else last
+    roles = listed(roles_for(found), "or")
     if not target:
         raise BadInput(f"{kind} of what? Say {roles}")
     if lasts_s is not None and not found.heals:
