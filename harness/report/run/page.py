@@ -35,6 +35,17 @@ from harness.report.words import NOTHING, duration, number, partition_name, utc
 
 _TEMPLATES: Final = Path(__file__).parents[1] / "templates"
 _MOST_FILES: Final = 60
+_SECTIONS: Final = (
+    ("timeline", "Timeline"),
+    ("verdicts", "Verdicts"),
+    ("rebalances", "Rebalances"),
+    ("stops", "Where the time went"),
+    ("heartbeats", "Heartbeats"),
+    ("redeliveries", "Redeliveries"),
+    ("faults", "Faults"),
+    ("views", "Two views"),
+    ("files", "Files"),
+)
 _MOST_CONFIGURATION: Final = 60_000  # characters
 
 
@@ -50,7 +61,7 @@ def page(run: Run) -> str:
     axis = axis_of(run)
     members = members_of(run)
     zero = axis.zero if axis else None
-    counts = records(run)
+    counts, result = records(run), outcome(run)
     rebalances = run.tables["rebalances"]
     redeliveries = run.tables["redeliveries"]
     return (
@@ -59,7 +70,12 @@ def page(run: Run) -> str:
         .render(
             command=COMMAND,
             manifest=run.manifest,
-            outcome=outcome(run),
+            title=run.manifest.experiment,
+            claim=run.manifest.claim,
+            outcome=result.kind,
+            headline=result.headline,
+            detail=result.detail,
+            sections=_SECTIONS,
             facts=_facts(run),
             figures=_figures(run, counts),
             story=story(run, counts),
