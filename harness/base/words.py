@@ -1,6 +1,7 @@
-"""Words that depend on a number."""
+"""Words that depend on a number, on a list or on a name."""
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 
 
 def plural(count: int, word: str, words: str = "") -> str:
@@ -12,3 +13,10 @@ def listed(parts: Sequence[str], word: str = "and") -> str:
     """Format "a", "a and b" or "a, b and c"; of one part or more."""
     *others, last = parts
     return f"{', '.join(others)} {word} {last}" if others else last
+
+
+def hint(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """What to do about an unknown name, the end of a sentence: the nearest name, or all names."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else otherwise or f"there are {', '.join(known)}"

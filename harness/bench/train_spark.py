@@ -1,6 +1,6 @@
 """Train the AOT cache of Spark's JVM: `python -m harness.bench.train_spark OUT` (Java 25 or newer).
 
-Judges a small made-up run as `check` does: what a real check loads and links is in the cache then.
+Judges a small made-up run, so that what a real check loads and links is in the cache.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import tempfile
 from pathlib import Path
 
 from harness.bench.synthetic import write_synthetic
+from harness.check.check import SMALL_ROWS, check
 from harness.provision.java import find_java
-from harness.suite import job
 from harness.tables import session
+from harness.tables.engines.spark import Spark
 
 _RECORDS = 50_000
 
@@ -23,7 +24,8 @@ def main(output: Path) -> int:
         run_dir = write_synthetic(Path(folder) / "run", _RECORDS)
         spark = session.start(find_java().binary, None, Path(folder) / "spark.log", output)
         try:
-            job.judged(spark, run_dir, None, elsewhere=False)
+            for small_rows in (SMALL_ROWS, 0, SMALL_ROWS):  # the one way, the other, and again
+                check(run_dir, Spark(spark), small_rows)
         finally:
             session.stop(spark)
     if not output.is_file():

@@ -122,11 +122,6 @@ def stop(spark: SparkSession) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def lives(spark: SparkSession) -> bool:
-    """Whether this is a session that `start` made, and its JVM still runs."""
-    return id(spark) in _JVMS and process_of(spark).poll() is None
-
-
 def process_of(spark: SparkSession) -> subprocess.Popen[bytes]:
     """The JVM of a session that `start` made."""
     return _JVMS[id(spark)][0]

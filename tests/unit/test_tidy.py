@@ -77,8 +77,7 @@ CEILINGS: dict[str, tuple[int, int, int]] = {
 
 # Modules of less than `SMALL` lines with one importer, which could be a part of it.
 TINY = """
-    consumers/store.py harness/bench/judging.py harness/experiment/probes.py
-    harness/experiment/source.py harness/history/copies.py
+    consumers/store.py harness/bench/judging.py harness/history/copies.py
     harness/run/planning.py harness/tables/broker_settings.py
 """
 
@@ -87,7 +86,7 @@ FILES = """
     admin base broker_settings checks clocks collect command commands consumer dependencies
     derived files groups java judged judging jvm kept limits load member
     members own page play playing processes programs records rounds rows
-    settings source spark sql stamps steps store tables terminal test_apps test_by_hand
+    settings spark sql stamps steps store tables terminal test_apps test_by_hand
     test_command test_compose test_evictions test_java test_limits test_other_rules
     test_ownership_by_brokers test_page test_probes test_programs test_project test_secured
     test_stops test_store test_sweep turns verdicts view watch wire words
