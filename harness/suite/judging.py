@@ -68,7 +68,10 @@ class Judge:
 
     @keyboard_interrupts()
     def judge(
-        self, run_dir: Path, first: Callable[[str], None] | None = None, steps: Steps = unheard
+        self,
+        run_dir: Path,
+        first: Callable[[str], None] | None = None,
+        steps: Steps = unheard,
     ) -> None:
         """Check a run and write its reports; all of it takes the place of an earlier judgement at
         once, and whatever goes wrong, or whoever is killed, before that leaves the earlier one.

@@ -16,7 +16,10 @@ _ANSWER_S: Final = 10
 # What queries mean depends on these, and a server has its own.
 _OURS: Final = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
 # As many partitions as a stage turns out to need: here two are as many as there are cores.
-_OF_A_CLUSTER: Final = {"spark.sql.adaptive.enabled": "true", "spark.sql.shuffle.partitions": "200"}
+_OF_A_CLUSTER: Final = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.shuffle.partitions": "200",
+}
 
 
 @contextmanager
