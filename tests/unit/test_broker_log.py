@@ -11,7 +11,7 @@ import pytest
 from harness.base.stamps import parse_stamp
 from harness.history import coordinator_log, request_log
 from harness.history.broker_log import Reading
-from tests.request_rows import read_rows
+from tests.unit.request_rows import read_rows
 
 PREFIX = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1] "
 

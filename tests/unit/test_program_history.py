@@ -13,7 +13,7 @@ from harness.history import store
 from harness.history.programs import Programs, observed
 from harness.history.schema import HISTORY
 from harness.history.whose import SHARED
-from tests.request_rows import read_rows
+from tests.unit.request_rows import read_rows
 
 Row = dict[str, Any]
 APP = {"kind": "app", "at": 0, "group": "orders", "topic": "t", "partitions": 3}

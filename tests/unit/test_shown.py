@@ -13,7 +13,7 @@ import pytest
 from consumers.journal import Journal
 from harness.history.schema import HISTORY
 from harness.history.shown import JOURNAL, WRITTEN, told, written
-from tests.request_rows import read_rows
+from tests.unit.request_rows import read_rows
 
 Row = dict[str, Any]
 TOPIC = {"kind": "topic", "topic": "done"}
