@@ -263,12 +263,7 @@ def _unasked(frame: Frame, policy: str, result: Sequence[Any]) -> Row:
     # The library asked by itself, so only the answer's time is known.
     topic, partition, committed, code, name = result
     row = _asked({**frame, "how": policy}, topic, partition, committed)
-    return row | {
-        "asked_at": None,
-        "answered_at": frame["at"],
-        "error_code": code,
-        "error": name,
-    }
+    return row | {"asked_at": None, "answered_at": frame["at"], "error_code": code, "error": name}
 
 
 # The producer

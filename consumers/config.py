@@ -9,14 +9,7 @@ from typing import Any, Self, get_args, get_origin, get_type_hints
 from consumers.sabotage import conduct_of
 from harness.base.credentials import Credentials
 from harness.base.errors import BadInput
-from harness.experiment import (
-    CLIENTS,
-    COMMITS,
-    LEAST_RECORD_BYTES,
-    PROTOCOLS,
-    at_least,
-    one_of,
-)
+from harness.experiment import CLIENTS, COMMITS, LEAST_RECORD_BYTES, PROTOCOLS, at_least, one_of
 
 
 def proven_by(path: str | None) -> Credentials | None:

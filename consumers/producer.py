@@ -11,14 +11,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final
 
-from confluent_kafka import (
-    KafkaError,
-    KafkaException,
-    Message,
-    Producer,
-    __version__,
-    libversion,
-)
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, __version__, libversion
 
 from consumers.config import ProducerConfig
 from consumers.control import Control
@@ -110,7 +103,6 @@ class Ledger:
         self._answered: list[list[tuple[int, int]]] = [[] for _ in range(partitions)]
 
     def grow(self, partitions: int) -> None:
-        """The topic has so many partitions now."""
         more = partitions - len(self.sent)
         self.sent += [0] * more
         self._answered += [[] for _ in range(more)]

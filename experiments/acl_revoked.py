@@ -9,10 +9,8 @@ heartbeats are refused. Without the right to the topic it keeps partitions that 
 from harness.experiment import Cluster, Experiment, Fault, holds
 
 experiment = Experiment(
-    claim=(
-        "A member that loses the right to its group is evicted, and comes back once it has the "
-        "right again."
-    ),
+    claim="A member that loses the right to its group is evicted, and comes back once it has the "
+    "right again.",
     cluster=Cluster(security="sasl_ssl"),
     faults=(
         Fault(kind="delete-acl", target="any member", how="group", at_s=1, jitter_s=1, lasts_s=9),

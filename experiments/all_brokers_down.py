@@ -5,7 +5,7 @@ a coordinator has loaded the group.
 Watch: what was acknowledged is there again; the positions are those that were committed.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
     claim="A group survives the death of all brokers, with everything that had been acknowledged.",
@@ -17,14 +17,13 @@ experiment = Experiment(
     duration_s=15,
     rules=(
         *holds("R21", "R33", "X32a", "X32b", "X32c"),
-        Expect(
-            rule="R30",
-            verdict=Verdict.VIOLATED,
-            by="* {kill-broker} answered",
-            sometimes=True,
-            because="a coordinator of Kafka 4 answers with what was committed at its last "
+        violated(
+            "R30",
+            "a coordinator of Kafka 4 answers with what was committed at its last "
             "checkpoint until a second replica follows it, which takes half a second "
             "(docs/upstream/kafka-offset-fetch-after-restart.md)",
+            by="* {kill-broker} answered",
+            sometimes=True,
             kafka=("4.",),
         ),
     ),

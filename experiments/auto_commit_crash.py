@@ -6,13 +6,11 @@ a crash loses the batch in hand; Java commits in the next poll, when the last on
 Watch: how many records come twice, and which ones nobody ever finishes.
 """
 
-from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import CLASSIC, Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
-    claim=(
-        "Automatic commits repeat one interval at most; librdkafka's lose records that were in "
-        "progress."
-    ),
+    claim="Automatic commits repeat one interval at most; librdkafka's lose records that were in "
+    "progress.",
     group=Group(
         commit="auto",
         auto_commit_interval_ms=2_000,
@@ -32,13 +30,12 @@ experiment = Experiment(
         # In KIP-848 it depends on a race, which auto-commit-race has often enough.
         *holds("R19-auto", "R26-processed", "X32a", clients=("java",), protocols=CLASSIC),
         *(
-            Expect(
-                rule=rule,
-                verdict=Verdict.VIOLATED,
-                # A batch of 100 each time; the first is not done when the next is in hand.
-                up_to=200,
-                because="librdkafka stores a position when it hands the record over, and its "
+            # A batch of 100 each time; the first is not done when the next is in hand.
+            violated(
+                rule,
+                "librdkafka stores a position when it hands the record over, and its "
                 "timer commits it while the work is still to be done",
+                up_to=200,
                 clients=("librdkafka",),
             )
             for rule in ("R26-processed", "X32a")

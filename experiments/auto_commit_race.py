@@ -5,7 +5,7 @@ hands over a batch, the position behind that batch is committed before anything 
 Watch: positions committed ahead of what was processed; a crash just then would lose those records.
 """
 
-from harness.experiment import Expect, Experiment, Group, Load, Verdict, holds
+from harness.experiment import Experiment, Group, Load, holds, violated
 
 experiment = Experiment(
     claim="In KIP-848 Java's automatic commits sometimes cover records that are not processed yet.",
@@ -22,12 +22,12 @@ experiment = Experiment(
     clients=("java",),
     protocols=("consumer",),
     rules=(
-        Expect(
-            rule="R26-processed",
-            verdict=Verdict.VIOLATED,
-            up_to=100,  # what a poll hands over
-            because="Java's network thread commits the position of what poll is just handing "
+        # What a poll hands over, at most.
+        violated(
+            "R26-processed",
+            "Java's network thread commits the position of what poll is just handing "
             "over, if its timer is up at that moment",
+            up_to=100,
         ),
         *holds("R21", "R33", "X32a", "X32b", "X32c"),
     ),

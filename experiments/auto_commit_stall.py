@@ -4,7 +4,7 @@ Why: documents warn that such work is done again, whether or not the client comm
 Watch: the LeaveGroup at the limit, and the batch in hand, which its next owner reads again.
 """
 
-from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import CLASSIC, Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
     claim="Automatic commits do not save the work of a member that was too slow: it is done twice.",
@@ -17,13 +17,12 @@ experiment = Experiment(
     clients=("java",),
     protocols=CLASSIC,
     rules=(
-        Expect(
-            rule="R21-delivery",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "R21-delivery",
+            "the application is told only by its next poll; until then it works on "
+            "partitions that are another member's",
             by="* {stall-consumer} still held it",
             up_to=11_000,
-            because="the application is told only by its next poll; until then it works on "
-            "partitions that are another member's",
         ),
         *holds("R19-auto", "R07", "R20b", "R21", "R26", "R33", "X32a", "X32b", "X32c"),
     ),

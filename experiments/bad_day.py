@@ -8,15 +8,14 @@ waits for the max.poll.interval.ms of the stalled member.
 
 from harness.experiment import (
     CLASSIC,
-    Expect,
     Experiment,
     Fault,
     Group,
-    Verdict,
     commit_waits_for_the_rebalance,
     handed_what_it_has_lost,
     holds,
     late_commit_names_nobody,
+    violated,
 )
 
 experiment = Experiment(
@@ -34,54 +33,48 @@ experiment = Experiment(
     ),
     duration_s=49,
     rules=(
-        Expect(
-            rule="R18",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "R18",
+            "since KIP-62 the limit on processing is max.poll.interval.ms",
             by="{stall-consumer}",
             at_most=1,
-            because="since KIP-62 the limit on processing is max.poll.interval.ms",
         ),
         # In KIP-848 librdkafka leaves with that poll, so nobody has them before: see R07.
         *(
-            Expect(
-                rule="R21-delivery",
-                verdict=Verdict.VIOLATED,
+            violated(
+                "R21-delivery",
+                "the stalled application is told only by its next poll that it lost its partitions",
                 by="* {stall-consumer} still held it",
                 up_to=17_000,
-                because="the stalled application is told only by its next poll that it lost its "
-                "partitions",
                 clients=(client,),
                 protocols=protocols,
             )
             for client, protocols in (("java", ()), ("librdkafka", CLASSIC))
         ),
         *holds("R15-all"),
-        Expect(
-            rule="R15-all",
-            verdict=Verdict.VIOLATED,
-            because="members of a cooperative group keep what does not move (KIP-429)",
+        violated(
+            "R15-all",
+            "members of a cooperative group keep what does not move (KIP-429)",
             protocols=("cooperative",),
         ),
         # Two seconds more than the stall, as in callback-stall.
         commit_waits_for_the_rebalance("X01-kept", up_to=19_000),
         handed_what_it_has_lost("X99", sometimes=True),
         *holds("R07"),
-        Expect(
-            rule="R07",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "R07",
+            "librdkafka stops its heartbeats at the limit, but says that it leaves only "
+            "when the application polls: the session ends before",
             by="{stall-consumer}",
             at_most=1,
-            because="librdkafka stops its heartbeats at the limit, but says that it leaves only "
-            "when the application polls: the session ends before",
             clients=("librdkafka",),
             protocols=("consumer",),
         ),
         late_commit_names_nobody("X41-asked"),
-        Expect(
-            rule="X41-asked",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "X41-asked",
+            "Java's member has left by the time its application commits, and has epoch -1",
             by="{stall-consumer}",
-            because="Java's member has left by the time its application commits, and has epoch -1",
             clients=("java",),
             protocols=("consumer",),
         ),

@@ -7,10 +7,8 @@ Watch: heartbeats in an even row, one generation, no record twice.
 from harness.experiment import Experiment, holds
 
 experiment = Experiment(
-    claim=(
-        "A group without faults keeps one generation and even heartbeats, and loses and repeats "
-        "nothing."
-    ),
+    claim="A group without faults keeps one generation and even heartbeats, and loses and repeats "
+    "nothing.",
     duration_s=12,
     rules=(
         *holds("X20", "X24", protocols=("consumer",)),

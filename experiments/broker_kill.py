@@ -5,7 +5,7 @@ the new leaders. What they feel is a standstill, until the dead replica is out o
 Watch: no new generation, no callback, and yet every partition stands still for seconds.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
     claim="Losing a partition leader stops the flow for a while, but the group does not rebalance.",
@@ -14,21 +14,16 @@ experiment = Experiment(
     faults=(
         # Late enough for a few steady heartbeats to be on record before it.
         Fault(
-            kind="kill-broker",
-            target="any leader",
-            not_target="coordinator",
-            at_s=8,
-            lasts_s=12,
+            kind="kill-broker", target="any leader", not_target="coordinator", at_s=8, lasts_s=12
         ),
     ),
     duration_s=21,
     rules=(
-        Expect(
-            rule="R11",
-            verdict=Verdict.VIOLATED,
-            at_most=1,
-            because="members react to partition counts, not to leaders; coordinators are not "
+        violated(
+            "R11",
+            "members react to partition counts, not to leaders; coordinators are not "
             "elected through ZooKeeper any more",
+            at_most=1,
         ),
         *holds("R20d", "R02", "R14", "R21", "R33", "X32a", "X32b", "X32c"),
     ),

@@ -8,29 +8,25 @@ Watch: librdkafka members lose their partitions although their coordinator lives
 off.
 """
 
-from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import CLASSIC, Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
-    claim=(
-        "With a short session, even a broker that is not the coordinator can cost members their "
-        "place."
-    ),
+    claim="With a short session, even a broker that is not the coordinator can cost members their "
+    "place.",
     group=Group(session_timeout_ms=6_000),
     faults=(Fault(kind="kill-broker", target="any leader", not_target="coordinator", lasts_s=14),),
     rules=(
-        Expect(
-            rule="R20d",
-            verdict=Verdict.VIOLATED,
-            at_most=1,
-            because="commits wait for the dead replica, heartbeats wait behind the commits, and "
+        violated(
+            "R20d",
+            "commits wait for the dead replica, heartbeats wait behind the commits, and "
             "6 s of session end before the broker is fenced",
+            at_most=1,
             clients=("librdkafka",),
             protocols=CLASSIC,
         ),
-        Expect(
-            rule="R06",
-            verdict=Verdict.VIOLATED,
-            because="the Java client only marks the coordinator unknown; librdkafka drops its "
+        violated(
+            "R06",
+            "the Java client only marks the coordinator unknown; librdkafka drops its "
             "partitions and joins anew",
             clients=("librdkafka",),
         ),

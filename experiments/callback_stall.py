@@ -5,7 +5,7 @@ ends it is the coordinator's patience: the largest max.poll.interval.ms in the g
 Watch: heartbeats go on, everybody waits, and then the rebalance goes on without the member.
 """
 
-from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Load, Verdict, holds
+from harness.experiment import CLASSIC, Expect, Experiment, Fault, Group, Load, holds, violated
 
 experiment = Experiment(
     claim=(
@@ -25,42 +25,38 @@ experiment = Experiment(
     duration_s=15,
     rules=(
         *holds("R04", "R04-longest", "X09", "X31", "R02", "R15-all", "R20a", "R21"),
-        Expect(
-            rule="R15-all",
-            verdict=Verdict.VIOLATED,
-            because="members of a cooperative group keep what does not move (KIP-429)",
+        violated(
+            "R15-all",
+            "members of a cooperative group keep what does not move (KIP-429)",
             protocols=("cooperative",),
         ),
         *holds("R21-delivery"),
-        Expect(
-            rule="R21-delivery",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "R21-delivery",
+            "it was called back for what it loses, and holds the rest until it hears that "
+            "it was removed",
             by="* {stall-callback} still held it",
             up_to=13_000,
-            because="it was called back for what it loses, and holds the rest until it hears that "
-            "it was removed",
             protocols=("cooperative",),
         ),
         *holds("R16", protocols=("eager",)),
-        Expect(
-            rule="R16",
-            verdict=Verdict.VIOLATED,
-            by="* (left)",
-            because="a synchronous commit waits on the connection behind its own JoinGroup, for "
+        violated(
+            "R16",
+            "a synchronous commit waits on the connection behind its own JoinGroup, for "
             "longer than max.poll.interval.ms, and its member leaves (open in 2.16.0)",
+            by="* (left)",
             protocols=("cooperative",),
             sometimes=True,
         ),
         # As long as the rebalance lasts for longer than a session.
         Expect(rule="R08-client", if_seen=True),
-        Expect(
-            rule="X01-kept",
-            verdict=Verdict.VIOLATED,
-            # Two seconds more than the stall: a batch before it, and joins after it.
-            up_to=15_000,
-            because="a synchronous commit that waits behind a JoinGroup makes partitions stand "
+        # Two seconds more than the stall: a batch before it, and joins after it.
+        violated(
+            "X01-kept",
+            "a synchronous commit that waits behind a JoinGroup makes partitions stand "
             "still that their member keeps, where the leader's assignment comes before the next "
             "rebalance",
+            up_to=15_000,
             protocols=("cooperative",),
             sometimes=True,
             if_seen=True,

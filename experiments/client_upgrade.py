@@ -12,8 +12,7 @@ experiment = Experiment(
     claim="A rolling upgrade of the client library costs what a rolling deploy costs.",
     # The new processes have the version that the harness has itself.
     group=Group(
-        client_version="2.6.1",
-        differing={number: {"client_version": ""} for number in (4, 5, 6)},
+        client_version="2.6.1", differing={number: {"client_version": ""} for number in (4, 5, 6)}
     ),
     faults=(Fault(kind="deploy", target="group", how="rolling"),),
     clients=("librdkafka",),

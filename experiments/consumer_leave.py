@@ -12,21 +12,7 @@ experiment = Experiment(
     duration_s=8,
     rules=(
         *holds("X20", protocols=("consumer",)),
-        *holds(
-            "X14",
-            "R02",
-            "R12",
-            "R20b",
-            "R21",
-            "R21-delivery",
-            "R21-stop",
-            "R32",
-            "R33",
-            "X32a",
-            "X32b",
-            "X32c",
-            "X32d",
-            "X34",
-        ),
+        *holds("X14", "R02", "R12", "R20b", "R21", "R21-delivery", "R21-stop", "R32", "R33"),
+        *holds("X32a", "X32b", "X32c", "X32d", "X34"),
     ),
 )

@@ -5,7 +5,7 @@ waits for its commits: those wait behind the JoinGroup, on the same connection (
 Watch: one partition moves, in two generations; the others are read as if nothing was.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
     claim="A partition that does not move in a cooperative rebalance is not interrupted.",
@@ -14,11 +14,7 @@ experiment = Experiment(
     protocols=("cooperative",),
     duration_s=10,
     rules=(
-        Expect(
-            rule="R15-all",
-            verdict=Verdict.VIOLATED,
-            because="members of a cooperative group keep what does not move (KIP-429)",
-        ),
+        violated("R15-all", "members of a cooperative group keep what does not move (KIP-429)"),
         *holds("X01", "X01-two", "X01-kept", "R02", "R12", "R20a", "R21", "R33"),
         *holds("X32a", "X32b", "X32c", "X32d"),
     ),

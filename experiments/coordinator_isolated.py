@@ -5,13 +5,11 @@ of its own: it goes on fetching what other brokers lead, and learns the truth at
 Watch: records that come to it after its eviction, and come again to their new owner.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Load, Verdict, holds
+from harness.experiment import Experiment, Fault, Group, Load, holds, violated
 
 experiment = Experiment(
-    claim=(
-        "A member that is cut off from its coordinator works on, commits nothing, and is then "
-        "fenced."
-    ),
+    claim="A member that is cut off from its coordinator works on, commits nothing, and is then "
+    "fenced.",
     protocols=("consumer",),
     # Four for each member: neighbours share leaders, and two may both be led by the coordinator.
     load=Load(partitions=12),
@@ -22,20 +20,18 @@ experiment = Experiment(
     ),
     duration_s=16,
     rules=(
-        Expect(
-            rule="R21-delivery",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "R21-delivery",
+            "the evicted member fetches on until it hears of its eviction",
             by="* {isolate} still held it",
             up_to=12_000,
-            because="the evicted member fetches on until it hears of its eviction",
         ),
-        Expect(
-            rule="X41",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "X41",
+            "an automatic commit that was under way is sent once more with epoch -1 after "
+            "its member has heard of its eviction, and is refused",
             by="{isolate}",
             sometimes=True,
-            because="an automatic commit that was under way is sent once more with epoch -1 after "
-            "its member has heard of its eviction, and is refused",
             clients=("java",),
         ),
         *holds("X27", "X19", "X20", "X23", "R21", "X32a", "X32b"),

@@ -7,17 +7,16 @@ Watch: every librdkafka member loses its partitions, and the new coordinator sti
 members it loaded; Java asks ten times a second for a coordinator and keeps what it has.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
     claim="A session timeout shorter than the failover turns a broker's death into a rebalance.",
     group=Group(session_timeout_ms=6_000),
     faults=(Fault(kind="kill-broker", target="coordinator", lasts_s=16),),
     rules=(
-        Expect(
-            rule="R06",
-            verdict=Verdict.VIOLATED,
-            because="the Java client only marks the coordinator unknown; librdkafka drops its "
+        violated(
+            "R06",
+            "the Java client only marks the coordinator unknown; librdkafka drops its "
             "partitions and joins anew",
             clients=("librdkafka",),
         ),

@@ -4,7 +4,7 @@ Why: clients send only correct requests, so they never show how a coordinator an
 Watch: the answers in `calls`, each with the group's state just before and after it.
 """
 
-from harness.experiment import CLASSIC, Cluster, Expect, Experiment, Probe, Verdict, holds
+from harness.experiment import CLASSIC, Cluster, Expect, Experiment, Probe, holds, violated
 
 experiment = Experiment(
     claim="A coordinator answers each call of the group APIs as documented, in every state.",
@@ -14,18 +14,16 @@ experiment = Experiment(
         *holds("R17", "R29-wire", "R35-wire", "X05-wire", "X08-wire", "X13", "X15", "X30"),
         *holds("R28-list", "R28-unknown"),
         Expect(rule="R28", kafka=("4.",)),
-        Expect(
-            rule="R28",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "R28",
+            "the coordinator of Kafka 3 shows assignments of stable groups only",
             by="member in *, is described with another assignment",
-            because="the coordinator of Kafka 3 shows assignments of stable groups only",
             kafka=("3.",),
         ),
-        Expect(
-            rule="R28-dead",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "R28-dead",
+            "DescribeGroups v6 (KIP-1043, Kafka 4.0) answers GROUP_ID_NOT_FOUND",
             at_most=1,
-            because="DescribeGroups v6 (KIP-1043, Kafka 4.0) answers GROUP_ID_NOT_FOUND",
         ),
         Expect(rule="R28-dead", kafka=("3.",)),
         *holds("R02", "R12", "R21", "R33", "X32a"),

@@ -9,18 +9,9 @@ from harness.experiment import CLASSIC, Experiment, Probe, holds
 experiment = Experiment(
     claim="A coordinator waits for silent members exactly as long as each timeout says.",
     probes=(Probe(name="group-states"),),
-    rules=holds(
-        "R13",
-        "X10",
-        "R03-wire",
-        "R08-wire",
-        "X08-wire",
-        "X09-wire",
-        "R02",
-        "R12",
-        "R21",
-        "R33",
-        "X32a",
+    rules=(
+        *holds("R13", "X10", "R03-wire", "R08-wire", "X08-wire", "X09-wire", "R02", "R12", "R21"),
+        *holds("R33", "X32a"),
     ),
     clients=("librdkafka",),
     protocols=CLASSIC,

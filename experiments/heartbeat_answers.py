@@ -5,7 +5,7 @@ writes or debugs a client needs to know which is which.
 Watch: errors 25, 42, 69, 81, 82, 110, 111, 112 and 128, each for its own reason and no other.
 """
 
-from harness.experiment import Cluster, Expect, Experiment, Group, Load, Probe, Verdict, holds
+from harness.experiment import Cluster, Experiment, Group, Load, Probe, holds, violated
 
 experiment = Experiment(
     claim="Each wrong heartbeat of KIP-848 is refused for the reason that the protocol gives.",
@@ -19,33 +19,29 @@ experiment = Experiment(
         *holds("X40", "X40-assignor", "X40-regex", "X40-group", "X40-full", "X40-member"),
         *holds("X40-epoch", "X40-rejoin", "X40-instance", "X40-empty", "X40-classic"),
         *holds("X40-full-static"),
-        Expect(
-            rule="X40-full-static",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "X40-full-static",
+            "before Kafka 4.4 the size of the group was looked at before the instance id",
             by="join in the place of * full",
             at_most=2,
-            because="before Kafka 4.4 the size of the group was looked at before the instance id",
             kafka=("4.0", "4.1", "4.2", "4.3"),
         ),
-        Expect(
-            rule="X40-rejoin-static",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "X40-rejoin-static",
+            "whether an instance id is free is looked at first, and its own member has it",
             by="join again of its owner",
             at_most=1,
-            because="whether an instance id is free is looked at first, and its own member has it",
         ),
-        Expect(
-            rule="X40-full",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "X40-full",
+            "before Kafka 4.2 a member of a full group that joined again was fenced",
             at_most=1,
-            because="before Kafka 4.2 a member of a full group that joined again was fenced",
             kafka=("4.0", "4.1"),
         ),
-        Expect(
-            rule="X40-rejoin",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "X40-rejoin",
+            "before Kafka 4.2 epoch 0 was compared with the member's like any other",
             at_most=2,
-            because="before Kafka 4.2 epoch 0 was compared with the member's like any other",
             kafka=("4.0", "4.1"),
         ),
     ),

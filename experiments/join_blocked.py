@@ -5,13 +5,7 @@ waited for must not be taken for dead meanwhile.
 Watch: JoinGroups that are answered after the stall, and heartbeats answered REBALANCE_IN_PROGRESS.
 """
 
-from harness.experiment import (
-    CLASSIC,
-    Experiment,
-    Fault,
-    commit_waits_for_the_rebalance,
-    holds,
-)
+from harness.experiment import CLASSIC, Experiment, Fault, commit_waits_for_the_rebalance, holds
 
 experiment = Experiment(
     claim="A rebalance lasts until the slowest member polls again, and evicts nobody meanwhile.",

@@ -5,7 +5,7 @@ without work. The second is so, for as long as the broker is gone; no other memb
 Watch: one partition or two without a leader, their members idle, and no new generation.
 """
 
-from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Load, Verdict, holds
+from harness.experiment import Cluster, Experiment, Fault, Group, Load, holds, violated
 
 experiment = Experiment(
     claim="A partition without a leader stands still, and its group does not rebalance.",
@@ -26,12 +26,7 @@ experiment = Experiment(
     duration_s=14,
     long=True,
     rules=(
-        Expect(
-            rule="R11",
-            verdict=Verdict.VIOLATED,
-            at_most=1,
-            because="members react to partition counts, not to leaders",
-        ),
+        violated("R11", "members react to partition counts, not to leaders", at_most=1),
         *holds("R11-idle", "R20d", "R21", "R33", "X32a", "X32b", "X32c"),
     ),
 )

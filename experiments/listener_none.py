@@ -5,7 +5,7 @@ since then. The difference to `listener-commit` is what a commit in the callback
 Watch: how many records come twice: never more than those of one interval.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
     claim="Commits by the clock alone repeat up to one interval of records at a hand-over.",
@@ -16,10 +16,9 @@ experiment = Experiment(
     ),
     duration_s=12,
     rules=(
-        Expect(
-            rule="R15-repeats",
-            verdict=Verdict.VIOLATED,
-            because="nothing is committed when partitions are revoked, so the next owner starts "
+        violated(
+            "R15-repeats",
+            "nothing is committed when partitions are revoked, so the next owner starts "
             "where the clock last committed",
         ),
         *holds("R15", "R21", "R33", "X32a", "X32b", "X32c", "X32d"),

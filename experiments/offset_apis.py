@@ -5,7 +5,7 @@ In a transaction the positions of an anonymous client are accepted.
 Watch: the answers in `calls`, each with the group's state just before and after it.
 """
 
-from harness.experiment import CLASSIC, Cluster, Expect, Experiment, Probe, Verdict, holds
+from harness.experiment import CLASSIC, Cluster, Experiment, Probe, holds, violated
 
 experiment = Experiment(
     claim="Requests about positions are answered as documented, from any caller and in any state.",
@@ -15,12 +15,11 @@ experiment = Experiment(
     rules=(
         *holds("X06", "X30", "X33", "R27-shrink", "R30-wire", "R30-whole", "R31"),
         *holds("X29-wire"),
-        Expect(
-            rule="R31-bytes",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "R31-bytes",
+            "characters are counted: as many of two bytes each are accepted",
             by="* 4096 characters, 8192 bytes",
             at_most=1,
-            because="characters are counted: as many of two bytes each are accepted",
         ),
         *holds("R02", "R12", "R21", "R33", "X32a", "X32c"),
     ),

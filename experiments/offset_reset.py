@@ -9,10 +9,8 @@ records were deleted; member-3 (none) gets nothing; member-4 (earliest) starts a
 from harness.experiment import Experiment, Fault, Group, Load, holds
 
 experiment = Experiment(
-    claim=(
-        "A member reads on from a committed position that the log still has, whatever "
-        "auto.offset.reset says."
-    ),
+    claim="A member reads on from a committed position that the log still has, whatever "
+    "auto.offset.reset says.",
     load=Load(records_per_s=60),
     group=Group(
         members=1,

@@ -10,10 +10,7 @@ from harness.experiment import Cluster, Experiment, Fault, Group, Load, holds
 experiment = Experiment(
     claim="An empty group's positions are kept for the retention, and not much longer.",
     cluster=Cluster(
-        settings={
-            "offsets.retention.minutes": "1",
-            "offsets.retention.check.interval.ms": "1000",
-        },
+        settings={"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000"}
     ),
     load=Load(records_per_s=60),
     group=Group(members=1),

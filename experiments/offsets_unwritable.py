@@ -9,13 +9,11 @@ group keeps its members if their session is longer than this; members that join 
 as scripted ones do here, are refused.
 """
 
-from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Probe, Verdict, holds
+from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Probe, holds, violated
 
 experiment = Experiment(
     claim="A group that cannot commit is given its old positions, and its heartbeats fail as well.",
-    cluster=Cluster(
-        settings={"min.insync.replicas": "3", "broker.session.timeout.ms": "6000"},
-    ),
+    cluster=Cluster(settings={"min.insync.replicas": "3", "broker.session.timeout.ms": "6000"}),
     group=Group(session_timeout_ms=45_000),
     faults=(
         Fault(
@@ -32,20 +30,18 @@ experiment = Experiment(
     duration_s=19,
     rules=(
         *holds("X28", "X28-alive", "R31-append", "R21", "R33", "X32a", "X32b", "X32c"),
-        Expect(
-            rule="X28-alive",
-            verdict=Verdict.VIOLATED,
-            by="member-* while 1-kill-broker",
-            because="a heartbeat is answered only when all that the coordinator wrote before it "
+        violated(
+            "X28-alive",
+            "a heartbeat is answered only when all that the coordinator wrote before it "
             "is replicated",
+            by="member-* while 1-kill-broker",
             kafka=("4.",),
         ),
-        Expect(
-            rule="X32c",
-            verdict=Verdict.VIOLATED,
-            sometimes=True,
-            because="librdkafka tells its application that a commit has timed out, and sends it "
+        violated(
+            "X32c",
+            "librdkafka tells its application that a commit has timed out, and sends it "
             "once more after the application has committed a newer position",
+            sometimes=True,
             clients=("librdkafka",),
             protocols=("consumer",),
         ),
@@ -53,21 +49,14 @@ experiment = Experiment(
         *holds("X28-members", "X28-joins"),
         Expect(rule="X28-parked", kafka=("4.",)),
         Expect(rule="R31-withdrawn", kafka=("3.",)),
-        Expect(
-            rule="R31-withdrawn",
-            verdict=Verdict.VIOLATED,
-            up_to=1,
-            because="what is in the log stays there when its time is up, and counts when the "
+        violated(
+            "R31-withdrawn",
+            "what is in the log stays there when its time is up, and counts when the "
             "replica is back",
+            up_to=1,
             kafka=("4.",),
         ),
         Expect(rule="R31-made", kafka=("4.",)),
-        Expect(
-            rule="R31-made",
-            verdict=Verdict.VIOLATED,
-            up_to=1,
-            because="before Kafka 4 the coordinator withdrew it",
-            kafka=("3.",),
-        ),
+        violated("R31-made", "before Kafka 4 the coordinator withdrew it", up_to=1, kafka=("3.",)),
     ),
 )

@@ -6,13 +6,12 @@ Watch: the LeaveGroup at the limit, the refused commit, and its work done twice 
 
 from harness.experiment import (
     CLASSIC,
-    Expect,
     Experiment,
     Fault,
     Group,
-    Verdict,
     holds,
     late_commit_names_nobody,
+    violated,
 )
 
 experiment = Experiment(
@@ -22,24 +21,22 @@ experiment = Experiment(
     faults=(Fault(kind="stall-consumer", target="any member", lasts_s=14),),
     duration_s=18,
     rules=(
-        Expect(
-            rule="R21-delivery",
-            verdict=Verdict.VIOLATED,
+        # In KIP-848 it may be back before the others' heartbeats have given them away.
+        violated(
+            "R21-delivery",
+            "the application is told only by its next poll; until then it works on "
+            "partitions that are another member's",
             by="* {stall-consumer} still held it",
             up_to=14_000,
-            because="the application is told only by its next poll; until then it works on "
-            "partitions that are another member's",
-            # In KIP-848 it may be back before the others' heartbeats have given them away.
             protocols=CLASSIC,
         ),
         *holds("R07"),
-        Expect(
-            rule="R07",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "R07",
+            "librdkafka stops its heartbeats at the limit, but says that it leaves only "
+            "when the application polls: the session ends before",
             by="{stall-consumer}",
             at_most=1,
-            because="librdkafka stops its heartbeats at the limit, but says that it leaves only "
-            "when the application polls: the session ends before",
             clients=("librdkafka",),
             protocols=("consumer",),
         ),

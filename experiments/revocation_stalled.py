@@ -5,7 +5,7 @@ not help it: the coordinator gives it max.poll.interval.ms to acknowledge, and t
 Watch: the partition stands still until then, although everybody heartbeats.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
     claim="A member that does not acknowledge a revocation within its rebalance timeout is fenced.",
@@ -22,12 +22,11 @@ experiment = Experiment(
         Fault(kind="start-consumer", target="new member", at_s=3, jitter_s=0.5),
     ),
     rules=(
-        Expect(
-            rule="R21-delivery",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "R21-delivery",
+            "the fenced member learns of it only by its next poll",
             by="* {stall-consumer} still held it",
             up_to=18_000,
-            because="the fenced member learns of it only by its next poll",
         ),
         *holds("X21", "X20", "R19", "R21", "X32a", "X32b", "X32c"),
     ),

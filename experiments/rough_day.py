@@ -16,11 +16,7 @@ experiment = Experiment(
         # Longer than the session of any library in consumers/apps, 45 s being the longest.
         Fault(kind="freeze-consumer", target="member 1", at_s=3, lasts_s=60),
         Fault(
-            kind="kill-broker",
-            target="any leader",
-            not_target="coordinator",
-            at_s=3,
-            lasts_s=12,
+            kind="kill-broker", target="any leader", not_target="coordinator", at_s=3, lasts_s=12
         ),
     ),
     one_by_one=True,

@@ -4,7 +4,7 @@ Why: proof that the judge sees loss. Nobody works on records that were committed
 Watch: acknowledged records that no member ever finished.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
     claim="Committing before processing loses records when the consumer dies.",
@@ -16,18 +16,9 @@ experiment = Experiment(
     ),
     duration_s=15,
     rules=(
-        Expect(
-            rule="X32a",
-            verdict=Verdict.VIOLATED,
-            up_to=100,  # a batch
-            because="this consumer commits what it has not processed",
-        ),
-        Expect(
-            rule="X73",
-            verdict=Verdict.VIOLATED,
-            up_to=100,
-            because="this consumer commits what it has not processed",
-        ),
+        # A batch, at most.
+        violated("X32a", "this consumer commits what it has not processed", up_to=100),
+        violated("X73", "this consumer commits what it has not processed", up_to=100),
         *holds("R33"),
     ),
 )

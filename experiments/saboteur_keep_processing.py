@@ -4,7 +4,7 @@ Why: proof that the judge sees work on partitions that belong to somebody else b
 Watch: records processed by the old owner after it was told to stop.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
     claim="A consumer that ignores a revocation works on partitions that are not its own.",
@@ -12,17 +12,8 @@ experiment = Experiment(
     faults=(Fault(kind="start-consumer", target="new member"),),
     duration_s=8,
     rules=(
-        Expect(
-            rule="R21-stop",
-            verdict=Verdict.VIOLATED,
-            because="this consumer finishes its batches after the revocation",
-        ),
-        Expect(
-            rule="X60",
-            verdict=Verdict.VIOLATED,
-            because="this consumer finishes its batches beside its next polls",
-            sometimes=True,
-        ),
+        violated("R21-stop", "this consumer finishes its batches after the revocation"),
+        violated("X60", "this consumer finishes its batches beside its next polls", sometimes=True),
         *holds("R33"),
     ),
 )

@@ -4,7 +4,7 @@ Why: proof that the judge holds redeliveries against the commit policy that the 
 Watch: everything since the start comes again at the first hand-over.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
     claim="Without commits, a hand-over repeats far more than the declared policy allows.",
@@ -12,10 +12,8 @@ experiment = Experiment(
     faults=(Fault(kind="start-consumer", target="new member"),),
     duration_s=8,
     rules=(
-        Expect(
-            rule="X32d",
-            verdict=Verdict.VIOLATED,
-            because="this consumer never commits, so a whole history is open at each hand-over",
+        violated(
+            "X32d", "this consumer never commits, so a whole history is open at each hand-over"
         ),
         *holds("R33"),
     ),

@@ -6,13 +6,12 @@ Watch: a group that becomes empty, and a member that finds out when it wakes up.
 
 from harness.experiment import (
     CLASSIC,
-    Expect,
     Experiment,
     Fault,
     Group,
-    Verdict,
     holds,
     late_commit_names_nobody,
+    violated,
 )
 
 experiment = Experiment(
@@ -26,18 +25,13 @@ experiment = Experiment(
     ),
     duration_s=18,
     rules=(
-        Expect(
-            rule="R07",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "R07",
+            "nothing of a stopped process runs, so it is evicted before it can leave",
             by="{stall-consumer}",
             at_most=1,
-            because="nothing of a stopped process runs, so it is evicted before it can leave",
         ),
-        Expect(
-            rule="R10",
-            verdict=Verdict.VIOLATED,
-            because="the only other member is stopped",
-        ),
+        violated("R10", "the only other member is stopped"),
         late_commit_names_nobody("X41-asked"),
         *holds("R01", "R02", "R20e", "R33", "X07", "X32a"),
     ),

@@ -9,10 +9,8 @@ whether a stall that outlasts the session timeout, 10 to 45 s by default, costs 
 from harness.experiment import Experiment, Fault, holds
 
 experiment = Experiment(
-    claim=(
-        "A program whose sink is slow or refuses posts for a while keeps its place and loses "
-        "nothing."
-    ),
+    claim="A program whose sink is slow or refuses posts for a while keeps its place and loses "
+    "nothing.",
     faults=(
         Fault(kind="slow-sink", target="sink", latency_ms=500, lasts_s=15),
         Fault(kind="slow-sink", target="sink", how="503", lasts_s=20),

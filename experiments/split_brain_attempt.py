@@ -6,7 +6,7 @@ another broker has loaded the group.
 Watch: no partition has two owners, no accepted commit is gone, and old positions are returned.
 """
 
-from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import Cluster, Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
     claim="A coordinator without its peers accepts no commit, and returns old positions.",
@@ -16,12 +16,11 @@ experiment = Experiment(
     backends=("docker",),
     rules=(
         *holds("R21", "R33", "X32a", "X32b", "X32c"),
-        Expect(
-            rule="R30",
-            verdict=Verdict.VIOLATED,
-            by="* {isolate-broker} answered",
-            because="positions are asked for without asking other replicas, so a coordinator that "
+        violated(
+            "R30",
+            "positions are asked for without asking other replicas, so a coordinator that "
             "does not know that it is replaced tells those that it knew",
+            by="* {isolate-broker} answered",
         ),
     ),
 )

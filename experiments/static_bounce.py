@@ -5,7 +5,7 @@ its session ends, and gives it to whichever process next joins under the same in
 Watch: another process has the same partitions; no rebalance, no callback of the others.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
     claim=(
@@ -21,11 +21,10 @@ experiment = Experiment(
     protocols=("eager", "cooperative"),
     rules=(
         *holds("X02", "X03", "R02", "R12", "R21", "X32a", "X32b", "X32c"),
-        Expect(
-            rule="R20a-return",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "R20a-return",
+            "the coordinator gives a static member that is back its place (KIP-345)",
             at_most=2,
-            because="the coordinator gives a static member that is back its place (KIP-345)",
         ),
     ),
 )

@@ -6,21 +6,11 @@ Watch: the restart causes no rebalance, the older twin is fenced, and the stalle
 only when it has not polled for max.poll.interval.ms and then been silent for a session.
 """
 
-from harness.experiment import (
-    Expect,
-    Experiment,
-    Fault,
-    Group,
-    Verdict,
-    holds,
-    late_commit_names_nobody,
-)
+from harness.experiment import Experiment, Fault, Group, holds, late_commit_names_nobody, violated
 
 experiment = Experiment(
-    claim=(
-        "Static members are noticed late when they fail, return without a rebalance, and never "
-        "work twice."
-    ),
+    claim="Static members are noticed late when they fail, return without a rebalance, and never "
+    "work twice.",
     group=Group(static=True, max_poll_interval_ms=6_000),
     faults=(
         Fault(kind="bounce-consumer", target="member 2", how="close", lasts_s=2, at_s=1),
@@ -30,13 +20,12 @@ experiment = Experiment(
     duration_s=22,
     protocols=("eager", "cooperative"),
     rules=(
-        Expect(
-            rule="R20b",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "R20b",
+            "a static member sends no LeaveGroup when it closes (KIP-345): it is missed "
+            "when its session ends, if it is not back by then",
             by="{bounce-consumer}",
             at_most=1,
-            because="a static member sends no LeaveGroup when it closes (KIP-345): it is missed "
-            "when its session ends, if it is not back by then",
         ),
         late_commit_names_nobody("X41-asked"),
         *holds("X02", "X03", "X04", "X05", "R01", "R02", "R12", "R14", "R21"),

@@ -8,13 +8,12 @@ again at its next poll, or takes the refusal for another process in its place, a
 
 from harness.experiment import (
     CLASSIC,
-    Expect,
     Experiment,
     Fault,
     Group,
-    Verdict,
     holds,
     late_commit_names_nobody,
+    violated,
 )
 
 experiment = Experiment(
@@ -26,12 +25,11 @@ experiment = Experiment(
     rules=(
         *holds("X41-asked", "X42", clients=("java",)),
         late_commit_names_nobody("X41-asked"),
-        Expect(
-            rule="X42",
-            verdict=Verdict.VIOLATED,
-            by="{stall-consumer}",
-            because="a commit with the instance id and without the member id is answered "
+        violated(
+            "X42",
+            "a commit with the instance id and without the member id is answered "
             "FENCED_INSTANCE_ID, which librdkafka takes for another process in its place",
+            by="{stall-consumer}",
             clients=("librdkafka",),
         ),
         # Java is back before its session ends, unnoticed; librdkafka's member is evicted then.

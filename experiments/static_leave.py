@@ -5,7 +5,7 @@ leaves starts a rebalance at once; a static one costs the others a session timeo
 Watch: its partitions belong to nobody for as long.
 """
 
-from harness.experiment import Expect, Experiment, Fault, Group, Verdict, holds
+from harness.experiment import Experiment, Fault, Group, holds, violated
 
 experiment = Experiment(
     claim="The close of a static member is noticed only when its session ends.",
@@ -14,13 +14,12 @@ experiment = Experiment(
     duration_s=8,
     protocols=("eager", "cooperative"),
     rules=(
-        Expect(
-            rule="R20b",
-            verdict=Verdict.VIOLATED,
+        violated(
+            "R20b",
+            "a static member sends no LeaveGroup when it closes (KIP-345): the rebalance "
+            "starts when its session ends",
             by="{close-consumer}",
             at_most=1,
-            because="a static member sends no LeaveGroup when it closes (KIP-345): the rebalance "
-            "starts when its session ends",
         ),
         *holds("X03", "R01", "R02", "R12", "R21", "R33", "X32a", "X32b", "X32c"),
     ),

@@ -8,21 +8,18 @@ Watch: readers of committed records see nothing twice; the others see what was r
 from harness.experiment import (
     CLASSIC,
     Cluster,
-    Expect,
     Experiment,
     Fault,
     Group,
     Load,
-    Verdict,
     handed_what_it_has_lost,
     holds,
+    violated,
 )
 
 experiment = Experiment(
-    claim=(
-        "Reading, processing and writing in transactions gives each record one result, whoever "
-        "fails."
-    ),
+    claim="Reading, processing and writing in transactions gives each record one result, whoever "
+    "fails.",
     cluster=Cluster(
         settings={"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
     ),
@@ -41,12 +38,11 @@ experiment = Experiment(
         # If the dead member is evicted before the stalled one is too slow.
         handed_what_it_has_lost("R15", by="* to {stall-consumer}", sometimes=True),
         handed_what_it_has_lost("X99", sometimes=True),
-        Expect(
-            rule="X29-uncommitted",
-            verdict=Verdict.VIOLATED,
-            by="*copies too many",
-            because="what an aborted transaction has written stays in the log, and these readers "
+        violated(
+            "X29-uncommitted",
+            "what an aborted transaction has written stays in the log, and these readers "
             "are shown it",
+            by="*copies too many",
         ),
     ),
 )

@@ -18,7 +18,6 @@ class Admin:
     rule: str
 
     def delete(self, step: str) -> None:
-        """DeleteGroups."""
         self._ask(step, "DELETE_GROUPS", {"groupsNames": [self.group]})
 
     def delete_position(self, step: str, topic: str) -> None:
@@ -27,7 +26,6 @@ class Admin:
         self._ask(step, "OFFSET_DELETE", {"groupId": self.group, "topics": topics})
 
     def commit(self, step: str, positions: Mapping[str, int]) -> Body | None:
-        """OffsetCommit by partition (`t-0`)."""
         return ProbeMember(self.script, self.group, self.rule).commit(step, positions)
 
     def fetch(

@@ -112,7 +112,6 @@ class ProbeMember:
         return None if answer is None else int(answer["errorCode"])
 
     def keep_alive(self, step: str, for_s: float, every_s: float = 2.0) -> None:
-        """Heartbeats and nothing else for some time."""
         until = time.monotonic() + for_s
         while (left_s := until - time.monotonic()) > 0:
             self.heartbeat(step)
@@ -217,9 +216,7 @@ def settle(members: Sequence[ProbeMember], step: str) -> None:
         answer.result()
 
 
-def every_state(
-    members: Sequence[ProbeMember],
-) -> Iterator[tuple[str, Sequence[ProbeMember]]]:
+def every_state(members: Sequence[ProbeMember]) -> Iterator[tuple[str, Sequence[ProbeMember]]]:
     """Let all but the last form a group, which the last joins, and all leave again.
 
     Yields each state of the group, with its members.

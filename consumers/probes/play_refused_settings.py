@@ -36,10 +36,7 @@ def play(config: ProbeConfig, journal: Journal) -> None:
         "group.id": f"{config.group}-refused",
         "group.protocol": "consumer",
     }
-    for client, refused, make in (
-        ("librdkafka", _LIBRDKAFKA, _librdkafka),
-        ("java", _JAVA, _java),
-    ):
+    for client, refused, make in (("librdkafka", _LIBRDKAFKA, _librdkafka), ("java", _JAVA, _java)):
         _try(journal, config, client, make, common, None)
         for setting, value in refused.items():
             _try(journal, config, client, make, {**common, setting: value}, setting)

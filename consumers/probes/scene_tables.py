@@ -44,7 +44,6 @@ class SceneTable:
     steps: list[tuple[str, str, str, str | None]]
 
     def __call__(self, script: Script) -> None:
-        """Play it."""
         group = script.group(self.group, epochs=self.epochs)
         acting: dict[str, Any] = {"group": Admin(script, group, self.rule)}
 

@@ -55,10 +55,7 @@ class Credentials:
         return "SASL_SSL" if self.user else "SSL"
 
     def of_librdkafka(self) -> dict[str, str]:
-        settings = {
-            "security.protocol": self.protocol,
-            "ssl.ca.location": self.ca,
-        }
+        settings = {"security.protocol": self.protocol, "ssl.ca.location": self.ca}
         if self.user:
             settings |= {
                 "sasl.mechanism": MECHANISM,

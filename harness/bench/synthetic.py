@@ -353,7 +353,6 @@ class _Story:
         return self.generation - 1 if number > 0 and ms < back else self.generation
 
     def end(self) -> None:
-        """All members close, one by one."""
         for member in _ALL:
             ms = self.end_ms + member * 10
             self._client_event("closing", ms, member, [])

@@ -1,6 +1,5 @@
 """Programs of somebody else's: read from app.toml and from the command line."""
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
@@ -9,6 +8,7 @@ from typing import Any, Final, get_type_hints
 
 from harness.base.errors import BadInput
 from harness.base.paths import ROOT, here
+from harness.base.words import hint
 from harness.catalogue import settings
 from harness.catalogue.settings import known, typed
 from harness.experiment import APP, Expect, Experiment, Fault, Group, Verdict
@@ -62,9 +62,7 @@ def named(text: str, own: Iterable[Path] = ()) -> App:
     there = {folder.name: folder for folder in (*examples(), *own)}
     if text in there:
         return read(there[text])
-    near = difflib.get_close_matches(path.name, there, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(there)}"
-    raise BadInput(f"there is no app {text!r}: {hint}")
+    raise BadInput(f"there is no app {text!r}: {hint(path.name, there)}")
 
 
 def of_command(command: tuple[str, ...], folder: Path) -> App:

@@ -247,7 +247,6 @@ def _sabotaged(experiment: Experiment) -> bool:
 
 
 def goals(of: Iterable[Candidate]) -> set[Goal]:
-    """What these show together."""
     return {goal for candidate in of for goal in candidate.shows}
 
 

@@ -1,11 +1,11 @@
 """Limits as they are written, and the experiment that is held to them."""
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, get_type_hints
 
 from harness.base.errors import BadInput
+from harness.base.words import hint
 from harness.experiment import APP, PROTOCOLS, Experiment
 from harness.experiment.limits import LIMITS, Limits
 
@@ -26,9 +26,7 @@ def of_texts(items: Iterable[str]) -> Limits:
     for item in items:
         name, equals, value = (part.strip() for part in item.partition("="))
         if name not in LIMITS:
-            near = difflib.get_close_matches(name, LIMITS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(LIMITS)}"
-            raise BadInput(f"there is no limit {name!r}: {hint}")
+            raise BadInput(f"there is no limit {name!r}: {hint(name, LIMITS)}")
         if not equals:
             raise BadInput(f"--limit {item!r} is not of the form NAME=VALUE, such as {name}=10")
         if name in found:

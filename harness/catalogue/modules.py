@@ -1,6 +1,5 @@
 """Modules of experiments: each is read into its value, and every slip in one is a sentence."""
 
-import difflib
 import importlib
 import importlib.util
 import re
@@ -15,6 +14,7 @@ from typing import Final
 from harness import experiment as words
 from harness.base.errors import BadInput, CannotImport, HarnessError
 from harness.base.paths import here
+from harness.base.words import hint
 from harness.experiment import Experiment
 
 _UNKNOWN_FIELD: Final = re.compile(
@@ -112,6 +112,4 @@ def _no_such_field(value: str, name: str) -> str:
 
     kind = Rule if value == Rule.__name__ else getattr(words, value, None)
     known = [each.name for each in fields(kind)] if kind is not None else []
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-    return f"{value} has no field {name!r}: {hint}"
+    return f"{value} has no field {name!r}: {hint(name, known)}"

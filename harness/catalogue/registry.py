@@ -11,6 +11,7 @@ import experiments
 from consumers.sabotage import conduct_of
 from harness.base.errors import BadInput
 from harness.base.paths import COMMAND
+from harness.base.words import hint
 from harness.catalogue import broker_settings, modules, own
 from harness.catalogue.refusals import check_exercised, check_together, sorts_of_members
 from harness.experiment import Expect, Experiment, Need
@@ -36,9 +37,8 @@ def load(name: str) -> Experiment:
     Raises BadInput with the nearest name if there is none, or with what is wrong in it.
     """
     if name not in names():
-        near = difflib.get_close_matches(name, names(), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"see `{COMMAND} list`"
-        raise BadInput(f"there is no experiment {name!r}: {hint}")
+        what = hint(name, names(), f"see `{COMMAND} list`")
+        raise BadInput(f"there is no experiment {name!r}: {what}")
     return replace(modules.read(name, checked), sources=own.sources_of(name))
 
 
@@ -67,9 +67,7 @@ def checked(experiment: Experiment) -> Experiment:
 
     for fault in experiment.faults:
         if fault.kind not in KINDS:
-            near = difflib.get_close_matches(fault.kind, KINDS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KINDS)}"
-            raise BadInput(f"there is no fault {fault.kind!r}: {hint}")
+            raise BadInput(f"there is no fault {fault.kind!r}: {hint(fault.kind, KINDS)}")
         KINDS[fault.kind].check_way(fault)
     check_together(experiment)
     for member in sorts_of_members(experiment.group):
@@ -271,8 +269,8 @@ def knob_named(text: str, known: Iterable[str], *, of_app: bool = False) -> str:
     if (of_brokers := broker_settings.named(text, of_app=of_app)) is not None:
         return of_brokers
     near = broker_settings.nearest(text, names)
-    hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
-    raise BadInput(f"there is no knob {text!r}: {hint}")
+    what = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
+    raise BadInput(f"there is no knob {text!r}: {what}")
 
 
 def canonical(experiment: Experiment, name: str, text: str) -> str:

@@ -1,6 +1,5 @@
 """Settings of a TOML file: their names, and the types of their values."""
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from math import inf
@@ -10,6 +9,7 @@ from typing import Any, get_args, get_origin
 
 from harness.base.errors import BadInput
 from harness.base.paths import here
+from harness.base.words import hint
 
 
 def read(file: Path, otherwise: str) -> dict[str, Any]:
@@ -26,9 +26,7 @@ def known(where: str, found: Mapping[str, Any], names: tuple[str, ...]) -> None:
     """Refuse a name that there is not. Raises BadInput with the nearest."""
     for name in found:
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
-            raise BadInput(f"there is no setting {where}{name!r}: {hint}")
+            raise BadInput(f"there is no setting {where}{name!r}: {hint(name, names)}")
 
 
 def typed(name: str, value: Any, declared: Any) -> Any:

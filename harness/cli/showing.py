@@ -40,7 +40,6 @@ def say_what_is_left_out() -> None:
 
 
 def write_pages(suite: "Suite") -> "Overview":
-    """Write the pages of a suite; what they show."""
     from harness.report.many import index, matrix_text, repeat, sweep_text
 
     kinds = {"repeat": repeat, "matrix": matrix_text, "sweep": sweep_text}

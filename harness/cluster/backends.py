@@ -59,11 +59,7 @@ def _docker() -> Backend:
     def make(plan: Plan, tools: Tools, folder: Path, logs: Path) -> RunningCluster:
         return DockerCluster(plan, tools, folder, logs, containers.kafka_image(tools.kafka_version))
 
-    return Backend(
-        partial(draw_plan, hosts=IN_CONTAINERS),
-        make,
-        _remove_containers,
-    )
+    return Backend(partial(draw_plan, hosts=IN_CONTAINERS), make, _remove_containers)
 
 
 def _compose() -> Backend:

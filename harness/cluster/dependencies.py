@@ -152,10 +152,7 @@ class Dependencies:
 
         The proxy is made for this alone, and leads to a server of the harness.
         """
-        with (
-            _echoing() as port,
-            self.toxiproxy.proxy_to(_PROXY, f"{LOOPBACK}:{port}") as proxied,
-        ):
+        with _echoing() as port, self.toxiproxy.proxy_to(_PROXY, f"{LOOPBACK}:{port}") as proxied:
             self.toxiproxy.add([_PROXY], toxics)
             started = time.monotonic()
             try:

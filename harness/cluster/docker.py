@@ -21,12 +21,7 @@ from harness.base.errors import ClusterError
 from harness.base.ports import LOOPBACK
 from harness.cluster import containers
 from harness.cluster.backend import LOGGING, PROXIES, properties_of, write_files
-from harness.cluster.container_nodes import (
-    TOXIPROXY,
-    ContainerCluster,
-    check_version,
-    keeper_of,
-)
+from harness.cluster.container_nodes import TOXIPROXY, ContainerCluster, check_version, keeper_of
 from harness.cluster.containers import engine_errors
 from harness.cluster.plan import Node, Plan
 from harness.provision import jvm

@@ -265,11 +265,7 @@ def random_id() -> str:
 
 
 def draw_plan(
-    cluster: Cluster,
-    lanes: tuple[str, ...],
-    run: str,
-    ports: Ports,
-    hosts: Hosts = ON_LOOPBACK,
+    cluster: Cluster, lanes: tuple[str, ...], run: str, ports: Ports, hosts: Hosts = ON_LOOPBACK
 ) -> Plan:
     """A cluster on ports of this machine. Raises ClusterError where a port is taken.
 

@@ -31,10 +31,7 @@ from harness.cluster.plan import GROUP, TOPIC, Plan
 _MECHANISM: Final = ScramMechanism.SCRAM_SHA_512
 _ITERATIONS: Final = 4_096  # the least that Kafka takes: each login of a client costs as many
 # What a right is to, by the words of an experiment.
-_RESOURCES: Final = {
-    "group": (ResourceType.GROUP, GROUP),
-    "topic": (ResourceType.TOPIC, TOPIC),
-}
+_RESOURCES: Final = {"group": (ResourceType.GROUP, GROUP), "topic": (ResourceType.TOPIC, TOPIC)}
 RIGHTS: Final = tuple(_RESOURCES)
 _ANY: Final = 1  # kind of resource, pattern, operation or permission
 _PATIENCE_S: Final = 30.0

@@ -6,6 +6,7 @@ its NAME. Nothing here does I/O.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from math import inf
 from typing import Any, Final
 
@@ -29,9 +30,8 @@ from harness.experiment.expect import (
 from harness.experiment.expect import handed_what_it_has_lost as handed_what_it_has_lost
 from harness.experiment.expect import holds as holds
 from harness.experiment.expect import late_commit_names_nobody as late_commit_names_nobody
+from harness.experiment.expect import violated as violated
 from harness.experiment.limits import Limits as Limits
-from harness.experiment.probes import Probe as Probe
-from harness.experiment.source import Source as Source
 from harness.experiment.within import Within as Within
 
 # librdkafka looks at its timers every 500 ms while subscribed, so what it does "every 700 ms" it
@@ -59,6 +59,9 @@ ASSIGNORS: Final[dict[str, tuple[str, ...]]] = {
 }
 # The value of a setting, of a client or a broker, that the harness leaves out: its default counts.
 UNSET: Final = "unset"
+# When probes begin: members that have just reached steady state still send what belongs to their
+# join.
+AT_S: Final = 2.0
 LEAST_RECORD_BYTES: Final = 8  # the first 8 bytes of a record are its number
 
 
@@ -281,6 +284,46 @@ class Fault:
     by: int | None = None
 
     # The rest of the checks live beside each kind of fault (harness/run/faults).
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """A script that asks brokers, over the wire, what no consumer would (`consumers/probes/`).
+
+    `name` is the script's. It is played in a process and over a lane of its own, from `at_s` after
+    steady state; the run goes on when it has ended. What it asked and was answered is in `calls`.
+    Faults that one is played `beside` begin when it is ready, and its end is awaited after them.
+    Raises BadInput for a time before steady state, or one that faults would not wait for.
+    """
+
+    name: str
+    at_s: float = AT_S
+    beside: bool = False
+
+    def __post_init__(self) -> None:
+        if self.at_s < 0:
+            raise BadInput(f"probe {self.name} has at_s={self.at_s:g}: use 0 or more")
+        if self.beside and self.at_s != AT_S:
+            raise BadInput(
+                f"probe {self.name} is played beside faults, which begin when it is ready: leave "
+                "out at_s, or beside=True"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A file that an experiment is made from and that is not ours: its path in a run, its text."""
+
+    path: str
+    text: str
+
+    @property
+    def data(self) -> bytes:
+        return self.text.encode(errors="surrogateescape")
+
+    @property
+    def digest(self) -> str:
+        return sha256(self.data).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

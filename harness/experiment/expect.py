@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import BadInput
 from harness.experiment.checks import all_are, one_of
@@ -71,7 +71,6 @@ class Expect:
 
     @property
     def within(self) -> Within:
-        """How far an expected violation may go."""
         return Within(by=self.by, at_most=self.at_most, up_to=self.up_to)
 
     def fits(self, group: Group, *releases: str) -> bool:
@@ -91,16 +90,19 @@ class Expect:
 def holds(
     *rules: str, clients: tuple[str, ...] = (), protocols: tuple[str, ...] = ()
 ) -> tuple[Expect, ...]:
-    """These rules, each expected to hold."""
     return tuple(Expect(rule=rule, clients=clients, protocols=protocols) for rule in rules)
+
+
+def violated(rule: str, because: str, **more: Any) -> Expect:
+    """This rule, expected to be violated; `more` are further fields of `Expect`."""
+    return Expect(rule=rule, verdict=Verdict.VIOLATED, because=because, **more)
 
 
 def late_commit_names_nobody(rule: str) -> Expect:
     """This rule, violated by what is known of stalled members whose limit, or session, is over."""
-    return Expect(
-        rule=rule,
-        verdict=Verdict.VIOLATED,
-        because="librdkafka has dropped its member id by the time its application commits",
+    return violated(
+        rule,
+        "librdkafka has dropped its member id by the time its application commits",
         clients=("librdkafka",),
         protocols=CLASSIC,
         by="{stall-consumer}",
@@ -111,10 +113,9 @@ def handed_what_it_has_lost(
     rule: str, *, by: str = "{stall-consumer}", sometimes: bool = False
 ) -> Expect:
     """This rule, violated where a rebalance gave a stalled member partitions before its limit."""
-    return Expect(
-        rule=rule,
-        verdict=Verdict.VIOLATED,
-        because="librdkafka's callback for assigned partitions waits for the application, and is "
+    return violated(
+        rule,
+        "librdkafka's callback for assigned partitions waits for the application, and is "
         "called although the member has left meanwhile (open in 2.16.0)",
         clients=("librdkafka",),
         protocols=("cooperative",),
@@ -128,10 +129,9 @@ def commit_waits_for_the_rebalance(
     rule: str, *, up_to: float | None = None, sometimes: bool = False
 ) -> Expect:
     """This rule, violated where a cooperative rebalance waits: Java's commit is refused at once."""
-    return Expect(
-        rule=rule,
-        verdict=Verdict.VIOLATED,
-        because="a synchronous commit of librdkafka waits on the connection behind its own "
+    return violated(
+        rule,
+        "a synchronous commit of librdkafka waits on the connection behind its own "
         "JoinGroup, and its application with it (open in 2.16.0)",
         clients=("librdkafka",),
         protocols=("cooperative",),
@@ -144,14 +144,5 @@ def commit_waits_for_the_rebalance(
 
 def at_times(because: str, *rules: str, clients: tuple[str, ...] = ()) -> tuple[Expect, ...]:
     """These rules, violated in some runs and holding in others, for one reason."""
-    return tuple(
-        Expect(
-            rule=rule,
-            verdict=Verdict.VIOLATED,
-            because=because,
-            clients=clients,
-            if_seen=True,
-            sometimes=True,
-        )
-        for rule in rules
-    )
+    about = {"clients": clients, "if_seen": True, "sometimes": True}
+    return tuple(violated(rule, because, **about) for rule in rules)

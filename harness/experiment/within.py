@@ -33,7 +33,6 @@ class Within:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of faults that `by` speaks of."""
         return tuple(_HIT.findall(self.by))
 
     def check(self, rule: str) -> None:

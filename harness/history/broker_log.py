@@ -3,7 +3,7 @@
 import binascii
 import glob
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -25,6 +25,7 @@ UNREADABLE: Final = (
 # In each line that a coordinator writes.
 MARK: Final = "[GroupCoordinator "
 CALL: Final = "Completed request:"  # before each request, in a log of requests
+_PLACE: Final = re.compile(r"\{([a-z_]*)\}")
 _ROTATED: Final = re.compile(r"\.(\d+)")
 _STAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6} ")
 
@@ -54,7 +55,6 @@ class Reading:
         return at
 
     def missed(self, where: str, why: Exception | str) -> None:
-        """Count a line that cannot be read."""
         self.unread += 1
         told = why if isinstance(why, str) else f"{type(why).__name__}: {why}"
         self.example = self.example or f"{where} ({told[:120]})"
@@ -116,3 +116,24 @@ def parts_of(line: str) -> list[str]:
     """
     begins = sorted({0, *(match.start() for match in _STAMP.finditer(line))})
     return [line[begin:end] for begin, end in zip(begins, [*begins[1:], None], strict=True)]
+
+
+def wordings(
+    text: str, columns: Mapping[str, str], parts: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, str]]:
+    """Events and patterns from lines `event: pattern`; one that is indented goes on with the last.
+
+    {name} is a group of that name, for what `columns` has of it or else for as little as fits; {}
+    is anything. Names of `parts` stand for these. Lines that begin with # say something of others.
+    """
+
+    def expanded(place: re.Match[str]) -> str:
+        name = place[1]
+        if parts and name in parts:
+            return _PLACE.sub(expanded, parts[name])
+        return f"(?P<{name}>{columns.get(name, '.*?')})" if name else ".*?"
+
+    for line in re.sub(r"\n +", " ", text).strip().splitlines():
+        if not line.startswith("#"):
+            event, _, pattern = line.partition(": ")
+            yield event, _PLACE.sub(expanded, pattern)

@@ -1,269 +1,116 @@
 """Rows of `coordinator_events` from the brokers' server logs.
 
-Texts are those of Kafka's GroupMetadataManager, the coordinator of 4.x, and in OLD_PATTERNS those
-of the one that 3.x has (GroupCoordinator.scala); each marks its lines in its own way. Times are
+Texts are those of Kafka's GroupMetadataManager, the coordinator of 4.x, and in OLD those of the one
+that 3.x has (GroupCoordinator.scala); each marks its lines in its own way. Times are
 UTC, integers of microseconds since the epoch.
 """
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from harness.base.stamps import parse_stamp
 from harness.history.broker_log import MARK as MARK
-from harness.history.broker_log import Reading, Row, lines_of, parts_of, repeats
+from harness.history.broker_log import Reading, Row, lines_of, parts_of, repeats, wordings
 from harness.history.other_lines import OF_NEW, OF_OLD, UNKNOWN, kind_of
 
 Patterns = Iterable[tuple[str, re.Pattern[str]]]
 
-# One entry per line that tells of a group, in the order they are tried. Named groups become
-# columns of `coordinator_events`.
-_GROUP: Final = r"group (?P<group>\S+?)"
-# A member id that the coordinator makes is the client.id, in which there may be blanks, and a UUID.
-_ANY_MEMBER: Final = r"(?P<member_id>\S+)"
 UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-MEMBER: Final = rf"(?P<member_id>\S+|.+?-{UUID})"
+# What columns of `coordinator_events` are in the texts below. A member id that the coordinator
+# makes is the client.id, in which there may be blanks, and a UUID.
+COLUMNS: Final = {
+    "group": r"\S+?",
+    "member_id": rf"\S+|.+?-{UUID}",
+    "instance_id": r"\S+",
+    "generation": r"-?\d+",
+    "members": r"\d+",
+    "reason": ".*",
+}
 
-PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
-    (event, re.compile(pattern.replace(_ANY_MEMBER, MEMBER)))
-    for event, pattern in (
-        (
-            "member_id_given",
-            (
-                rf"^Dynamic member with unknown member id joins {_GROUP} in \w+ state\. "
-                r"Created a new member id (?P<member_id>\S+) and"
-            ),
-        ),
-        (
-            "member_added",
-            r"^Pending dynamic member with id (?P<member_id>\S+) joins "
-            + _GROUP
-            + r" in \w+ state",
-        ),
-        (
-            "member_added",
-            (
-                r"^Static member with groupInstanceId=(?P<instance_id>\S+) and unknown member id "
-                rf"joins {_GROUP} in \w+ state\. Created a new member id (?P<member_id>\S+) for"
-            ),
-        ),
-        # Of a client whose JoinGroup is older than version 4, which is given no id to join with.
-        (
-            "member_added",
-            (
-                rf"^Dynamic [Mm]ember with unknown member id joins {_GROUP} in "
-                r"(?:state \w+|\w+ state)\. Created a new member id (?P<member_id>\S+) "
-                r"(?:and added|for this)"
-            ),
-        ),
-        (
-            "replaced",
-            (
-                r"^Static member with groupInstanceId=(?P<instance_id>\S+) and unknown member id "
-                rf"joins {_GROUP} in \w+ state\. Replacing previously mapped member "
-                r"(?P<member_id>\S+) with"
-            ),
-        ),
-        (
-            "rebalance_started",
-            (
-                rf"^Preparing to rebalance {_GROUP} in state \w+ with old generation "
-                r"(?P<generation>-?\d+) \(reason: (?P<reason>.*)\)\.$"
-            ),
-        ),
-        (
-            "stabilized",
-            rf"^Stabilized {_GROUP} generation (?P<generation>\d+) with (?P<members>\d+) members",
-        ),
-        (
-            "assignment_received",
-            (
-                rf"^Assignment received from leader (?P<member_id>\S+) for {_GROUP} for generation "
-                r"(?P<generation>\d+)\. The group has (?P<members>\d+) members"
-            ),
-        ),
-        (
-            "evicted",
-            rf"^Member (?P<member_id>\S+) in {_GROUP} has failed, removing it from the group",
-        ),
-        (
-            "pending_evicted",
-            r"^Pending member (?P<member_id>\S+) in "
-            + _GROUP
-            + r" has been removed after session timeout",
-        ),
-        (
-            "left",
-            (
-                r"^\[Group (?P<group>\S+)\] Member (?P<member_id>\S+) has left group through "
-                r"explicit `LeaveGroup` request; client reason: (?P<reason>.*)$"
-            ),
-        ),
-        (
-            "stragglers_removed",
-            r"^Group (?P<group>\S+) removed dynamic members who haven't joined: (?P<reason>.*)$",
-        ),
-        ("emptied", r"^Group (?P<group>\S+) with generation (?P<generation>\d+) is now empty"),
-        (
-            "loaded",
-            r"^Loaded (?:classic|consumer) group (?P<group>\S+) with (?P<members>\d+) members",
-        ),
-        # Groups of KIP-848, and of classic members in one.
-        *(
-            (event, rf"^\[GroupId (?P<group>[^\]]+)\] {text}")
-            for event, text in (
-                (
-                    "member_added",
-                    (
-                        r"(?P<reason>Member (?P<member_id>\S+) joins the consumer group using the "
-                        r"\w+ protocol)\.$"
-                    ),
-                ),
-                (
-                    "member_added",
-                    (
-                        r"(?P<reason>Static member with instance id (?P<instance_id>\S+) "
-                        r"re-joins the consumer group using the \w+ protocol)\. "
-                        r"Created a new member (?P<member_id>\S+) to replace"
-                    ),
-                ),
-                (
-                    "member_id_given",
-                    (
-                        r"Dynamic member with unknown member id joins the consumer group\. "
-                        r"Created a new member id (?P<member_id>\S+) and"
-                    ),
-                ),
-                (
-                    "left",
-                    (
-                        r"(?P<reason>(?:Dynamic|Static) member (?P<member_id>\S+) "
-                        r"(?:with instance id (?P<instance_id>\S+) )?has left group through "
-                        r"explicit `LeaveGroup` request)"
-                    ),
-                ),
-                (
-                    "member_added",
-                    (
-                        r"(?P<reason>Static member (?P<member_id>\S+) with instance id "
-                        r"(?P<instance_id>\S+) joins the consumer group using the \w+ protocol)\.$"
-                    ),
-                ),
-                (
-                    "replacing_failed",
-                    (
-                        r"(?P<reason>Static member (?P<member_id>\S+) with instance id "
-                        r"(?P<instance_id>\S+) cannot join the group because .*)\.$"
-                    ),
-                ),
-                (
-                    "epoch_bumped",
-                    (
-                        r"Bumped group epoch to (?P<generation>\d+)"
-                        r"(?: with (?P<reason>metadata hash -?\d+))?"
-                    ),
-                ),
-                (
-                    "target_computed",
-                    (
-                        r"Computed a new target assignment for epoch (?P<generation>\d+) with "
-                        r"'(?P<reason>[^']*)' assignor"
-                    ),
-                ),
-                (
-                    "evicted",
-                    (
-                        r"Member (?P<member_id>\S+) (?P<reason>fenced from the group because the "
-                        r"member session expired)"
-                    ),
-                ),
-                (
-                    "fenced",
-                    (
-                        r"Member (?P<member_id>\S+) (?P<reason>fenced from the group because it "
-                        r"failed to transition from epoch (?P<generation>-?\d+) within \d+ms)"
-                    ),
-                ),
-                (
-                    "left",
-                    (
-                        r"(?P<reason>(?:Static member|Member) (?P<member_id>\S+) "
-                        r"(?:with instance id (?P<instance_id>\S+) )?left the consumer group)\.$"
-                    ),
-                ),
-                (
-                    "left_for_now",
-                    (
-                        r"(?P<reason>(?:Static member|Member) (?P<member_id>\S+) with instance id "
-                        r"(?P<instance_id>\S+) temporarily left the consumer group)\.$"
-                    ),
-                ),
-                (
-                    "upgraded",
-                    r"(?P<reason>Converted the (?:empty )?classic group to a consumer group)\.$",
-                ),
-                (
-                    "downgraded",
-                    r"(?P<reason>Converted the (?:empty )?consumer group to a classic group)\.$",
-                ),
-            )
-        ),
-        (
-            "unloaded",
-            (
-                r"^\[GroupId=(?P<group>[^\]]+)\] Unload(?:ing|ed) group metadata for "
-                r"(?:generation|group epoch) (?P<generation>-?\d+)"
-            ),
-        ),
-    )
-)
+# The lines that tell of a group, in the order in which they are tried.
+NEW: Final = r"""
+member_id_given: Dynamic member with unknown member id joins group {group} in \w+ state\. Created a
+    new member id {member_id} and
+member_added: Pending dynamic member with id {member_id} joins group {group} in \w+ state
+member_added: Static member with groupInstanceId={instance_id} and unknown member id joins group
+    {group} in \w+ state\. Created a new member id {member_id} for
+# Of a client whose JoinGroup is older than version 4, which is given no id to join with.
+member_added: Dynamic [Mm]ember with unknown member id joins group {group} in (?:state \w+|\w+
+    state)\. Created a new member id {member_id} (?:and added|for this)
+replaced: Static member with groupInstanceId={instance_id} and unknown member id joins group {group}
+    in \w+ state\. Replacing previously mapped member {member_id} with
+rebalance_started: Preparing to rebalance group {group} in state \w+ with old generation
+    {generation} \(reason: {reason}\)\.$
+stabilized: Stabilized group {group} generation {generation} with {members} members
+assignment_received: Assignment received from leader {member_id} for group {group} for generation
+    {generation}\. The group has {members} members
+evicted: Member {member_id} in group {group} has failed, removing it from the group
+pending_evicted: Pending member {member_id} in group {group} has been removed after session timeout
+left: \[Group {group}\] Member {member_id} has left group through explicit `LeaveGroup` request;
+    client reason: {reason}$
+stragglers_removed: Group {group} removed dynamic members who haven't joined: {reason}$
+emptied: Group {group} with generation {generation} is now empty
+loaded: Loaded (?:classic|consumer) group {group} with {members} members
+# Groups of KIP-848, and of classic members in one.
+member_added: \[GroupId {group}\] (?P<reason>Member {member_id} joins the consumer group using the
+    \w+ protocol)\.$
+member_added: \[GroupId {group}\] (?P<reason>Static member with instance id {instance_id} re-joins
+    the consumer group using the \w+ protocol)\. Created a new member {member_id} to replace
+member_id_given: \[GroupId {group}\] Dynamic member with unknown member id joins the consumer
+    group\. Created a new member id {member_id} and
+left: \[GroupId {group}\] (?P<reason>(?:Dynamic|Static) member {member_id} (?:with instance id
+    {instance_id} )?has left group through explicit `LeaveGroup` request)
+member_added: \[GroupId {group}\] (?P<reason>Static member {member_id} with instance id
+    {instance_id} joins the consumer group using the \w+ protocol)\.$
+replacing_failed: \[GroupId {group}\] (?P<reason>Static member {member_id} with instance id
+    {instance_id} cannot join the group because .*)\.$
+epoch_bumped: \[GroupId {group}\] Bumped group epoch to {generation}(?: with (?P<reason>metadata
+    hash -?\d+))?
+target_computed: \[GroupId {group}\] Computed a new target assignment for epoch {generation} with
+    '{reason}' assignor
+evicted: \[GroupId {group}\] Member {member_id} (?P<reason>fenced from the group because the member
+    session expired)
+fenced: \[GroupId {group}\] Member {member_id} (?P<reason>fenced from the group because it failed to
+    transition from epoch {generation} within \d+ms)
+left: \[GroupId {group}\] (?P<reason>(?:Static member|Member) {member_id} (?:with instance id
+    {instance_id} )?left the consumer group)\.$
+left_for_now: \[GroupId {group}\] (?P<reason>(?:Static member|Member) {member_id} with instance id
+    {instance_id} temporarily left the consumer group)\.$
+upgraded: \[GroupId {group}\] (?P<reason>Converted the (?:empty )?classic group to a consumer
+    group)\.$
+downgraded: \[GroupId {group}\] (?P<reason>Converted the (?:empty )?consumer group to a classic
+    group)\.$
+unloaded: \[GroupId={group}\] Unload(?:ing|ed) group metadata for (?:generation|group epoch)
+    {generation}
+"""
 
 # The old coordinator names the offsets partition after a generation, ends few lines with a full
-# stop, and tells of a departure after the rebalance that it caused.
-_OFFSETS_PARTITION: Final = r"\(__consumer_offsets-\d+\)"
+# stop, and tells of a departure after the rebalance that it caused. The rest reads as in 4.x.
+OLD: Final = r"""
+rebalance_started: Preparing to rebalance group {group} in state \w+ with old generation
+    {generation} {of_offsets} \(reason: {reason}\)$
+stabilized: Stabilized group {group} generation {generation} {of_offsets} with
+    {members} members
+left: Member MemberMetadata\(memberId={member_id}, .*\) has left group {group} through
+    explicit `LeaveGroup`; client reason: {reason}$
+loaded: Loading group metadata for {group} with generation {generation}
+unloaded: Unloading group metadata for {group} with generation {generation}
+"""
+_OFFSETS_PARTITION: Final = {"of_offsets": r"\(__consumer_offsets-\d+\)"}
 
-OLD_PATTERNS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
-    (event, re.compile(pattern.replace(_ANY_MEMBER, MEMBER)))
-    for event, pattern in (
-        (
-            "rebalance_started",
-            (
-                rf"^Preparing to rebalance {_GROUP} in state \w+ with old generation "
-                rf"(?P<generation>-?\d+) {_OFFSETS_PARTITION} \(reason: (?P<reason>.*)\)$"
-            ),
-        ),
-        (
-            "stabilized",
-            (
-                rf"^Stabilized {_GROUP} generation (?P<generation>\d+) {_OFFSETS_PARTITION} "
-                r"with (?P<members>\d+) members"
-            ),
-        ),
-        (
-            "left",
-            (
-                r"^Member MemberMetadata\(memberId=(?P<member_id>[^,]+), .*\) has left "
-                rf"{_GROUP} through explicit `LeaveGroup`; client reason: (?P<reason>.*)$"
-            ),
-        ),
-        (
-            "loaded",
-            r"^Loading group metadata for (?P<group>\S+) with generation (?P<generation>-?\d+)",
-        ),
-        (
-            "unloaded",
-            r"^Unloading group metadata for (?P<group>\S+) with generation (?P<generation>-?\d+)",
-        ),
-        # The rest reads as in 4.x.
-        *(
-            (event, pattern.pattern)
-            for event, pattern in PATTERNS
-            if event not in ("rebalance_started", "stabilized", "left", "loaded", "unloaded")
-        ),
-    )
-)
+
+def patterns(columns: Mapping[str, str] = COLUMNS, *, old: bool = False) -> Patterns:
+    """The lines of the coordinator of 4.x, or of 3.x, as patterns; of columns as these are."""
+    found = list(wordings(NEW, columns))
+    if old:
+        theirs = list(wordings(OLD, columns, _OFFSETS_PARTITION))
+        other = {event for event, _ in theirs}
+        found = [*theirs, *(each for each in found if each[0] not in other)]
+    return tuple((event, re.compile(pattern)) for event, pattern in found)
+
 
 # The old coordinator tells of sets as Scala does, the new one as Java does.
 _SET: Final = re.compile(r"\b(?:Hash)?Set\(([^()]*)\)")
@@ -273,7 +120,7 @@ _SET: Final = re.compile(r"\b(?:Hash)?Set\(([^()]*)\)")
 NEW_MARK: Final = re.compile(r"\[GroupCoordinator id=(\d+)[^\]]*\] ")
 OLD_MARK: Final = re.compile(r"\[GroupCoordinator (\d+)\]: ")
 _HEAD: Final = re.compile(r"^\S+ [A-Z]+ (\S+) ")  # as harness/cluster/log4j2.xml writes it
-_COORDINATORS: Final = ((NEW_MARK, PATTERNS, OF_NEW), (OLD_MARK, OLD_PATTERNS, OF_OLD))
+_COORDINATORS: Final = ((NEW_MARK, patterns(), OF_NEW), (OLD_MARK, patterns(old=True), OF_OLD))
 
 
 def read_coordinator_events(
@@ -344,9 +191,9 @@ def departed_at(row: Row, before: Collection[Row]) -> int | None:
 
 def _row_of_line(line: str) -> Row | None:
     if head := _HEAD.match(line):
-        for mark, patterns, _ in _COORDINATORS:
+        for mark, known, _ in _COORDINATORS:
             if found := mark.match(line, head.end()):
-                return coordinator_row(line[found.end() :].rstrip("\n"), patterns)
+                return coordinator_row(line[found.end() :].rstrip("\n"), known)
     return None
 
 
@@ -361,9 +208,9 @@ def _unknown(line: str) -> Row | None:
     return None
 
 
-def coordinator_row(text: str, patterns: Patterns = PATTERNS) -> Row | None:
+def coordinator_row(text: str, known: Patterns) -> Row | None:
     """What one message of the group coordinator says, or None if it tells of no group."""
-    for event, pattern in patterns:
+    for event, pattern in known:
         match = pattern.match(text)
         if match:
             found = match.groupdict()

@@ -78,10 +78,7 @@ OF_OLD_JOURNALS: Final[Mapping[str, Mapping[str, Effects]]] = {
         "peers": replace(_GONE, proof=Proof.NONE),  # it still answers the observer
         "lanes": Effects(breaks=Breaks.BROKER, disturbs_heartbeats=True, below_limits=True),
     },
-    "kill-consumer": {
-        "at once": _CRASH,
-        "in a transaction": _CRASH,
-    },
+    "kill-consumer": {"at once": _CRASH, "in a transaction": _CRASH},
     "freeze-consumer": {
         "": Effects(breaks=Breaks.MEMBER, disturbs_heartbeats=True, proof=Proof.SILENCE)
     },
@@ -89,10 +86,7 @@ OF_OLD_JOURNALS: Final[Mapping[str, Mapping[str, Effects]]] = {
     "start-consumer": {
         "": Effects(breaks=Breaks.MEMBER, adds_member=True, starts_process=True, proof=Proof.JOIN)
     },
-    "bounce-consumer": {
-        "close": _BOUNCE,
-        "kill": replace(_BOUNCE, killed=True),
-    },
+    "bounce-consumer": {"close": _BOUNCE, "kill": replace(_BOUNCE, killed=True)},
     "start-duplicate": {"": Effects(breaks=Breaks.MEMBER, starts_process=True, proof=Proof.FENCED)},
     "stall-consumer": {"": Effects(breaks=Breaks.MEMBER, stalls=True, proof=Proof.STALL)},
     "stall-callback": {"": Effects(breaks=Breaks.MEMBER, stalls=True, proof=Proof.CALLBACK_STALL)},

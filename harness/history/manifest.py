@@ -21,7 +21,6 @@ SEAL: Final = "seal"  # the SHA-256 of all other fields; manifests of before the
 
 
 def now() -> str:
-    """This moment, as manifests write it."""
     return datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 

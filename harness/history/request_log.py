@@ -63,21 +63,6 @@ def read_log(
             yield from reading.tried(where, read)
 
 
-def read_requests(log: Path, broker: int, topics: Mapping[str, str] = _NO_TOPICS) -> Iterator[Row]:
-    """Rows of `requests` alone; as `read_log`."""
-    return (row for table, row in read_log(log, broker, topics) if table == "requests")
-
-
-def read_fetches(log: Path, broker: int, topics: Mapping[str, str] = _NO_TOPICS) -> Iterator[Row]:
-    """Rows of `fetches` alone; as `read_log`."""
-    return (row for table, row in read_log(log, broker, topics) if table == "fetches")
-
-
-def read_writes(log: Path, topics: Mapping[str, str] = _NO_TOPICS) -> Iterator[Row]:
-    """Where what members of an app wrote begins; as `read_log`."""
-    return (row for table, row in read_log(log, 0, topics) if table == "writes")
-
-
 def _rows(
     call: Row, logged_at: int, broker: int, where: str, topics: Mapping[str, str]
 ) -> Iterator[_Tabled]:

@@ -111,7 +111,6 @@ class Suite:
         return [entry for entry in self.entries if entry.state is not State.PLANNED]
 
     def count(self, *states: State) -> int:
-        """How many runs came to one of these states."""
         return sum(entry.state in states for entry in self.entries)
 
     def run_dir(self, entry: Entry) -> Path | None:
@@ -127,7 +126,6 @@ class Suite:
 
 
 def is_suite(folder: Path) -> bool:
-    """Whether this is the folder of a suite."""
     return (folder / FILE_NAME).is_file()
 
 

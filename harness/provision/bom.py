@@ -99,10 +99,7 @@ def _python(lock: Path) -> Iterator[Component]:
 
 def _jar(jar: kafka.Jar) -> Component:
     purl = f"pkg:maven/{jar.organisation}/{jar.artifact}@{jar.version}"
-    return {
-        **_component(purl, jar.artifact, jar.version, [jar.sha256]),
-        "group": jar.organisation,
-    }
+    return {**_component(purl, jar.artifact, jar.version, [jar.sha256]), "group": jar.organisation}
 
 
 def _go_modules() -> Iterator[Component]:

@@ -64,6 +64,11 @@ class Manifest:
     phases: tuple[Phase, ...]
 
     @property
+    def steady_at(self) -> datetime | None:
+        """When the group was in steady state; null where it never was."""
+        return next((phase.from_at for phase in self.phases if phase.name == "steady"), None)
+
+    @property
     def app(self) -> Mapping[str, Any] | None:
         """What was declared of the program of somebody else's that was tested, if one was."""
         return self.declared.get("app") or None
@@ -95,8 +100,6 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that the report is made of."""
-
     path: Path
     manifest: Manifest
     verdicts: list[Row] | None  # null: the run was never judged

@@ -93,7 +93,6 @@ class Outcome:
 
 
 def outcome(run: Run) -> Outcome:
-    """Say in one line what the run showed."""
     return outcome_of(run.manifest, run.verdicts)
 
 
@@ -103,9 +102,7 @@ def outcome_of(manifest: Manifest, verdicts: Sequence[Row] | None) -> Outcome:
         return Outcome("unjudged", _unfinished(manifest), _reason(manifest, verdicts))
     if not verdicts:
         return Outcome(
-            "unjudged",
-            "No rule was judged",
-            "The list of verdicts is empty, which shows nothing.",
+            "unjudged", "No rule was judged", "The list of verdicts is empty, which shows nothing."
         )
     differing = sum(standing(row) is Standing.DIFFERS for row in verdicts)
     if differing:
@@ -190,8 +187,6 @@ class Others:
 
 
 def others_of(rows: Sequence[Row]) -> Others:
-    """Sort the rows of the table `other_rules`."""
-
     def of(verdict: Verdict) -> list[Row]:
         return [row for row in rows if verdict_of(row) == verdict]
 

@@ -117,7 +117,6 @@ def seconds(at: datetime | None, zero: datetime | None) -> str:
 
 
 def utc(at: datetime | None) -> str:
-    """Format a time of day with its date, in UTC."""
     return NOTHING if at is None else at.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 

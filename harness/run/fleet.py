@@ -321,7 +321,6 @@ class Fleet:
         return f"member-{len(self.members) + 1}"
 
     def last_words(self, name: str) -> str:
-        """The end of a process's log, for a message."""
         return processes.last_lines(self._run_dir / "logs" / f"{name}.log", 2)
 
     def kill_all(self) -> None:

@@ -65,7 +65,6 @@ class Member:
 
     @property
     def running(self) -> bool:
-        """Whether its process exists, frozen or not."""
         return self.instance.poll() is None
 
     @property

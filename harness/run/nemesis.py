@@ -286,13 +286,7 @@ class Nemesis:
         target = Target("member", step.process)
         self._mark(replace(item, name=name, fault=fault), step.phase, target, **more)
 
-    def _mark(
-        self,
-        item: Planned,
-        phase: str,
-        target: Target | None = None,
-        **more: Any,
-    ) -> None:
+    def _mark(self, item: Planned, phase: str, target: Target | None = None, **more: Any) -> None:
         self._journal.write(
             "fault",
             fault=item.name,

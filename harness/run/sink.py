@@ -53,11 +53,7 @@ class Sink:
     def start(self) -> None:
         """Start it, and wait until it listens. Raises VoidRun with its last words if it ends."""
         path = self._run_dir / "journals" / "sink.json"
-        config = {
-            "journal": str(self._journal),
-            "port": self._port,
-            "naming": asdict(self._naming),
-        }
+        config = {"journal": str(self._journal), "port": self._port, "naming": asdict(self._naming)}
         path.write_text(json.dumps(config))
         self._process = processes.spawn(
             processes.python_module("harness.run.sink_server", str(path)),

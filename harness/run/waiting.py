@@ -26,10 +26,7 @@ class Waits:
     """The threads of one run's processes, and how long each had waited when it was last seen."""
 
     def __init__(
-        self,
-        run: str,
-        proc: Path = Path("/proc"),
-        mark_of: Callable[[int], Mark | None] = mark_of,
+        self, run: str, proc: Path = Path("/proc"), mark_of: Callable[[int], Mark | None] = mark_of
     ) -> None:
         self._run = run
         self._proc = proc

@@ -11,6 +11,7 @@ import pytest
 from harness.base.stamps import parse_stamp
 from harness.history import coordinator_log, request_log
 from harness.history.broker_log import Reading
+from tests.unit.request_rows import read_rows
 
 PREFIX = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1] "
 
@@ -219,7 +220,7 @@ def test_each_line_of_the_coordinator_is_understood(
 )
 def test_a_client_id_may_have_blanks(text: str, event: str, client_id: str) -> None:
     member_id = f"{client_id}-1364448b-d342-4f02-88b1-885ba4a7d072"
-    row = coordinator_log.coordinator_row(text.format(member_id))
+    row = coordinator_log.coordinator_row(text.format(member_id), coordinator_log.patterns())
 
     assert row is not None
     assert (event, "g", member_id) == (row["event"], row["group"], row["member_id"])
@@ -351,7 +352,7 @@ def test_times_count_back_from_the_answer(tmp_path: Path) -> None:
         call("HEARTBEAT", {"groupId": "g", "memberId": "m", "generationId": 2}, {"errorCode": 27})
     )
 
-    (row,) = request_log.read_requests(log, 1)
+    (row,) = read_rows("requests", log)
 
     assert 12_500 == row["answered_at"] - row["arrived_at"]
     assert 2_000 == row["answered_at"] - row["processed_at"]
@@ -369,8 +370,8 @@ def test_what_is_logged_for_messages_is_no_history(tmp_path: Path) -> None:
         + heartbeat.replace("SHARE", "STREAMS")
     )
 
-    assert [] == list(request_log.read_requests(log, 1))
-    assert [] == list(request_log.read_fetches(log, 1))
+    assert [] == read_rows("requests", log)
+    assert [] == read_rows("fetches", log)
 
 
 def test_a_line_cut_off_by_sigkill_is_passed_over(tmp_path: Path) -> None:
@@ -378,7 +379,7 @@ def test_a_line_cut_off_by_sigkill_is_passed_over(tmp_path: Path) -> None:
     log = tmp_path / "broker-1.requests.log"
     log.write_text(f"{whole}\n{whole[:200]}")
 
-    assert 1 == len(list(request_log.read_requests(log, 1)))
+    assert 1 == len(read_rows("requests", log))
 
 
 def test_a_first_join_gets_the_member_id_it_was_given(tmp_path: Path) -> None:
@@ -386,7 +387,7 @@ def test_a_first_join_gets_the_member_id_it_was_given(tmp_path: Path) -> None:
     request = {"groupId": "g", "memberId": "", "sessionTimeoutMs": 6000, "protocols": []}
     log.write_text(call("JOIN_GROUP", request, {"errorCode": 79, "memberId": "m-7"}))
 
-    (row,) = request_log.read_requests(log, 1)
+    (row,) = read_rows("requests", log)
 
     assert "m-7" == row["member_id"]
 
@@ -403,7 +404,7 @@ def test_a_lookup_keeps_whom_it_named(tmp_path: Path, answer: dict[str, Any]) ->
     log = tmp_path / "broker-1.requests.log"
     log.write_text(call("FIND_COORDINATOR", {"coordinatorKeys": ["g"]}, answer))
 
-    (row,) = request_log.read_requests(log, 1)
+    (row,) = read_rows("requests", log)
 
     assert ("g", 0) == (row["group"], row["error_code"])
     assert {"coordinator": 2} == json.loads(row["detail"])
@@ -424,7 +425,7 @@ def test_commits_keep_position_and_answer_of_each_partition(tmp_path: Path) -> N
         )
     )
 
-    (row,) = request_log.read_requests(log, 1)
+    (row,) = read_rows("requests", log)
 
     assert [(0, 5, 0), (1, 9, 12)] == [
         (item["partition"], item["committed"], item["error_code"]) for item in row["positions"]
@@ -453,7 +454,7 @@ def test_positions_that_an_answer_tells_are_kept(
     answer = {"errorCode": 0, "topics": [{"name": "t", "partitions": told}]}
     log.write_text(call(api, {"groupId": "g", "topics": asked}, answer))
 
-    (row,) = request_log.read_requests(log, 1)
+    (row,) = read_rows("requests", log)
 
     assert [(0, wanted, 0), (1, wanted, 3)] == [
         (item["partition"], item["committed"], item["error_code"]) for item in row["positions"]
@@ -468,7 +469,7 @@ def test_positions_of_a_fetch_of_several_groups_are_those_of_the_first(tmp_path:
     answer = {"groups": [{"groupId": "g", "topics": [{"name": "t", "partitions": told}]}]}
     log.write_text(call("OFFSET_FETCH", {"groups": [{"groupId": "g"}]}, answer))
 
-    (row,) = request_log.read_requests(log, 1)
+    (row,) = read_rows("requests", log)
 
     assert [{"topic": "t", "partition": 4, "committed": -1, "error_code": 0}] == row["positions"]
 
@@ -481,7 +482,7 @@ def test_a_transactional_commit_names_its_transaction(tmp_path: Path, named: str
     refused = [{"name": "t", "partitions": [{"partitionIndex": 0, "errorCode": 25}]}]
     log.write_text(call("TXN_OFFSET_COMMIT", request | {"topics": asked}, {"topics": refused}))
 
-    (row,) = request_log.read_requests(log, 1)
+    (row,) = read_rows("requests", log)
 
     assert (3, 25, {"transactional_id": "x"}) == (
         row["generation"],
@@ -509,7 +510,7 @@ def test_a_heartbeat_of_kip_848_names_its_topics(tmp_path: Path) -> None:
         + call("CONSUMER_GROUP_HEARTBEAT", {**request, "topicPartitions": None}, {"errorCode": 25})
     )
 
-    changed, refused = request_log.read_requests(log, 1, {"id-of-t": "t"})
+    changed, refused = read_rows("requests", log, {"id-of-t": "t"})
 
     assert (2, 4) == (changed["generation"], changed["member_epoch"])
     owned = [{"topic": "t", "partition": 0}, {"topic": "t", "partition": 1}]
@@ -527,7 +528,7 @@ def test_commits_that_name_topics_by_id_get_their_names(tmp_path: Path) -> None:
         call("OFFSET_COMMIT", {"groupId": "g", "topics": [asked]}, {"topics": [answered]})
     )
 
-    (row,) = request_log.read_requests(log, 1, {"id-of-t": "t"})
+    (row,) = read_rows("requests", log, {"id-of-t": "t"})
 
     (position,) = row["positions"]
     assert ("t", 5, 113) == (position["topic"], position["committed"], position["error_code"])

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from consumers.journal import JournalContent
-from harness.history import request_log, store
+from harness.history import store
 from harness.history.programs import Programs, observed
 from harness.history.schema import HISTORY
 from harness.history.whose import SHARED
+from tests.unit.request_rows import read_rows
 
 Row = dict[str, Any]
 APP = {"kind": "app", "at": 0, "group": "orders", "topic": "t", "partitions": 3}
@@ -245,10 +246,10 @@ def test_fetches_are_attributed_the_same_way(tmp_path: Path) -> None:
     log.write_text(f"2026-11-24T04:21:11.000000 Completed request:{json.dumps(call)}\n")
     asked_at = 1_795_494_070_500_000
 
-    fetches = list(request_log.read_fetches(log, 1, {"id-of-t": "t"}))
+    fetches = read_rows("fetches", log, {"id-of-t": "t"})
     found = rows_of(started("member-1", asked_at), fetches=fetches)["fetches"]
 
-    assert [] == list(request_log.read_requests(log, 1))
+    assert [] == read_rows("requests", log)
     assert len(found) == store.table_of(found, HISTORY["fetches"]).num_rows
     assert all(set(HISTORY["fetches"].names) == set(row) for row in found)
     columns = ("member", "topic", "partition", "fetch_offset", "bytes", "end_offset", "error_code")
@@ -277,7 +278,7 @@ def test_a_fetch_that_goes_on_with_its_session_names_no_partition(
     }
     log.write_text(f"2026-11-24T04:21:11.000000 Completed request:{json.dumps(call)}\n")
 
-    found = list(request_log.read_fetches(log, 1))
+    found = read_rows("fetches", log)
 
     assert [(None, None, None)] * rows == [
         (row["topic"], row["partition"], row["fetch_offset"]) for row in found

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from consumers.journal import Journal
-from harness.history import request_log
 from harness.history.schema import HISTORY
 from harness.history.shown import JOURNAL, WRITTEN, told, written
+from tests.unit.request_rows import read_rows
 
 Row = dict[str, Any]
 TOPIC = {"kind": "topic", "topic": "done"}
@@ -89,11 +89,11 @@ def test_writes_are_read_from_a_request_log(tmp_path: Path) -> None:
     ids = line(baseOffset=20, topic={"topicId": "abc"})
     log.write_text(line() + line(errorCode=7, baseOffset=-1) + ids + "torn")
 
-    found = list(request_log.read_writes(log, {"abc": "other"}))
+    found = read_rows("writes", log, {"abc": "other"})
     assert [("done", 4, 17, "LANE_MEMBER_1"), ("other", 4, 20, "LANE_MEMBER_1")] == [
         (row["topic"], row["partition"], row["base_offset"], row["listener"]) for row in found
     ]
-    assert [] == list(request_log.read_requests(log, 1))
+    assert [] == read_rows("requests", log)
 
 
 @pytest.fixture

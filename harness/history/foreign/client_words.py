@@ -12,156 +12,93 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from harness.history.broker_log import MARK, Row
+from harness.history.broker_log import MARK, Row, wordings
 from harness.history.foreign.stamps import Stamp, stamps_in
 
 MARKED: Final = f"{MARK}client]: "
 _MARKED: Final = MARKED.encode()
 
-_GENERATION: Final = r"(?:Generation\{generationId=)?(?P<generation>-?\d+)"
-_OF_MEMBER: Final = r"(?:, memberId='(?P<member_id>[^']*)')?"
-# Each with the event, and the reason where the text has none in its own words.
-_JAVA: Final = (
-    ("joined", rf"Successfully joined group with generation {_GENERATION}{_OF_MEMBER}", ""),
-    (
-        "given",  # KIP-848
-        (
-            r"Member (?P<member_id>\S+) with epoch (?P<generation>\d+) transitioned from "
-            r"(?:JOINING|STABLE) to (?:RECONCILING|STABLE)"
-        ),
-        "",
+# Each event with its text and, where that has none in its own words, the reason.
+_COLUMNS: Final = {
+    "generation": r"\d+",
+    "group": r"\S+",
+    "instance_id": r"\S+",
+    "member_id": r"\S+",
+    "reason": ".*",
+}
+_PARTS: Final = {
+    "in_group": r'Group "(?P<group>[^"]*)":? ',
+    "of_member": (
+        r"(?:Generation\{generationId=)?(?P<generation>-?\d+)"
+        r"(?:, memberId='(?P<member_id>[^']*)')?"
     ),
-    ("rejoins", r"Request joining group due to: (?P<reason>.*)", ""),
-    ("rejoins", "Attempt to heartbeat failed since group is rebalancing", "already rebalancing"),
-    ("rejoins", "Need to revoke partitions .* and re-join the group", "need to revoke partitions"),
-    ("rejoins", r"Requesting to re-join the group .* since (?P<reason>.*?)(?: from .*)?$", ""),
-    ("rejoins", "We received an assignment .* current subscription", "subscription has changed"),
-    # Of a worker: its own wish, and that it joins, for whatever reason.
-    (
-        "rejoins",
-        r"Current config state offset .+ does not match group assignment .+ Forcing rebalance",
-        "its configuration did not match the group's",
-    ),
-    ("asks", "Rebalance started", ""),
-    ("asks", r"\(Re-\)joining group", ""),
-    (
-        "max_poll",
-        r"(?:This member will leave the group because )?consumer poll timeout has exp",
-        "",
-    ),
-    (
-        "left",
-        r"Member (?P<member_id>.+?) sending LeaveGroup request to .+? due to (?P<reason>.*)",
-        "",
-    ),
-    ("left", r"(?:Member (?P<member_id>.+?) s|S)ending LeaveGroup request to ", ""),
-    (
-        "left",
-        (
-            r"Member (?P<member_id>\S+) with epoch (?P<generation>-?\d+) generated the heartbeat "
-            r"to leave the group"
-        ),
-        "",
-    ),
-    ("session", "Group coordinator .*session timed out without receiving a heartbeat response", ""),
-    (
-        "coordinator_lost",
-        (
-            r"Group coordinator .+? is unavailable or invalid(?: due to cause: (?P<reason>.*?)"
-            r"\.? ?(?:isDisconnected|Rediscovery)|, will)"
-        ),
-        "",
-    ),
-    ("put_out", r"Attempt to heartbeat failed for since member id (?P<member_id>\S+) is not v", ""),
-    ("put_out", r"Attempt to join group failed due to unknown member id", ""),
-    ("taken", r"\w*Heartbeat\w* failed due to unreleased instance id (?P<instance_id>\S+): ", ""),
-    (
-        "commit_refused",
-        (
-            r"Offset ?[cC]ommit failed (?:with unknown member ID|"
-            r".*The coordinator is not aware of this member)"
-        ),
-        "its commit was refused",
-    ),
-    (
-        "fenced",
-        (
-            r"(?:Attempt to heartbeat with .* failed due to FENCED_INSTANCE_ID|Caught fenced group"
-            r"|Received fatal exception: group\.instance\.id gets fenced|.* failed due to fenced "
-            r"instance id|(?:Join|Sync)Group failed: The group instance id .* has been fenced)"
-        ),
-        "",
-    ),
-    (
-        "put_out",
-        (
-            rf"Attempt to heartbeat with (?:stale )?{_GENERATION}{_OF_MEMBER}.* failed due to "
-            r"(?P<reason>UNKNOWN_MEMBER_ID|ILLEGAL_GENERATION)"
-        ),
-        "",
-    ),
-    (
-        "put_out",
-        r"\w*Heartbeat\w* failed for member (?P<member_id>\S+) because epoch \S+ is fenced",
-        "FENCED_MEMBER_EPOCH",
-    ),
-    (
-        "put_out",
-        r"\w*Heartbeat\w* failed because member (?P<member_id>\S+) is unknown",
-        "UNKNOWN_MEMBER_ID",
-    ),
-)
+}
+_JAVA: Final = r"""
+joined: Successfully joined group with generation {of_member}
+given: Member {member_id} with epoch {generation} transitioned from (?:JOINING|STABLE) to
+    (?:RECONCILING|STABLE)
+rejoins: Request joining group due to: {reason}
+rejoins: Attempt to heartbeat failed since group is rebalancing | already rebalancing
+rejoins: Need to revoke partitions .* and re-join the group | need to revoke partitions
+rejoins: Requesting to re-join the group .* since (?P<reason>.*?)(?: from .*)?$
+rejoins: We received an assignment .* current subscription | subscription has changed
+# Of a worker: its own wish, and that it joins, for whatever reason.
+rejoins: Current config state offset .+ does not match group assignment .+ Forcing rebalance | its
+    configuration did not match the group's
+asks: Rebalance started
+asks: \(Re-\)joining group
+max_poll: (?:This member will leave the group because )?consumer poll timeout has exp
+left: Member (?P<member_id>.+?) sending LeaveGroup request to .+? due to {reason}
+left: (?:Member (?P<member_id>.+?) s|S)ending LeaveGroup request to
+left: Member {member_id} with epoch (?P<generation>-?\d+) generated the heartbeat to leave the
+    group
+session: Group coordinator .*session timed out without receiving a heartbeat response
+coordinator_lost: Group coordinator .+? is unavailable or invalid(?: due to cause:
+    (?P<reason>.*?)\.? ?(?:isDisconnected|Rediscovery)|, will)
+put_out: Attempt to heartbeat failed for since member id {member_id} is not v
+put_out: Attempt to join group failed due to unknown member id
+taken: \w*Heartbeat\w* failed due to unreleased instance id {instance_id}:
+commit_refused: Offset ?[cC]ommit failed (?:with unknown member ID|.*The coordinator is not aware of
+    this member) | its commit was refused
+fenced: (?:Attempt to heartbeat with .* failed due to FENCED_INSTANCE_ID|Caught fenced
+    group|Received fatal exception: group\.instance\.id gets fenced|.* failed due to fenced instance
+    id|(?:Join|Sync)Group failed: The group instance id .* has been fenced)
+put_out: Attempt to heartbeat with (?:stale )?{of_member}.* failed due to
+    (?P<reason>UNKNOWN_MEMBER_ID|ILLEGAL_GENERATION)
+put_out: \w*Heartbeat\w* failed for member {member_id} because epoch \S+ is fenced |
+    FENCED_MEMBER_EPOCH
+put_out: \w*Heartbeat\w* failed because member {member_id} is unknown | UNKNOWN_MEMBER_ID
+"""
 _CONTEXT: Final = re.compile(
     r"\[[A-Z][\w ]*? (?:instanceId=(?P<instance_id>[^\]]*?), )?clientId=(?P<client_id>[^\]]*?), "
     r"groupId=(?P<group>[^\]]*)\] "
 )
 
-_IN_GROUP: Final = r'Group "(?P<group>[^"]*)":? '
-_LIBRDKAFKA: Final = (
-    ("max_poll", r"Application maximum poll interval \(", ""),
-    ("session", r"Consumer group session timed out", ""),
-    ("fenced", r"Fatal error: Broker: Static consumer fenced", ""),
-    ("taken", r"ConsumerGroupHeartbeat fatal error: Broker: The instance ID is still used", ""),
-    (
-        "given",  # KIP-848, in each answer to a heartbeat
-        (
-            r".*ConsumerGroupHeartbeat response received for member id \"(?P<member_id>[^\"]*)\" "
-            r"with epoch (?P<generation>\d+)"
-        ),
-        "",
-    ),
-    (
-        "named",  # nothing but its group
-        (
-            r"(?:.*ConsumerGroupHeartbeat of member id .*?, group id|.*Heartbeat for group) "
-            r"\"(?P<group>[^\"]*)\""
-        ),
-        "",
-    ),
-    ("named", rf"{_IN_GROUP}new assignment of ", ""),
-    (
-        "joined",
-        (
-            r"JoinGroup response: GenerationId (?P<generation>\d+), .*?, my MemberId "
-            r"(?P<member_id>.+?), (?:member metadata|\d+ members|member)"
-        ),
-        "",
-    ),
-    ("put_out", rf"{_IN_GROUP}heartbeat error response .*: (?P<reason>Broker: Unknown member)", ""),
-    ("put_out", rf"{_IN_GROUP}heartbeat error response .*: (?P<reason>.* generation id .*)", ""),
-    ("fenced", rf"{_IN_GROUP}heartbeat error response .*: .*fenced by other consumer", ""),
-    ("rejoins", rf"{_IN_GROUP}heartbeat error .* rebalance in progress", "already rebalancing"),
-    ("put_out", r"ConsumerGroupHeartbeat failed due to: (?P<reason>.*?): will rejoin", ""),
-    ("coordinator_lost", rf"{_IN_GROUP}marking the coordinator \(-?\d+\) dead: (?P<reason>.*)", ""),
-    ("left", rf"{_IN_GROUP}leave \(in state [\w-]+\)$", ""),
-    ("fenced", rf"{_IN_GROUP}initiating rebalance .*: consumer fenced by newer instance", ""),
-    (
-        "rejoins",
-        rf"{_IN_GROUP}initiating rebalance \(\w+\) in state .* assigned part.*?: (?P<reason>.*)",
-        "",
-    ),
-    ("asks", rf"{_IN_GROUP}\(?re\)?-?joining in join-state", ""),
-)
+_LIBRDKAFKA: Final = r"""
+max_poll: Application maximum poll interval \(
+session: Consumer group session timed out
+fenced: Fatal error: Broker: Static consumer fenced
+taken: ConsumerGroupHeartbeat fatal error: Broker: The instance ID is still used
+# In each answer to a heartbeat.
+given: .*ConsumerGroupHeartbeat response received for member id "(?P<member_id>[^"]*)" with epoch
+    {generation}
+# Nothing but its group.
+named: (?:.*ConsumerGroupHeartbeat of member id .*?, group id|.*Heartbeat for group)
+    "(?P<group>[^"]*)"
+named: {in_group}new assignment of
+joined: JoinGroup response: GenerationId {generation}, .*?, my MemberId (?P<member_id>.+?),
+    (?:member metadata|\d+ members|member)
+put_out: {in_group}heartbeat error response .*: (?P<reason>Broker: Unknown member)
+put_out: {in_group}heartbeat error response .*: (?P<reason>.* generation id .*)
+fenced: {in_group}heartbeat error response .*: .*fenced by other consumer
+rejoins: {in_group}heartbeat error .* rebalance in progress | already rebalancing
+put_out: ConsumerGroupHeartbeat failed due to: (?P<reason>.*?): will rejoin
+coordinator_lost: {in_group}marking the coordinator \(-?\d+\) dead: {reason}
+left: {in_group}leave \(in state [\w-]+\)$
+fenced: {in_group}initiating rebalance .*: consumer fenced by newer instance
+rejoins: {in_group}initiating rebalance \(\w+\) in state .* assigned part.*?: {reason}
+asks: {in_group}\(?re\)?-?joining in join-state
+"""
 # What bindings of librdkafka write in front of its thread has the client's name in some place:
 # "%4|at|FAC|name| ", "FAC [name] ", "name FAC ", "RDKAFKA-4-FAC: name: ", "Handle: name".
 _HANDLE: Final = re.compile(
@@ -171,13 +108,13 @@ _HANDLE: Final = re.compile(
 _HANDLE_WITHIN: Final = 200  # characters before the thread
 _THREAD: Final = re.compile(r"\[thrd:[^\]]*\]: ")
 
-_KAFKAJS: Final = (
-    ("joined", r"\[(?:ConsumerGroup|Runner)\] Consumer has joined the group", ""),
-    ("rejoins", r"\[Runner\] The group is rebalancing, re-joining", "already rebalancing"),
-    ("put_out", r"\[Runner\] The coordinator is not aware of this member", "UNKNOWN_MEMBER_ID"),
-    ("crashed", r"\[Consumer\] Crash: (?P<reason>[^\"{]*)", ""),
-    ("left", r"\[Consumer\] Stopped", ""),
-)
+_KAFKAJS: Final = r"""
+joined: \[(?:ConsumerGroup|Runner)\] Consumer has joined the group
+rejoins: \[Runner\] The group is rebalancing, re-joining | already rebalancing
+put_out: \[Runner\] The coordinator is not aware of this member | UNKNOWN_MEMBER_ID
+crashed: \[Consumer\] Crash: (?P<reason>[^"{]*)
+left: \[Consumer\] Stopped
+"""
 _FIELDS: Final = {
     "group": re.compile(r"""\bgroupId\\?["']?\s*[:=]\s*\\?["']?([^"'\\,}\s]+)"""),
     "member_id": re.compile(r"""\bmemberId\\?["']?\s*[:=]\s*\\?["']?([^"'\\,}\s]+)"""),
@@ -186,16 +123,20 @@ _BESIDE: Final = re.compile(r' \{"name": "([^"]*#[^"]*)"\}$')  # as `lines` puts
 _CAUSELESS: Final = re.compile(r"^(?:null)?$|^error response (?=\S)")
 _STAMP: Final = re.compile(r"""\btimestamp\\?["']?\s*[:=]\s*""")
 _STAMP_WITHIN: Final = 40  # characters
-_SPRING: Final = (
-    ("assigned", r"(?P<group>\S+): partitions assigned: ", ""),
-    ("lost", r"(?P<group>\S+): partitions lost: ", "partitions lost"),
-)
+_SPRING: Final = r"""
+assigned: {group}: partitions assigned:
+lost: {group}: partitions lost: | partitions lost
+"""
 
 _Patterns = tuple[tuple[str, re.Pattern[str], str], ...]
 
 
-def _compiled(patterns: tuple[tuple[str, str, str], ...]) -> _Patterns:
-    return tuple((event, re.compile(text, re.I), reason) for event, text, reason in patterns)
+def _compiled(text: str) -> _Patterns:
+    found = []
+    for event, words in wordings(text, _COLUMNS, _PARTS):
+        pattern, _, reason = words.partition(" | ")
+        found.append((event, re.compile(pattern, re.IGNORECASE), reason))
+    return tuple(found)
 
 
 _OF_JAVA: Final = _compiled(_JAVA)

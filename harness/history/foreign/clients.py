@@ -37,7 +37,6 @@ class Client:
     place: str | None = None  # a pod or a file, where several processes share the client.id
 
     def learn(self, **known: str | None) -> None:
-        """Add what was not known yet."""
         for name, value in known.items():
             if value and getattr(self, name) is None:
                 setattr(self, name, value)

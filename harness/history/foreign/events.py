@@ -180,7 +180,6 @@ class _Reader:
         self._log.lines += block.count(b"\n", 0, keep) + (not ended)
 
     def done(self) -> None:
-        """Read what was kept back."""
         self._read_block(self._rest, len(self._rest), ended=True)
         self._log.lines += self._rest.count(b"\n")
         held, self._held = self._held or [], None
@@ -214,7 +213,6 @@ class _Reader:
         self._look_at_times(block)
 
     def _look_at_times(self, block: bytes) -> None:
-        """When the log begins and ends."""
         log = self._log
         if log.first_at is None:
             head = block[: 1 << 16].split(b"\n", _LOOKED_AT)[:_LOOKED_AT]

@@ -17,13 +17,7 @@ from typing import Any, Final, NamedTuple
 from harness.history.broker_log import CALL, every_text
 from harness.history.coordinator_log import MARK
 from harness.history.foreign.client_words import MARKED
-from harness.history.foreign.stamps import (
-    Stamp,
-    placed_in,
-    stamp_at,
-    stamps_in,
-    time_in,
-)
+from harness.history.foreign.stamps import Stamp, placed_in, stamp_at, stamps_in, time_in
 
 _MARK: Final = MARK.encode()
 # The head of most lines, read at once: Kafka's default, Strimzi's and our own.
@@ -271,7 +265,6 @@ def _unescaped(text: str, quote: str) -> str:
 
 
 def _in_the_open(head: str, message: str, shipped: Stamp | None) -> Line | None:
-    """A message that stands in no quotes."""
     stamps = [*placed_in(head)]
     own, behind = stamps[-1] if stamps else (None, 0)
     if len(stamps) > 1:

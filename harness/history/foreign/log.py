@@ -111,7 +111,6 @@ class Log:
     process: str = ""  # whose lines a client's log has, if they do not say so themselves
 
     def __post_init__(self) -> None:
-        """A process is called as its log is."""
         self.process = self.process or file_of(self.path)
 
     @property
@@ -156,7 +155,6 @@ class Log:
 
     @property
     def remedy(self) -> str:
-        """What to do where this log is of no use."""
         if self.by_clients and self.lines:
             heard = "client" if self.client and not self.silent else "silent"
             return _REMEDIES["untimed" if self.untimed else heard]

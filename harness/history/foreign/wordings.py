@@ -10,169 +10,97 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
-from harness.history.broker_log import Row
+from harness.history.broker_log import Row, wordings
 from harness.history.coordinator_log import (
+    COLUMNS,
     MARK,
-    MEMBER,
     NEW_MARK,
     OLD_MARK,
-    OLD_PATTERNS,
-    PATTERNS,
-    Patterns,
     coordinator_row,
+    patterns,
 )
 from harness.history.other_lines import OF_ANY
 
-# In what follows {name} stands for a value, as short as what is behind it lets it be, which may
-# have blanks and brackets; {} for one of no interest.
-_GROUP: Final = r"\[Group(?:Id)? {group}\](?:\[MemberId {whose}\])? "
-_MEMBER: Final = (
-    r"(?:(?:Streams |Dynamic |Static )?[Mm]ember)(?: {member_id})?"
-    r"(?: with instance id {instance_id})?"
-)
-_SOME: Final = r"(?:Some\()?{instance_id}\)?"
-_SAID: Final = r"through explicit `LeaveGroup`(?: request)?"
+_NUMBERS: Final = {"generation": r"-?\d+", "members": r"-?\d+"}
+# The same, and ids and groups in which there are blanks and brackets.
+_WITH_BLANKS: Final = COLUMNS | dict.fromkeys(("group", "member_id", "instance_id"), ".+?")
+_PARTS: Final = {
+    "a_member": (
+        r"(?:(?:Streams |Dynamic |Static )?[Mm]ember)(?: {member_id})?"
+        r"(?: with instance id {instance_id})?"
+    ),
+    "explicit": r"through explicit `LeaveGroup`(?: request)?",
+    "some": r"(?:Some\()?{instance_id}\)?",
+}
 
 # Of both coordinators: `other_id` is the member that has the instance id now.
-_BOTH: Final = (
-    (
-        "instance_fenced",
-        (
-            rf"Request memberId={{member_id}} for static member with groupInstanceId={_SOME} is "
-            r"fenced by (?:existing|current) memberId={other_id} during operation {reason}$"
-        ),
-    ),
-    (  # at DEBUG
-        "never_synced",
-        r"Group {group} removed members who haven't sent their sync requests?: {reason}$",
-    ),
-    ("broker_started", r"Startup complete\.$"),
-    ("broker_stopping", r"Shutting down\.$"),
-)
+_BOTH: Final = r"""
+instance_fenced: Request memberId={member_id} for static member with groupInstanceId={some} is
+    fenced by (?:existing|current) memberId={other_id} during operation {reason}$
+# at DEBUG
+never_synced: Group {group} removed members who haven't sent their sync requests?: {reason}$
+broker_started: Startup complete\.$
+broker_stopping: Shutting down\.$
+loaded: Loaded (?:share|streams) group {group} with {members} members
+"""
 
 # Of the coordinator of 4.x, which 3.7 to 3.9 have for groups of KIP-848; groups that share, and
 # those of Kafka Streams (KIP-1071), have epochs as well.
-_OF_GROUPS: Final = (
-    ("left", rf"(?P<reason>{_MEMBER} has left group {_SAID}); client reason: {{client_reason}}$"),
-    ("instance_fenced", rf"(?P<reason>{_MEMBER} is fenced by existing member {{other_id}})\.$"),
-    (
-        "replacing_failed",
-        (
-            rf"(?P<reason>{_MEMBER} cannot join the group because the instance id is (?:is )?owned"
-            r" by member {other_id})\.$"
-        ),
-    ),
-    # 3.8 and 4.4
-    (
-        "member_added",
-        (
-            r"(?P<reason>Static member with (?:unknown member id and )?instance id {instance_id} "
-            r"re-joins the \w+ group(?: using the \w+ protocol)?)\. Created a new member "
-            r"{member_id} to replace"
-        ),
-    ),
-    (
-        "member_added",
-        rf"(?P<reason>{_MEMBER} (?:re-)?joins the \w+ group(?: using the \w+ protocol)?)",
-    ),
-    ("left_for_now", rf"(?P<reason>{_MEMBER} temporarily left the \w+ group)\.$"),
-    ("left", rf"(?P<reason>{_MEMBER} left the \w+ group)\.$"),
-    (
-        "evicted",
-        rf"{_MEMBER} (?P<reason>fenced from the group because (?:its|the member) session expired)",
-    ),
-    # Classic members of a group of KIP-848.
-    (
-        "dropped",
-        (
-            rf"{_MEMBER} (?P<reason>fenced from the group because (?:the classic member failed to "
-            r"join within the rebalance timeout|the member failed to sync within timeout))"
-        ),
-    ),
-    ("fenced", rf"{_MEMBER} (?P<reason>fenced from the group because {{}})\.$"),
-    # What changed before an epoch was bumped. Up to 4.0 the epoch's own line does not say it.
-    ("metadata_computed", r"Computed new (?:subscription metadata|metadata hash): "),
-    (
-        "subscribed",
-        (
-            rf"(?P<reason>{_MEMBER} updated its (?:subscribed (?:topics|regex)|member meta?data) "
-            r"to.*)$"
-        ),
-    ),
-    (
-        "epoch_bumped",
-        r"Bumped streams group epoch to {generation}(?: with (?P<reason>metadata hash -?\d+))?",
-    ),
-    ("target_computed", r"Computed a new target assignment for epoch {generation} with '{reason}'"),
-    ("shutdown_asked", r"Shutdown requested for the streams application\.$"),
-    ("upgraded", r"(?P<reason>Converted the (?:empty )?classic group to a \w+ group)\.$"),
-    ("downgraded", r"(?P<reason>Converted the (?:empty )?\w+ group to a classic group)\.$"),
-)
-_NEW: Final = (
-    *_BOTH,
-    *((event, _GROUP + text) for event, text in _OF_GROUPS),
-    ("loaded", r"Loaded (?:share|streams) group {group} with {members} members"),
-)
+_OF_GROUP: Final = r"\[Group(?:Id)? (?P<group>.*?)\](?:\[MemberId (?P<whose>.*?)\])? "
+_OF_GROUPS: Final = r"""
+left: (?P<reason>{a_member} has left group {explicit}); client reason: {client_reason}$
+instance_fenced: (?P<reason>{a_member} is fenced by existing member {other_id})\.$
+replacing_failed: (?P<reason>{a_member} cannot join the group because the instance id is (?:is
+    )?owned by member {other_id})\.$
+# 3.8 and 4.4
+member_added: (?P<reason>Static member with (?:unknown member id and )?instance id {instance_id}
+    re-joins the \w+ group(?: using the \w+ protocol)?)\. Created a new member {member_id} to
+    replace
+member_added: (?P<reason>{a_member} (?:re-)?joins the \w+ group(?: using the \w+ protocol)?)
+left_for_now: (?P<reason>{a_member} temporarily left the \w+ group)\.$
+left: (?P<reason>{a_member} left the \w+ group)\.$
+evicted: {a_member} (?P<reason>fenced from the group because (?:its|the member) session expired)
+# Classic members of a group of KIP-848.
+dropped: {a_member} (?P<reason>fenced from the group because (?:the classic member failed to join
+    within the rebalance timeout|the member failed to sync within timeout))
+fenced: {a_member} (?P<reason>fenced from the group because {})\.$
+# What changed before an epoch was bumped. Up to 4.0 the epoch's own line does not say it.
+metadata_computed: Computed new (?:subscription metadata|metadata hash):
+subscribed: (?P<reason>{a_member} updated its (?:subscribed (?:topics|regex)|member meta?data)
+    to.*)$
+epoch_bumped: Bumped streams group epoch to {generation}(?: with (?P<reason>metadata hash -?\d+))?
+target_computed: Computed a new target assignment for epoch {generation} with '{reason}'
+shutdown_asked: Shutdown requested for the streams application\.$
+upgraded: (?P<reason>Converted the (?:empty )?classic group to a \w+ group)\.$
+downgraded: (?P<reason>Converted the (?:empty )?\w+ group to a classic group)\.$
+"""
 
 # Of the coordinator of 2.x and 3.x. Only where a member leaves its host is told.
-_OLD: Final = (
-    *_BOTH,
-    (
-        "rebalance_started",
-        (
-            r"Preparing to rebalance group {group} with old generation {generation} "
-            r"\(__consumer_offsets-\d+\)$"
-        ),
-    ),
-    ("stabilized", r"Stabilized group {group} generation {generation} \(__consumer_offsets-\d+\)$"),
-    (
-        "assignment_received",
-        r"Assignment received from leader for group {group} for generation {generation}(?:$|\.)",
-    ),
-    (
-        "left",
-        (
-            rf"Member MemberMetadata\(memberId={{member_id}}, groupInstanceId=(?:None|{_SOME}), "
-            r"clientId={client_id}, clientHost=/?{host}, sessionTimeoutMs={}\) has left group "
-            rf"{{group}} {_SAID}(?:; client reason: {{reason}})?$"
-        ),
-    ),
-    ("left", rf"Member {{member_id}} has left group {{group}} {_SAID}(?:; client reason: .*)?$"),
-    (
-        "left",
-        (
-            rf"Member\[group\.instance\.id (?:None|{_SOME}), member\.id {{member_id}}\] in group "
-            r"{group} has left, removing it from the group"
-        ),
-    ),
-    ("left", r"Member {member_id} in group {group} has left, removing it from the group"),
-    (
-        "member_added",
-        rf"Adding new static member {_SOME} to group {{group}} with member id {{member_id}}\.$",
-    ),
-    (
-        "replaced",
-        (
-            rf"Static member {_SOME}(?: of group {{group}})? with unknown member id rejoins, "
-            r"assigning new member id {other_id}, while old member (?:id )?{member_id} will be "
-            r"removed"
-        ),
-    ),
-    (
-        "instance_fenced",
-        (
-            rf"given member\.id {{member_id}} is identified as a known static member {_SOME}, ?but"
-            r" not matching the expected member\.id {other_id}"
-            r"(?: during (?P<reason>.*?), will .*)?$"
-        ),
-    ),
-    ("stragglers_removed", r"Group {group} remove dynamic members who haven't joined: {reason}$"),
-    ("dead", r"Group {group} transitioned to Dead in generation {generation}"),
-    ("offsets_expired", r"Removed {members} expired offsets in "),
-)
+_OLD: Final = r"""
+rebalance_started: Preparing to rebalance group {group} with old generation {generation}
+    \(__consumer_offsets-\d+\)$
+stabilized: Stabilized group {group} generation {generation} \(__consumer_offsets-\d+\)$
+assignment_received: Assignment received from leader for group {group} for generation
+    {generation}(?:$|\.)
+left: Member MemberMetadata\(memberId={member_id}, groupInstanceId=(?:None|{some}),
+    clientId={client_id}, clientHost=/?{host}, sessionTimeoutMs={}\) has left group {group}
+    {explicit}(?:; client reason: {reason})?$
+left: Member {member_id} has left group {group} {explicit}(?:; client reason: .*)?$
+left: Member\[group\.instance\.id (?:None|{some}), member\.id {member_id}\] in group {group} has
+    left, removing it from the group
+left: Member {member_id} in group {group} has left, removing it from the group
+member_added: Adding new static member {some} to group {group} with member id {member_id}\.$
+replaced: Static member {some}(?: of group {group})? with unknown member id rejoins, assigning new
+    member id {other_id}, while old member (?:id )?{member_id} will be removed
+instance_fenced: given member\.id {member_id} is identified as a known static member {some}, ?but
+    not matching the expected member\.id {other_id}(?: during (?P<reason>.*?), will .*)?$
+stragglers_removed: Group {group} remove dynamic members who haven't joined: {reason}$
+dead: Group {group} transitioned to Dead in generation {generation}
+offsets_expired: Removed {members} expired offsets in
+"""
 # What the coordinator of 2.x and 3.x writes beside: of offsets, and of who is fenced.
 _KEEPER: Final = b"[GroupMetadataManager brokerId="
 _FENCES: Final = b"given member.id "
@@ -194,14 +122,8 @@ _BLANK_OF_A_PAGE: Final = "\u00a0".encode()
 _ESCAPED: Final = ((b"&nbsp;", b" "), (b"&#160;", b" "), (b"&lbrack;", b"["), (b"&#91;", b"["))
 _OLD_BROKER: Final = re.compile(rb"\[GroupCoordinator (\d+)\]: ")
 _OF_MEMBERS: Final = ("member_added", "left", "left_for_now", "subscribed", "shutdown_asked")
-_VALUE: Final = re.compile(r"\{([a-z_]*)\}")
-_NUMBERS: Final = ("generation", "members")
 _NOT_LITERAL: Final = re.compile(r"\\.|\[[^\]]*\]|\.[*+]\??|.\?|\^|\$")
 _PART: Final = re.compile(r"\(\?(?::|P<\w+>)([^()]*)\)(\?)?")
-# An id in a pattern of `coordinator_log`.
-_ANY_ID: Final = re.compile(
-    r"\(\?P<(group|member_id|instance_id)>(?:\\S\+\??|\[\^(?:\\\]|,)\]\+|\.\+\?)\)"
-)
 _LITERAL: Final = re.compile(r"[^\0()|{}+*?]+")
 _BEGINNING: Final = re.compile(r"\[?\w+")
 
@@ -212,10 +134,10 @@ class _Wordings:
     Of ninety, only a few are tried.
     """
 
-    def __init__(self, *patterns: tuple[str, str]) -> None:
+    def __init__(self, *worded: tuple[str, str]) -> None:
         self._by_word: dict[str, list[tuple[str, tuple[str, re.Pattern[str]]]]] = {}
-        for event, text in patterns:
-            word = _word_of(text.removeprefix("^").replace("\\", ""))
+        for event, text in worded:
+            word = _word_of(text.replace("\\", ""))
             entry = (_words_in(text), (event, re.compile(text)))
             self._by_word.setdefault(word, []).append(entry)
 
@@ -245,37 +167,19 @@ def _optional(found: re.Match[str]) -> str:
     return found[0] if found[0] in ("(?", ")?") else "\0"
 
 
-def _patterns(wordings: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    for event, text in wordings:
-        yield event, "^" + _VALUE.sub(_value, text)
+def _read(text: str) -> list[tuple[str, str]]:
+    return list(wordings(text, _NUMBERS, _PARTS))
 
 
-def _value(found: re.Match[str]) -> str:
-    name = found[1]
-    if not name:
-        return ".*?"
-    return rf"(?P<{name}>-?\d+)" if name in _NUMBERS else f"(?P<{name}>.*?)"
+def _known(*, old: bool) -> Iterator[tuple[str, str]]:
+    for columns in (COLUMNS, _WITH_BLANKS):
+        yield from ((event, pattern.pattern) for event, pattern in patterns(columns, old=old))
 
 
-def _with_blanks(patterns: Patterns) -> Iterator[tuple[str, str]]:
-    """The same patterns for ids and groups in which there are blanks and brackets."""
-    for event, pattern in patterns:
-        yield (
-            event,
-            _ANY_ID.sub(r"(?P<\1>.+?)", pattern.pattern.replace(MEMBER, "(?P<member_id>.+?)")),
-        )
-
-
-_COORDINATORS: Final = tuple(
-    (
-        mark,
-        _Wordings(
-            *_patterns(wordings),
-            *((event, pattern.pattern) for event, pattern in known),
-            *_with_blanks(known),
-        ),
-    )
-    for mark, wordings, known in ((NEW_MARK, _NEW, PATTERNS), (OLD_MARK, _OLD, OLD_PATTERNS))
+_NEW: Final = [(event, _OF_GROUP + pattern) for event, pattern in _read(_OF_GROUPS)]
+_COORDINATORS: Final = (
+    (NEW_MARK, _Wordings(*_read(_BOTH), *_NEW, *_known(old=False))),
+    (OLD_MARK, _Wordings(*_read(_BOTH), *_read(_OLD), *_known(old=True))),
 )
 
 
@@ -285,10 +189,10 @@ def row_of(message: str) -> Row | None:
     The columns are those of `coordinator_events` and, where the line has them, `client_reason`,
     `client_id`, `host` and `other_id`. Lines about a broker have no group.
     """
-    for mark, wordings in _COORDINATORS:
+    for mark, known in _COORDINATORS:
         if found := mark.match(message):
             text = message[found.end() :]
-            row = coordinator_row(text, wordings.of(text))
+            row = coordinator_row(text, known.of(text))
             if row is None:
                 return None
             whose = row.pop("whose", None)  # which member of a Streams group asked then

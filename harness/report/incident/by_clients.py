@@ -189,12 +189,7 @@ class _Teller:
         self._goes(event, who, "crashed", self._group.leaves, but_after=("crashed",))
 
     def _goes(
-        self,
-        event: Event,
-        who: str,
-        cause: str,
-        rows: list[Removal],
-        but_after: Iterable[str] = (),
+        self, event: Event, who: str, cause: str, rows: list[Removal], but_after: Iterable[str] = ()
     ) -> None:
         """It is no member any more, unless it has just said so in other words."""
         self._here.discard(who)

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
+from harness.base import words
 from harness.base.words import plural
 from harness.history.foreign.processes import IN, UNNAMED
-from harness.report.incident.causes import CAUSES, PROGRAMS, Program
-from harness.report.incident.faults import Cause
+from harness.report.incident.causes import CAUSES, PROGRAMS, Cause, Program
 from harness.report.incident.names import Names
 from harness.report.incident.rows import Burst, Group, Incident, Rebalance, Removal
 from harness.report.words import clip, duration
@@ -69,7 +69,6 @@ class Explained:
 
 
 def explained(incident: Incident, names: Names, last_at: int) -> list[Explained]:
-    """What is found of each group."""
     found = []
     _find_bursts(incident.groups)
     for group in incident.groups:
@@ -408,7 +407,6 @@ def _weight(finding: Finding) -> tuple[int, int, int]:
 
 
 def times(count: int) -> str:
-    """How often, in words."""
     return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
 
@@ -417,4 +415,4 @@ def listed(names: Sequence[str]) -> str:
     shown = list(names[:_MOST_NAMES])
     if more := len(names) - len(shown):
         shown.append(plural(more, "other"))
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]])) if shown else "nobody"
+    return words.listed(shown) if shown else "nobody"

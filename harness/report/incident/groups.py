@@ -118,8 +118,6 @@ def _homes(events: Iterable[Event]) -> dict[str, str]:
 
 
 class _Bump(NamedTuple):
-    """A new group epoch, and what caused it."""
-
     event: Event
     trigger: str
     cause: str

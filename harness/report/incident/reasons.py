@@ -64,13 +64,11 @@ _LISTED: Final = re.compile(
 
 
 def of_leave(client_reason: str | None) -> str:
-    """Why a member left, by what it said."""
     told = client_reason or ""
     return next((name for name, pattern in _LEAVES if pattern.search(told)), "left")
 
 
 def of_rejoin(said: str) -> str:
-    """Why a member joins again, by what it said."""
     return next((name for name, pattern in _REJOINS if pattern.search(said)), "rejoined")
 
 

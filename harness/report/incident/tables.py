@@ -6,6 +6,7 @@ Columns that a run's tables of these names have too mean the same here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,56 +67,36 @@ EVICTIONS: Final = schema_of(
 
 def rebalance_row(one: Rebalance, read: Read, names: Names) -> Row:
     member = one.named[0] if one.named else None
-    joining = (
-        (one.joined_at - one.started_at) / 1e3
-        if one.joined_at is not None and one.started_at is not None
-        else None
-    )
+    whole = one.joined_at is not None and one.started_at is not None
     return {
-        "group": one.group,
-        "generation": one.generation,
-        "trigger": one.trigger,
-        "cause": one.cause,
-        "trigger_member_id": member,
-        "trigger_client_id": names.client_id(member) if member else None,
+        **{each.name: getattr(one, each.name) for each in fields(one)},
+        **_about(names, member, "trigger_"),
         "trigger_instance_id": names.instance(member) if member else None,
-        "trigger_host": names.host(member) if member else None,
-        "trigger_library": names.library(member) if member else None,
-        "reason": one.reason,
-        "client_reason": one.client_reason,
-        "protocol": one.protocol,
-        "coordinator": one.coordinator,
-        "members_before": one.members_before,
-        "members_after": one.members_after,
         "leader_member_id": one.leader,
-        "started_at": one.started_at,
-        "joined_at": one.joined_at,
-        "synced_at": one.synced_at,
-        "joining_ms": joining,
-        "storm": one.storm,
+        "joining_ms": ((one.joined_at or 0) - (one.started_at or 0)) / 1e3 if whole else None,
         "evidence": read.place(one.evidence),
     }
 
 
 def eviction_row(one: Removal, read: Read, names: Names) -> Row:
     return {
-        "group": one.group,
-        "cause": one.cause,
-        "member_id": one.member_id,
-        "client_id": names.client_id(one.member_id),
-        "instance_id": one.instance_id,
-        "host": names.host(one.member_id),
-        "library": names.library(one.member_id),
+        **{each.name: getattr(one, each.name) for each in fields(one)},
+        **_about(names, one.member_id),
         "broker": one.coordinator,
         "evicted_at": one.at,
-        "reason": one.reason,
         "other_member_id": one.other_id,
         "evidence": read.place(one.evidence),
     }
 
 
+def _about(names: Names, member: str | None, which: str = "") -> Row:
+    """Who a member is, in columns whose names begin so."""
+    about = ("client_id", "host", "library")
+    found = {name: getattr(names, name)(member) if member else None for name in about}
+    return {f"{which}{name}": value for name, value in {"member_id": member, **found}.items()}
+
+
 def tables_of(groups: Sequence[Group], read: Read, names: Names) -> dict[str, pa.Table]:
-    """Both tables, in order of time."""
     rebalances = sorted((one for group in groups for one in group.rebalances), key=lambda o: o.at)
     removals = sorted((one for group in groups for one in group.removals), key=lambda o: o.at)
     return {

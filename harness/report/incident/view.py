@@ -31,7 +31,6 @@ class View:
 
 
 def moment(us: int) -> datetime:
-    """A time in UTC."""
     return _EPOCH + timedelta(microseconds=us)
 
 
@@ -41,7 +40,6 @@ def at(us: int | None) -> str:
 
 
 def span(from_us: int, to_us: int) -> str:
-    """How long, in words."""
     hours, rest = divmod(round((to_us - from_us) / 1e6), 3600)
     if hours:
         return f"{hours} h {rest // 60:02d} min"

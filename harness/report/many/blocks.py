@@ -162,7 +162,6 @@ def _unbroken(item: str) -> str:
 
 
 def markdown(shown: Overview) -> str:
-    """The text of a summary, such as a CI shows."""
     head = [f"## {safe(shown.title)}: {shown.headline}", "", shown.detail, ""]
     return "\n".join([*head, *in_markdown(shown.blocks, "###")])
 

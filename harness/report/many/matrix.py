@@ -60,7 +60,6 @@ class Matrix:
 
 
 def matrix_of(suite: Suite) -> Matrix:
-    """What the runs of a suite show by now."""
     return matrix_of_runs(
         [_run(suite, entry) for entry in suite.entries],
         name=suite.name,

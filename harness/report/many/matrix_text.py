@@ -194,7 +194,6 @@ def _what(matrix: Matrix) -> str:
 
 
 def _made(matrix: Matrix) -> str:
-    """What all runs had in common."""
     names = {
         "brokers": "brokers",
         "processes": "processes of the program to begin with",

@@ -49,7 +49,6 @@ def numbers(run_dir: Path, run: Run | None = None) -> Numbers:
 
 
 def _figures(run: Run) -> Numbers:
-    """The figures of a run, in the order of UNITS."""
     rebalances, count = run.tables["rebalances"], records(run)
     figures: Sequence[Sequence[float | None]] = (
         [len(rebalances) if run.has("rebalances") else None],

@@ -146,7 +146,6 @@ class Sweep:
 
 
 def sweep_of(suite: Suite) -> Sweep:
-    """What the runs of a suite show by now."""
     over: Mapping[str, Sequence[str]] = suite.asked.get("over") or {}
     axes = tuple(Axis(name, tuple(values)) for name, values in over.items())
     points: dict[tuple[int, ...], Mapping[str, str]] = {}

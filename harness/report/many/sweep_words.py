@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import comb
 from typing import Final
 
-from harness.base.words import plural
+from harness.base.words import listed, plural
 from harness.report.many.blocks import paragraphs
 from harness.report.many.sweep import (
     EVICTED,
@@ -183,7 +183,7 @@ def _listed(axis: Axis, changes: Sequence[_Change]) -> str:
                 _numbers(axis, measure, way) for way, _ in mine
             )
             parts.append(f"{what} ({words})")
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    return listed(parts)
 
 
 def _numbers(axis: Axis, measure: Measure, way: _Way) -> str:

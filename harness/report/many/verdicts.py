@@ -151,7 +151,6 @@ def table_of(rows: Sequence[Row]) -> pa.Table:
 
 
 def headline(suite: Suite) -> str:
-    """What a suite showed, in one line."""
     if not suite.entries:
         return "Nothing was played"
     spoilt = suite.count(State.SPOILT)

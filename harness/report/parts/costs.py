@@ -31,7 +31,7 @@ def costs(run: Run) -> list[str]:
 
 
 def _sentence(run: Run, shown: Shown) -> str:
-    zero = next((phase.from_at for phase in run.manifest.phases if phase.name == "steady"), None)
+    zero = run.manifest.steady_at
     what = _NAMES.get(shown.situation, shown.situation[:1].upper() + shown.situation[1:])
     at = f" at {seconds(shown.at, zero)}" if shown.at else ""
     parts = [_standstill(shown), _again(run, shown), *_signs(shown)]

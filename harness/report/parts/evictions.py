@@ -35,7 +35,7 @@ def false_evictions(run: Run) -> list[PutOut] | None:
     if not run.has("evictions", "coordinator_events", "client_events", "faults"):
         return None
     gone_at = _ends(run)
-    steady = next((phase.from_at for phase in run.manifest.phases if phase.name == "steady"), None)
+    steady = run.manifest.steady_at
     found = [
         each
         for each in _once_each(run, _every(run))

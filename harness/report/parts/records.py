@@ -40,12 +40,10 @@ class Records:
 
     @property
     def lost_is(self) -> str:
-        """What `lost` counts, in a word or two."""
         return "never fetched" if self.fetched_only else "lost"
 
     @property
     def again_is(self) -> str:
-        """What `redelivered` counts, in a word or two."""
         return "fetched again" if self.fetched_only else "redelivered"
 
 
@@ -73,7 +71,6 @@ class Throughput:
 
 
 def records(run: Run) -> Records:
-    """Count what was sent against what was read."""
     acknowledged = run.sends.filter(pc.equal(run.sends["outcome"], pa.scalar("acknowledged")))
     read = _ranges(run.deliveries)
     lost = unseen = 0
@@ -97,7 +94,6 @@ def records(run: Run) -> Records:
 
 
 def fate(count: Records) -> str:
-    """Say in one line what became of the records."""
     if {count.acknowledged, count.lost, count.redelivered} == {None}:
         return "not recorded"
     text = (

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
+from types import SimpleNamespace as Shown
 from typing import Final
 
 from harness.base.words import plural
@@ -42,45 +43,7 @@ PARTS: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Part:
-    """One part of a stop: its length, and its place in percent of the longest stop."""
-
-    css: str
-    name: str
-    left: float
-    width: float
-    text: str
-
-
-@dataclass(frozen=True)
-class StopRow:
-    """One partition that stood still, ready to be shown."""
-
-    partition: str
-    old: str
-    old_colour: str
-    new: str
-    new_colour: str
-    kept: bool
-    at: str
-    duration: str
-    parts: tuple[Part, ...]
-    said: str
-    redelivered: str
-
-
-@dataclass(frozen=True)
-class Change:
-    """What one change of the group, or one fault without a rebalance, cost."""
-
-    title: str
-    summary: str
-    rows: tuple[StopRow, ...]
-    notes: tuple[str, ...]
-
-
-def changes(run: Run, members: Members, zero: datetime | None) -> list[Change]:
+def changes(run: Run, members: Members, zero: datetime | None) -> list[Shown]:
     """Sort the stops to what they came from, in order of time, scaled to the longest of all."""
     groups = _groups(run.tables["stops"])[:MOST_CHANGES]
     longest_ms = max((row["ms"] for rows in groups for row in rows), default=0.0)
@@ -89,7 +52,7 @@ def changes(run: Run, members: Members, zero: datetime | None) -> list[Change]:
 
 def stopped(run: Run) -> list[Row]:
     """Those that stopped once the group was in steady state: to gather is no standstill."""
-    steady = next((phase.from_at for phase in run.manifest.phases if phase.name == "steady"), None)
+    steady = run.manifest.steady_at
     return [
         row
         for row in run.tables["stops"]
@@ -160,7 +123,7 @@ def _about(row: Row) -> str:
 
 def _change(
     rows: Sequence[Row], members: Members, zero: datetime | None, longest_ms: float
-) -> Change:
+) -> Shown:
     still = sorted((row for row in rows if row["stopped"]), key=lambda row: -row["ms"])
     first = still[0] if still else rows[0]
     generations = sorted({row["generation"] for row in rows if row["generation"] is not None})
@@ -176,8 +139,8 @@ def _change(
         summary += f", {duration(still[0]['ms'])} at most"
     if again:
         summary += f"; {plural(again, 'record')} came twice"
-    shown = tuple(_row(row, members, zero, longest_ms) for row in still[:MOST_PARTITIONS])
-    return Change(title, summary, shown, tuple(_notes(rows, still)))
+    shown = [_row(row, members, zero, longest_ms) for row in still[:MOST_PARTITIONS]]
+    return Shown(title=title, summary=summary, rows=shown, notes=list(_notes(rows, still)))
 
 
 def _notes(rows: Sequence[Row], still: Sequence[Row]) -> Iterable[str]:
@@ -200,8 +163,8 @@ def _span(generations: Sequence[int]) -> str:
     return number(low) if low == high else f"{low}–{high}"
 
 
-def _row(row: Row, members: Members, zero: datetime | None, longest_ms: float) -> StopRow:
-    return StopRow(
+def _row(row: Row, members: Members, zero: datetime | None, longest_ms: float) -> Shown:
+    return Shown(
         partition=partition_name(row["topic"], row["partition"]),
         old=row["old_member"] or NOTHING,
         old_colour=members.colour(row["old_member"]),
@@ -210,18 +173,24 @@ def _row(row: Row, members: Members, zero: datetime | None, longest_ms: float) -
         kept=row["old_member"] == row["new_member"],
         at=seconds(row["from_at"], zero),
         duration=duration(row["ms"]),
-        parts=tuple(parts(row, longest_ms)),
+        parts=list(parts(row, longest_ms)),
         said=said(row),
         redelivered=number(row["redelivered"]),
     )
 
 
-def parts(row: Row, longest_ms: float) -> Iterable[Part]:
+def parts(row: Row, longest_ms: float) -> Iterable[Shown]:
     """Place a stop's parts one after the other, on the scale of `longest_ms`."""
     left = 0.0
     for kind in PARTS:
         ms = row[kind.column] or 0.0
         width = 100 * ms / longest_ms if longest_ms else 0.0
         if ms > 0:
-            yield Part(kind.css, kind.name, round(left, 2), round(width, 2), duration(ms))
+            yield part(kind.css, kind.name, left, width, ms)
         left += width
+
+
+def part(css: str, name: str, left: float, width: float, ms: float) -> Shown:
+    """One part of a bar: its length, and its place in percent of the longest bar."""
+    place = {"left": round(left, 2), "width": round(width, 2)}
+    return Shown(css=css, name=name, text=duration(ms), **place)

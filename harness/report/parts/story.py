@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from harness.base.words import plural
+from harness.base.words import listed, plural
 from harness.report.load import Run
 from harness.report.parts import stops
 from harness.report.parts.costs import costs
@@ -22,7 +22,7 @@ def story(run: Run, count: Records) -> list[str]:
 
 
 def _broken(run: Run) -> str:
-    zero = next((phase.from_at for phase in run.manifest.phases if phase.name == "steady"), None)
+    zero = run.manifest.steady_at
     faults = [fault for fault in stories(run.history["faults"]) if fault.injected_at]
     if not run.has("faults"):
         return "Which faults were injected was not recorded."
@@ -32,8 +32,7 @@ def _broken(run: Run) -> str:
     more = len(faults) - len(named)
     if more:
         named.append(f"{plural(more, 'more fault')}")
-    listed = " and ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
-    return f"After steady state came {listed}."
+    return f"After steady state came {listed(named)}."
 
 
 def _fault(fault: FaultStory, at: str) -> str:

@@ -1,9 +1,13 @@
-"""The page's tables: each row ready to be shown, each table cut where it would flood the page."""
+"""The page's tables: each row ready to be shown, each table cut where it would flood the page.
+
+`page.html.j2` names what it reads of a row; what a row does not have is an error there.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
+from types import SimpleNamespace as Shown
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -52,43 +56,16 @@ class Gauge:
     middle: float
 
 
-@dataclass(frozen=True)
-class VerdictRow:
-    rule: str  # its id
-    name: str
-    title: str
-    statement: str
-    source: str
-    applies_to: str
-    expected: str
-    declared: bool  # by the experiment, or judged in every run
-    verdict: str
-    standing: str
-    sign: str
-    folded: bool  # it held, and nobody has to look at it
-    bound: str
-    measured: tuple[tuple[str, str], ...]  # name and value
-    unit: str
-    gauge: Gauge | None
-    examined: str
-    violations: str
-    unknowns: str
-    reason: str
-    because: str
-    evidence: str
-    link: str
-
-
-def verdict_rows(run: Run) -> list[VerdictRow]:
+def verdict_rows(run: Run) -> list[Shown]:
     """Make the rows of the verdict table, what differs first."""
     others = others_in(run).violated
     return [_verdict_row(run, row, others) for row in in_order(run.verdicts or [])]
 
 
-def _verdict_row(run: Run, row: Row, others: Collection[str]) -> VerdictRow:
+def _verdict_row(run: Run, row: Row, others: Collection[str]) -> Shown:
     how = standing(row)
     unit = row["unit"] or ""
-    return VerdictRow(
+    return Shown(
         rule=row["rule"] or NOTHING,
         name=name_of(row["rule"]) or NOTHING,
         title=title_of(row),
@@ -96,10 +73,11 @@ def _verdict_row(run: Run, row: Row, others: Collection[str]) -> VerdictRow:
         source=clip(row["source"], _MOST_TEXT),
         applies_to=", ".join(text for text in (row["client"], row["protocol"]) if text),
         expected=expected_of(row),
-        declared=row["rule"] not in others,
+        declared=row["rule"] not in others,  # by the experiment, or judged in every run
         verdict=verdict_of(row),
         standing=how,
         sign=sign_of(row),
+        # It held, and nobody has to look at it.
         folded=how is Standing.AS_EXPECTED
         and verdict_of(row) == Verdict.HOLDS
         and not is_excused(row),
@@ -158,37 +136,7 @@ def link(run: Run, evidence: str | None) -> str:
     return quote(str(path))
 
 
-@dataclass(frozen=True)
-class Step:
-    """One phase of a rebalance: its share of the longest rebalance, and its length."""
-
-    css: str
-    name: str
-    left: float
-    width: float
-    text: str
-
-
-@dataclass(frozen=True)
-class RebalanceRow:
-    generation: str
-    at: str
-    trigger: str
-    member: str
-    colour: str
-    reason: str
-    members: str
-    leader: str
-    duration: str
-    steps: tuple[Step, ...]
-    moved: str
-    kept: str
-    revoked: str
-    standstill: str
-    where: str
-
-
-def rebalance_rows(run: Run, members: Members, zero: datetime | None) -> list[RebalanceRow]:
+def rebalance_rows(run: Run, members: Members, zero: datetime | None) -> list[Shown]:
     """Make the rows of the rebalance table, by generation as recorded."""
     rows = run.tables["rebalances"]
     longest_ms = max((ms for row in rows if (ms := _length_ms(row)) is not None), default=0.0)
@@ -201,11 +149,11 @@ def rebalance_rows(run: Run, members: Members, zero: datetime | None) -> list[Re
 
 def _rebalance_row(
     row: Row, members: Members, zero: datetime | None, longest_ms: float, still: Row | None
-) -> RebalanceRow:
+) -> Shown:
     member = row["trigger_member"] or ""
     if not member and row["trigger_member_id"]:
         member = members.of_id(row["trigger_member_id"])
-    return RebalanceRow(
+    return Shown(
         generation=number(row["generation"]),
         at=seconds(row["started_at"], zero),
         trigger=row["trigger"] or NOTHING,
@@ -234,7 +182,7 @@ def _length_ms(row: Row) -> float | None:
 _STEPS: Final = ("join", "sync", "assign")
 
 
-def _steps(row: Row, longest_ms: float) -> tuple[Step, ...]:
+def _steps(row: Row, longest_ms: float) -> tuple[Shown, ...]:
     """Split a rebalance: all joined, leader's assignment in, last member told."""
     at: datetime | None = row["started_at"]
     if at is None or longest_ms <= 0:
@@ -254,7 +202,7 @@ def _steps(row: Row, longest_ms: float) -> tuple[Step, ...]:
             continue
         left = 100 * _ms(started, at) / longest_ms
         width = 100 * _ms(at, end) / longest_ms
-        steps.append(Step(css, name, round(left, 2), round(width, 2), duration(_ms(at, end))))
+        steps.append(stops.part(css, name, left, width, _ms(at, end)))
         at = end
     return tuple(steps)
 
@@ -263,30 +211,12 @@ def _ms(from_at: datetime, to_at: datetime) -> float:
     return (to_at - from_at).total_seconds() * 1_000
 
 
-@dataclass(frozen=True)
-class RedeliveryRow:
-    """One range of records that came twice, ready to be shown."""
-
-    partition: str
-    offsets: str
-    count: str
-    first: str
-    first_colour: str
-    second: str
-    second_colour: str
-    at: str
-    after: str
-    committed: str
-    explained: bool
-    why: str
-
-
-def redelivery_rows(run: Run, members: Members, zero: datetime | None) -> list[RedeliveryRow]:
+def redelivery_rows(run: Run, members: Members, zero: datetime | None) -> list[Shown]:
     """Make the rows of the redelivery table: the unexplained first, then the largest."""
     rows = run.tables["redeliveries"]
     ranked = sorted(rows, key=lambda row: (bool(row["explained"]), -(row["count"] or 0)))
     return [
-        RedeliveryRow(
+        Shown(
             partition=partition_name(row["topic"], row["partition"]),
             offsets=_range(row["first_offset"], row["last_offset"]),
             count=number(row["count"]),
@@ -312,31 +242,14 @@ def _range(first: Any, last: Any) -> str:
     return number(first) if first == last else f"{number(first)} – {number(last)}"
 
 
-@dataclass(frozen=True)
-class FaultRow:
-    """One fault, ready to be shown. `effect` is yes, no or unknown."""
-
-    name: str
-    target: str
-    resolved: str
-    parameters: str
-    planned: str
-    injected: str
-    healed: str
-    lasted: str
-    effect: str
-    effect_text: str
-    evidence: str
-
-
-def fault_rows(run: Run, zero: datetime | None) -> list[FaultRow]:
+def fault_rows(run: Run, zero: datetime | None) -> list[Shown]:
     """Make the rows of the fault table, in the order of injection."""
     return [_fault_row(story, zero) for story in stories(run.history["faults"])[:MOST_ROWS]]
 
 
-def _fault_row(story: FaultStory, zero: datetime | None) -> FaultRow:
+def _fault_row(story: FaultStory, zero: datetime | None) -> Shown:
     effect, text = _effect(story)
-    return FaultRow(
+    return Shown(
         name=story.fault,
         target=story.target or NOTHING,
         resolved=story.resolved or NOTHING,

@@ -48,7 +48,6 @@ class Axis:
         return (at - self.zero).total_seconds()
 
     def ticks(self) -> Iterator[tuple[float, str]]:
-        """Yield position and label of round seconds."""
         length_s = (self.end - self.start).total_seconds()
         fitting = (step for step in _STEPS_S if length_s / step <= _MOST_TICKS)
         step = next(fitting, length_s / _MOST_TICKS)
@@ -64,7 +63,7 @@ def axis_of(run: Run) -> Axis | None:
     times = sorted(_times(run))
     if not times:
         return None
-    steady = next((phase.from_at for phase in run.manifest.phases if phase.name == "steady"), None)
+    steady = run.manifest.steady_at
     zero = steady or times[0]
     start = max(times[0], zero - _LEAD)
     end = max(times[-1], start + timedelta(seconds=1))

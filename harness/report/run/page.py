@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace as Shown
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -34,6 +35,17 @@ from harness.report.words import NOTHING, duration, number, partition_name, utc
 
 _TEMPLATES: Final = Path(__file__).parents[1] / "templates"
 _MOST_FILES: Final = 60
+_SECTIONS: Final = (
+    ("timeline", "Timeline"),
+    ("verdicts", "Verdicts"),
+    ("rebalances", "Rebalances"),
+    ("stops", "Where the time went"),
+    ("heartbeats", "Heartbeats"),
+    ("redeliveries", "Redeliveries"),
+    ("faults", "Faults"),
+    ("views", "Two views"),
+    ("files", "Files"),
+)
 _MOST_CONFIGURATION: Final = 60_000  # characters
 
 
@@ -49,7 +61,7 @@ def page(run: Run) -> str:
     axis = axis_of(run)
     members = members_of(run)
     zero = axis.zero if axis else None
-    counts = records(run)
+    counts, result = records(run), outcome(run)
     rebalances = run.tables["rebalances"]
     redeliveries = run.tables["redeliveries"]
     return (
@@ -58,7 +70,12 @@ def page(run: Run) -> str:
         .render(
             command=COMMAND,
             manifest=run.manifest,
-            outcome=outcome(run),
+            title=run.manifest.experiment,
+            claim=run.manifest.claim,
+            outcome=result.kind,
+            headline=result.headline,
+            detail=result.detail,
+            sections=_SECTIONS,
             facts=_facts(run),
             figures=_figures(run, counts),
             story=story(run, counts),
@@ -109,67 +126,48 @@ def environment() -> Environment:
 
 
 def _facts(run: Run) -> list[Fact]:
-    manifest = run.manifest
-    versions = manifest.versions
-    if manifest.app is not None:
-        return _facts_of_an_app(run, manifest.app)
-    group, load = _part(manifest.declared, "group"), _part(manifest.declared, "load")
-    cluster = _part(manifest.declared, "cluster")
+    manifest, declared = run.manifest, run.manifest.declared
+    of_group = _of_a_group if manifest.app is None else _of_an_app
     return [
         Fact("Run", manifest.run, f"seed {manifest.seed}"),
         Fact("Started", utc(manifest.started_at), _lasted(run)),
-        Fact("Kafka", _say(manifest.kafka), _cluster(cluster, manifest.secured)),
+        Fact("Kafka", _say(manifest.kafka), _cluster(_part(declared, "cluster"), manifest.secured)),
         *_finalized(manifest.effective),
-        Fact(
-            "Client",
-            manifest.client,
-            "Kafka's own KafkaConsumer"
-            if group.get("client") == "java"
-            else f"confluent-kafka {_say(versions.get('confluent-kafka'))}",
-        ),
-        Fact(
-            "Group",
-            f"{_say(group.get('members'))} members, {_say(group.get('protocol'))}",
-            f"{manifest.group} on {manifest.topic}",
-        ),
-        Fact(
-            "Session timeout",
-            duration(group.get("session_timeout_ms")),
-            f"heartbeat every {duration(group.get('heartbeat_interval_ms'))}",
-        ),
-        Fact(
-            "Max poll interval",
-            duration(group.get("max_poll_interval_ms")),
-            f"commits: {_say(group.get('commit'))}",
-        ),
-        *_surroundings(manifest, load),
+        *of_group(manifest),
+        *_surroundings(manifest, _part(declared, "load")),
     ]
 
 
-def _facts_of_an_app(run: Run, app: Mapping[str, Any]) -> list[Fact]:
-    """What a program was declared to be, and what it turned out to be."""
-    manifest, observed = run.manifest, run.manifest.observed
-    stop = _part(app, "stop")
+def _of_a_group(manifest: Manifest) -> list[Fact]:
+    group = _part(manifest.declared, "group")
+    binding = f"confluent-kafka {_say(manifest.versions.get('confluent-kafka'))}"
+    ours = "Kafka's own KafkaConsumer" if group.get("client") == "java" else binding
+    size = f"{_say(group.get('members'))} members, {_say(group.get('protocol'))}"
+    session, beat, poll = (
+        duration(group.get(f"{name}_ms"))
+        for name in ("session_timeout", "heartbeat_interval", "max_poll_interval")
+    )
     return [
-        Fact("Run", manifest.run, f"seed {manifest.seed}"),
-        Fact("Started", utc(manifest.started_at), _lasted(run)),
-        Fact(
-            "Kafka",
-            _say(manifest.kafka),
-            _cluster(_part(manifest.declared, "cluster"), manifest.secured),
-        ),
-        *_finalized(manifest.effective),
+        Fact("Client", manifest.client, ours),
+        Fact("Group", size, f"{manifest.group} on {manifest.topic}"),
+        Fact("Session timeout", session, f"heartbeat every {beat}"),
+        Fact("Max poll interval", poll, f"commits: {_say(group.get('commit'))}"),
+    ]
+
+
+def _of_an_app(manifest: Manifest) -> list[Fact]:
+    """What a program was declared to be, and what it turned out to be."""
+    app, observed = manifest.app or {}, manifest.observed
+    stop = _part(app, "stop")
+    size = f"{_say(app.get('instances'))} processes, {_say(observed.get('protocol'))}"
+    assignors = ", ".join(observed.get("assignors") or ()) or NOTHING
+    return [
         Fact("Program", _say(app.get("name")), " ".join(app.get("command") or ())),
         Fact("Client", libraries_of(observed), "by what it tells brokers"),
-        Fact(
-            "Group",
-            f"{_say(app.get('instances'))} processes, {_say(observed.get('protocol'))}",
-            f"assignor {', '.join(observed.get('assignors') or ()) or NOTHING}",
-        ),
+        Fact("Group", size, f"assignor {assignors}"),
         _told_apart(observed),
         Fact("Session timeout", duration(observed.get("session_timeout_ms")), "as it joined with"),
         Fact("Told to end by", _say(stop.get("signal")), f"killed after {stop.get('grace_s'):g} s"),
-        *_surroundings(manifest, _part(manifest.declared, "load")),
     ]
 
 
@@ -290,17 +288,8 @@ def _busy(host: Mapping[str, Any]) -> str:
     return f"{_say(host.get('platform'))}{busy}"
 
 
-@dataclass(frozen=True)
-class Files:
-    """One group of files of the run folder; `more` is how many are not listed."""
-
-    name: str
-    items: list[tuple[str, str, str]]  # address, name, size
-    more: int
-
-
-def _files(run_dir: Path) -> list[Files]:
-    """List what the page was made from, as relative links."""
+def _files(run_dir: Path) -> list[Shown]:
+    """What the page was made from, by folder: address, name and size of each, and how many more."""
     groups = []
     top = [run_dir / name for name in ("manifest.json", VERDICTS_FILE)]
     for name, paths in (
@@ -310,7 +299,7 @@ def _files(run_dir: Path) -> list[Files]:
         files = [path for path in paths if path.is_file() and not path.name.startswith(".")]
         items = [_file(run_dir, path) for path in files[:_MOST_FILES]]
         if items:
-            groups.append(Files(name, items, len(files) - len(items)))
+            groups.append(Shown(name=name, items=items, more=len(files) - len(items)))
     return groups
 
 

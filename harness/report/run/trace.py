@@ -16,7 +16,6 @@ import duckdb
 
 from harness.report.load import load_manifest
 from harness.report.text import sql
-from harness.report.words import partition_name
 
 NAME: Final = "trace.json"
 # Of deliveries, reads, commits and requests together: a viewer has its trouble with more than this.
@@ -24,7 +23,7 @@ MOST_ROWS: Final = 100_000
 _DETAILED: Final = ("deliveries", "reads", "commits", "requests")
 # Parts of a standstill in the order in which they come, as columns of `stops`.
 _PARTS: Final = ("idle", "commit", "detection", "notice", "revoke", "join", "sync", "first_fetch")
-_NOT_SHOWN: Final = frozenset({"from_us", "to_us", "track", "name"})
+_NOT_SHOWN: Final = frozenset({"from_us", "to_us", "process", "track", "name"})
 
 Row = Mapping[str, Any]
 
@@ -50,6 +49,18 @@ class _Trace:
             for place, row in _side_by_side(found):
                 name = track if place == 0 else f"{track} ({place + 1})"
                 self.slice(process, name, row)
+
+    def stops(self, process: str, rows: Iterable[Row]) -> None:
+        """Standstills, each with its parts below it, one after the other."""
+        for row in rows:
+            self.slice(process, row["track"], row)
+            at_us = row["from_us"]
+            for part in _PARTS:
+                until_us = min(at_us + round((row[f"{part}_ms"] or 0) * 1_000), row["to_us"])
+                if until_us > at_us:
+                    of_part = {"name": part.replace("_", " "), "from_us": at_us, "to_us": until_us}
+                    self.slice(process, row["track"], of_part)
+                at_us = until_us
 
     def slice(self, process: str, track: str, row: Row) -> None:
         took_us = max(0, row["to_us"] - row["from_us"])
@@ -126,9 +137,9 @@ def trace_of(database: duckdb.DuckDBPyConnection, run_dir: Path) -> dict[str, An
     rows = sum(_count(database, name) for name in _DETAILED if name in there)
     detailed = rows <= MOST_ROWS
     trace = _Trace()
-    for needs, gather in _GATHERED:
-        if needs in there and (detailed or needs not in _DETAILED):
-            gather(trace, database)
+    for name in _QUERIES:
+        if name in there and (detailed or name not in _DETAILED):
+            _gather(trace, database, name)
     timed = [event for event in trace.events if "ts" in event]
     zero = min((event["ts"] for event in timed), default=0)
     for event in timed:
@@ -149,149 +160,94 @@ def _rows(database: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
-def _faults(trace: _Trace, database: duckdb.DuckDBPyConnection) -> None:
-    query = """
-        SELECT fault AS name, fault AS track, max(resolved) AS hit,
+def _gather(trace: _Trace, database: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Add what a table gives to the tracks of its processes, in the order of its rows."""
+    by_process: dict[str, list[Row]] = {}
+    for row in _rows(database, _QUERIES[name]):
+        by_process.setdefault(row["process"], []).append(row)
+    for process, rows in by_process.items():
+        if name == "stops":
+            trace.stops(process, rows)
+        elif "to_us" in rows[0]:
+            trace.slices(process, rows)
+        else:
+            trace.moments(process, rows)
+
+
+# What is shown of each table; rows without an end are moments.
+_QUERIES: Final = {
+    "faults": """
+        SELECT 'faults' AS process, fault AS name, fault AS track, max(resolved) AS hit,
                max(evidence) FILTER (WHERE phase <> 'healed') AS evidence,
                epoch_us(min("at") FILTER (WHERE phase = 'injecting')) AS from_us,
                epoch_us(coalesce(max("at") FILTER (WHERE phase = 'healed'),
                                  max("at") FILTER (WHERE phase IN ('injected', 'failed')))) AS to_us
         FROM faults GROUP BY fault ORDER BY min("at") FILTER (WHERE phase = 'injecting')
-    """
-    trace.slices("faults", _rows(database, query))
-
-
-def _rebalances(trace: _Trace, database: duckdb.DuckDBPyConnection) -> None:
-    query = """
-        SELECT 'rebalances of ' || "group" AS track,
+    """,
+    "rebalances": """
+        SELECT 'group' AS process, 'rebalances of ' || "group" AS track,
                'generation ' || generation || ' (' || trigger || ')' AS name,
                epoch_us(started_at) AS from_us,
                epoch_us(coalesce(completed_at, synced_at, joined_at, started_at)) AS to_us,
                trigger_member, reason, members_before, members_after, partitions_moved,
                longest_standstill_ms, evidence
         FROM rebalances ORDER BY started_at
-    """
-    trace.slices("group", _rows(database, query))
-
-
-def _coordinator(trace: _Trace, database: duckdb.DuckDBPyConnection) -> None:
-    query = """
-        SELECT 'coordinator, broker-' || broker AS track, event AS name, epoch_us("at") AS from_us,
-               "group", generation, member_id, text, evidence
+    """,
+    "coordinator_events": """
+        SELECT 'group' AS process, 'coordinator, broker-' || broker AS track, event AS name,
+               epoch_us("at") AS from_us, "group", generation, member_id, text, evidence
         FROM coordinator_events ORDER BY "at"
-    """
-    trace.moments("group", _rows(database, query))
-
-
-def _ownership(trace: _Trace, database: duckdb.DuckDBPyConnection) -> None:
-    query = """
-        SELECT topic, partition, member AS name, epoch_us(from_at) AS from_us,
+    """,
+    "ownership": """
+        SELECT 'partitions: held by' AS process, topic || '-' || partition AS track,
+               topic, partition, member AS name, epoch_us(from_at) AS from_us,
                epoch_us(coalesce(to_at, (SELECT max(to_at) FROM ownership))) AS to_us,
                generation, ended_by
         FROM ownership ORDER BY topic, partition, from_at
-    """
-    trace.slices("partitions: held by", map(_of_partition, _rows(database, query)))
-
-
-def _stops(trace: _Trace, database: duckdb.DuckDBPyConnection) -> None:
-    query = f"""
-        SELECT topic, partition, 'stood still: ' || coalesce(cause, 'no cause') AS name,
+    """,
+    "stops": f"""
+        SELECT 'partitions: stood still' AS process, topic || '-' || partition AS track,
+               topic, partition, 'stood still: ' || coalesce(cause, 'no cause') AS name,
                epoch_us(from_at) AS from_us, epoch_us(to_at) AS to_us, subject, old_member,
                new_member, generation, redelivered, {", ".join(f"{part}_ms" for part in _PARTS)}
         FROM stops WHERE stopped AND from_at IS NOT NULL AND to_at IS NOT NULL
         ORDER BY topic, partition, from_at
-    """
-    for row in map(_of_partition, _rows(database, query)):
-        trace.slice("partitions: stood still", row["track"], row)
-        at_us = row["from_us"]
-        for part in _PARTS:
-            until_us = min(at_us + round((row[f"{part}_ms"] or 0) * 1_000), row["to_us"])
-            if until_us > at_us:
-                of_part = {"name": part.replace("_", " "), "from_us": at_us, "to_us": until_us}
-                trace.slice("partitions: stood still", row["track"], of_part)
-            at_us = until_us
-
-
-def _of_partition(row: Row) -> Row:
-    return {**row, "track": partition_name(row["topic"], row["partition"])}
-
-
-def _deliveries(trace: _Trace, database: duckdb.DuckDBPyConnection) -> None:
-    query = """
-        SELECT member, 'batches' AS track, sum("count") || ' records' AS name,
+    """,
+    "deliveries": """
+        SELECT coalesce(member, 'nobody') AS process, member, 'batches' AS track,
+               sum("count") || ' records' AS name,
                epoch_us(min(polled_at)) AS from_us,
                epoch_us(coalesce(max(processed_at), min(polled_at))) AS to_us,
                string_agg(format('{}-{}: {} to {}', topic, partition, first_offset, last_offset),
                           ', ' ORDER BY topic, partition, first_offset) AS offsets
         FROM deliveries GROUP BY member, poll ORDER BY member, from_us
-    """
-    _of_members(trace, _rows(database, query))
-
-
-def _reads(trace: _Trace, database: duckdb.DuckDBPyConnection) -> None:
-    query = """
-        SELECT member, 'read' AS track, "count" || ' records' AS name,
-               epoch_us(polled_at) AS from_us, topic, partition, first_offset, last_offset
+    """,
+    "reads": """
+        SELECT coalesce(member, 'nobody') AS process, member, 'read' AS track,
+               "count" || ' records' AS name, epoch_us(polled_at) AS from_us,
+               topic, partition, first_offset, last_offset
         FROM reads ORDER BY member, polled_at
-    """
-    for row in _rows(database, query):
-        trace.moments(row["member"] or "nobody", [row])
-
-
-def _commits(trace: _Trace, database: duckdb.DuckDBPyConnection) -> None:
-    query = """
-        SELECT member, 'commits' AS track, how || ' commit' AS name,
+    """,
+    "client_events": """
+        SELECT member AS process, member, 'events' AS track, event AS name,
+               epoch_us(event_at) AS from_us, generation, duration_ms, detail
+        FROM client_events ORDER BY member, event_at
+    """,
+    "commits": """
+        SELECT coalesce(member, 'nobody') AS process, member, 'commits' AS track,
+               how || ' commit' AS name,
                epoch_us(coalesce(min(asked_at), min(answered_at))) AS from_us,
                epoch_us(coalesce(max(answered_at), min(asked_at))) AS to_us,
                string_agg(topic || '-' || partition || ': ' || committed, ', '
                           ORDER BY topic, partition) AS positions, max(error) AS error
         FROM commits GROUP BY member, how, coalesce(asked_at, answered_at)
         ORDER BY member, from_us
-    """
-    _of_members(trace, _rows(database, query))
-
-
-def _client_events(trace: _Trace, database: duckdb.DuckDBPyConnection) -> None:
-    query = """
-        SELECT member, 'events' AS track, event AS name, epoch_us(event_at) AS from_us,
-               generation, duration_ms, detail
-        FROM client_events ORDER BY member, event_at
-    """
-    for row in _rows(database, query):
-        trace.moments(row["member"], [row])
-
-
-def _of_members(trace: _Trace, rows: Iterable[Row]) -> None:
-    by_member: dict[str, list[Row]] = {}
-    for row in rows:
-        by_member.setdefault(row["member"] or "nobody", []).append(row)
-    for member, found in by_member.items():
-        trace.slices(member, found)
-
-
-def _requests(trace: _Trace, database: duckdb.DuckDBPyConnection) -> None:
-    query = """
-        SELECT broker, coalesce(program, client_id) AS track, api AS name,
+    """,
+    "requests": """
+        SELECT 'requests to broker-' || broker AS process, broker,
+               coalesce(program, client_id, 'nobody') AS track, api AS name,
                epoch_us(arrived_at) AS from_us, epoch_us(answered_at) AS to_us,
                member_id, generation, error_code, evidence
         FROM requests ORDER BY broker, arrived_at
-    """
-    by_broker: dict[int, list[Row]] = {}
-    for row in _rows(database, query):
-        by_broker.setdefault(row["broker"], []).append({**row, "track": row["track"] or "nobody"})
-    for broker, found in by_broker.items():
-        trace.slices(f"requests to broker-{broker}", found)
-
-
-_GATHERED: Final = (
-    ("faults", _faults),
-    ("rebalances", _rebalances),
-    ("coordinator_events", _coordinator),
-    ("ownership", _ownership),
-    ("stops", _stops),
-    ("deliveries", _deliveries),
-    ("reads", _reads),
-    ("client_events", _client_events),
-    ("commits", _commits),
-    ("requests", _requests),
-)
+    """,
+}

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace as Shown
 from typing import Any, Final
 
 from harness.base.words import plural
@@ -35,20 +36,7 @@ class Said:
     text: str
 
 
-@dataclass(frozen=True)
-class TwoViews:
-    """Both sides of one rebalance."""
-
-    word: str  # what the number counts
-    generation: str
-    headline: str
-    coordinator: list[Said]
-    members: list[Said]
-    left_out: str
-    opened: bool  # the one to look at first: around it a partition stood still longest
-
-
-def two_views(run: Run, members: Members) -> list[TwoViews]:
+def two_views(run: Run, members: Members) -> list[Shown]:
     """Sort what both sides said to the rebalance during which they said it."""
     rebalances = [row for row in run.tables["rebalances"] if row["started_at"] is not None]
     coordinator = sorted([*_events(run, members), *_requests(run, members)], key=_time)
@@ -56,7 +44,7 @@ def two_views(run: Run, members: Members) -> list[TwoViews]:
     starts = [row["started_at"] - _CAUSE for row in rebalances]
     still = longest_by(run, "generation")
     worst = max(rebalances, key=lambda row: _standstill_ms(row, still), default=None)
-    views: list[TwoViews] = []
+    views: list[Shown] = []
     for row, start, end in zip(rebalances, starts, [*starts, _LAST][1:], strict=True):
         if len(views) == MOST_REBALANCES:
             break
@@ -65,17 +53,17 @@ def two_views(run: Run, members: Members) -> list[TwoViews]:
     return views
 
 
-def _views(row: Row, coordinator: list[Said], noticed: list[Said], *, opened: bool) -> TwoViews:
+def _views(row: Row, coordinator: list[Said], noticed: list[Said], *, opened: bool) -> Shown:
     hidden = sum(max(0, len(said) - MOST_LINES) for said in (coordinator, noticed))
     trigger = " ".join(str(x) for x in (row["trigger"], row["trigger_member"]) if x)
-    return TwoViews(
+    return Shown(
         word=generation_word(row["protocol"]).capitalize(),
         generation=number(row["generation"]),
         headline=f"{trigger or 'unknown trigger'}, {duration(row['duration_ms'])}",
         coordinator=_after(coordinator[:MOST_LINES], row["started_at"]),
         members=_after(noticed[:MOST_LINES], row["started_at"]),
         left_out=f"{plural(hidden, 'more line')} in history/." if hidden else "",
-        opened=opened,
+        opened=opened,  # the one to look at first: around it a partition stood still longest
     )
 
 

@@ -7,7 +7,6 @@ _MARKS: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]|~#"})
 
 
 def table_row(*cells: str) -> str:
-    """One row of a table, or of its head."""
     return f"| {' | '.join(cells)} |"
 
 

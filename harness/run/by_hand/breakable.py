@@ -4,7 +4,6 @@ Both follow from what each kind says of itself. Members are processes of the use
 done to members, to what they use besides Kafka, or to what they read is left out.
 """
 
-import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -13,6 +12,7 @@ from typing import Any, Final
 
 from harness.base.errors import BadInput
 from harness.base.paths import COMMAND
+from harness.base.words import hint, listed
 from harness.cluster.plan import Node
 from harness.experiment import Cluster, Experiment, Fault, Group, Load
 from harness.history.effects import Breaks
@@ -83,8 +83,7 @@ def _refusal(kind: Kind, experiment: Experiment) -> str:
 def _kind_named(name: str, experiment: Experiment) -> Kind:
     known = kinds(experiment)
     if name not in KINDS:
-        hint = _hint(name, known, f"there are {', '.join(known)}")
-        raise BadInput(f"there is no fault {name!r}: {hint}")
+        raise BadInput(f"there is no fault {name!r}: {hint(name, known)}")
     kind = KINDS[name]
     if name in known:
         return kind
@@ -125,8 +124,7 @@ def fault_of(
     `more` are further fields of a fault. Raises BadInput where no such fault can be played by hand.
     """
     found = _kind_named(kind, experiment)
-    *others, last = roles_for(found)
-    roles = f"{', '.join(others)} or {last}" if others else last
+    roles = listed(roles_for(found), "or")
     if not target:
         raise BadInput(f"{kind} of what? Say {roles}")
     if lasts_s is not None and not found.heals:
@@ -138,7 +136,7 @@ def fault_of(
             f"one lane: use {roles}"
         )
     if target not in _NAMED and not (sort == "broker" and NUMBERED.fullmatch(target)):
-        raise BadInput(f"there is no target {target!r}: {_hint(target, _NAMED, f'say {roles}')}")
+        raise BadInput(f"there is no target {target!r}: {hint(target, _NAMED, f'say {roles}')}")
     if sort not in found.targets:
         raise BadInput(f"{kind} cannot hit {target!r}: say {roles}")
     fault = Fault(kind=kind, target=target, lasts_s=lasts_s, at_s=0, jitter_s=0, **more)
@@ -146,11 +144,6 @@ def fault_of(
     fault = _usual(fault)
     found.validate(fault, experiment, {})
     return fault
-
-
-def _hint(name: str, known: Iterable[str], otherwise: str) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 def check_target(fault: Fault, seen: Seen, brokers: Iterable[Node]) -> None:
@@ -208,7 +201,7 @@ def topic_meant(seen: Seen) -> str:
 
 def _nearest(name: str, known: Iterable[str], what: str) -> str:
     listed = ", ".join(known)
-    return _hint(name, known, f"there is {listed}" if listed else f"there is no {what} yet")
+    return hint(name, known, f"there is {listed}" if listed else f"there is no {what} yet")
 
 
 def listing(experiment: Experiment) -> list[str]:

@@ -53,10 +53,7 @@ def _prove_frozen(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     """The kernel says stopped, or the engine paused of its container."""
     member = scene.fleet.members[target.name]
     frozen = wait_until(
-        f"stop of {target.name}",
-        lambda: member.instance.frozen,
-        timeout_s=_SOON_S,
-        every_s=0.005,
+        f"stop of {target.name}", lambda: member.instance.frozen, timeout_s=_SOON_S, every_s=0.005
     )
     return Evidence(frozen, str(member.instance))
 

@@ -165,19 +165,8 @@ _OF_LINKS: Final = partial(
 )
 
 KINDS: Final = (
-    Kind(
-        "connections-reset",
-        ("member", "lane"),
-        _reset,
-        _prove_reset,
-        effects=_SLOW,
-    ),
-    _OF_LINKS(
-        "latency",
-        check=_check_latency,
-        takes=("latency_ms",),
-        effects=_SLOW,
-    ),
+    Kind("connections-reset", ("member", "lane"), _reset, _prove_reset, effects=_SLOW),
+    _OF_LINKS("latency", check=_check_latency, takes=("latency_ms",), effects=_SLOW),
     _OF_LINKS(
         "bandwidth",
         check=_check_bandwidth,

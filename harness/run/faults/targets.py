@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness.base.errors import ClusterError
+from harness.base.words import listed
 from harness.experiment import Fault
 from harness.run.scene import Scene
 
@@ -59,8 +60,7 @@ _KIND_OF_ROLE: Final = {role: kind for kind, roles in ROLES_OF.items() for role 
 
 def roles_of(kinds: tuple[str, ...]) -> str:
     """The roles that mean things of these sorts, as `kind_of` names them; for a message."""
-    *others, last = [role for kind in kinds for role in ROLES_OF[kind]]
-    return f"{', '.join(others)} or {last}" if others else last
+    return listed([role for kind in kinds for role in ROLES_OF[kind]], "or")
 
 
 def kind_of(role: str) -> str:
