@@ -64,9 +64,8 @@ ROOMS: Final = {
         "many runs: nights, repeats, sweeps, matrices of programs; playing each "
         "in a process of its own (`stage`, `players`, `player`); judging one run (`judging`), in a "
         "background process (`background`), or many stored ones (`again`), as jobs (`verdict_job`) "
-        "of any Spark (`spark`), from any place that it reads (`stored_elsewhere`); runs that a project keeps "
-        "(`kept`), and what its own rules say of them "
-        "(`pins`)",
+        "of any Spark (`spark`), from any place that it reads (`stored_elsewhere`); "
+        "runs that a project keeps (`kept`), and what its own rules say of them (`pins`)",
         "a suite plays, judges and reports runs",
         (
             *("report", "catalogue", "check", "tables", "run"),

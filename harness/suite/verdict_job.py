@@ -134,7 +134,6 @@ def _package() -> bytes:
 
 def _work(root: str, package: bytes) -> Callable[[Batches], Batches]:
     """What a worker does. It is sent by value, and imports this package only once it is there."""
-
     name = __name__
 
     def work(batches: Batches) -> Batches:

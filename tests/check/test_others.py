@@ -71,10 +71,8 @@ def test_what_cannot_be_judged_is_shown_and_changes_no_exit_code(
 
     assert "X32a" not in verdicts
     found = other_rules(run_dir)["X32a"]
-    assert ("UNKNOWN", "history/deliveries.parquet is missing") == (
-        found["verdict"],
-        found["reason"],
-    )
+    assert "UNKNOWN" == found["verdict"]
+    assert "history/deliveries.parquet is missing" == found["reason"]
 
 
 def test_nothing_but_the_named_rules_is_judged_where_some_are_named(
@@ -98,8 +96,7 @@ def test_what_is_judged_in_every_run_has_a_verdict_only_where_it_finds_something
     always = {rule.id for rule in RULES.values() if rule.always}
     verdicts = verdicts_of(run_dir, duckdb_engine)
     judged = verdicts.keys() & always
-    assert judged
-    assert judged < always
+    assert set() < judged < always
     assert all(verdicts[rule]["examined"] for rule in judged)
     assert not always & other_rules(run_dir).keys()
 

@@ -225,9 +225,9 @@ def _otherwise_judged(results: Path, run_dir: Path) -> list[str]:
         _, before = load_verdicts(_judged())
     except HarnessError as error:
         return [str(error)]
-    told = {row["rule"]: row["verdict"] for row in before or ()}
+    earlier = {row["rule"]: row["verdict"] for row in before or ()}
     now = {row["rule"]: row["verdict"] for row in found or ()}
-    problems = [f"{rule} is {now.get(rule)}" for rule in told if now.get(rule) != told[rule]]
+    problems = [f"{rule} is {now.get(rule)}" for rule in earlier if now.get(rule) != earlier[rule]]
     if dataset.accumulate(results) != 1:
         problems.append("the dataset has no row of it")
     return problems
