@@ -22,7 +22,7 @@ from harness.report import report
 from harness.report.incident.page import write_page
 from harness.report.many import index, matrix_text, sweep_text
 from harness.report.many import trend as trend_page
-from harness.tables.engines.spark import Spark
+from harness.tables.engines.base import Engine
 from harness.trend import dataset, job
 from tests.machine import browser as machine
 from tests.report.sample_logs import logged, storm_of_a_slow_member
@@ -96,11 +96,11 @@ def browser() -> Iterator[Chrome]:
 
 
 @pytest.fixture(scope="module")
-def run_dir(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run_dir(duckdb_engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recorded run in which a consumer was killed, judged and reported."""
     recorded = max(DATA.glob("schema-*/*/*"))
     folder = Path(shutil.copytree(recorded, tmp_path_factory.mktemp("results") / "run"))
-    check(folder, Spark(spark))
+    check(folder, duckdb_engine)
     report(folder)
     return folder
 

@@ -25,10 +25,12 @@ BECAUSE: Final = "evictions come early now and then"
 EXPECTED: Final = {"rule": "R01", "verdict": "VIOLATED", "because": BECAUSE}
 
 
-def judged(folder: Path, engine: Engine, evicted_ms: float = TOO_EARLY, **limits: Any) -> Row:
+def judged(
+    folder: Path, duckdb_engine: Engine, evicted_ms: float = TOO_EARLY, **limits: Any
+) -> Row:
     """The verdict of R01 in a run that expects it to be violated within these limits."""
     run_dir = write_evicted(folder, evicted_ms, [{**EXPECTED, **limits}])
-    [verdict] = [row for row in check(run_dir, engine).verdicts if row["rule"] == "R01"]
+    [verdict] = [row for row in check(run_dir, duckdb_engine).verdicts if row["rule"] == "R01"]
     return verdict
 
 
@@ -41,9 +43,9 @@ def judged(folder: Path, engine: Engine, evicted_ms: float = TOO_EARLY, **limits
     ],
 )
 def test_a_violation_within_its_limits_is_as_expected(
-    engine: Engine, tmp_path: Path, limits: dict[str, Any]
+    duckdb_engine: Engine, tmp_path: Path, limits: dict[str, Any]
 ) -> None:
-    row = judged(tmp_path / "run", engine, **limits)
+    row = judged(tmp_path / "run", duckdb_engine, **limits)
 
     assert Standing.RESULT is outcome.standing(row)
     assert BECAUSE == row["because"]
@@ -61,9 +63,9 @@ def test_a_violation_within_its_limits_is_as_expected(
     ],
 )
 def test_a_violation_beyond_them_differs_and_is_named_first(
-    engine: Engine, tmp_path: Path, limits: dict[str, Any], told: str
+    duckdb_engine: Engine, tmp_path: Path, limits: dict[str, Any], told: str
 ) -> None:
-    row = judged(tmp_path / "run", engine, **limits)
+    row = judged(tmp_path / "run", duckdb_engine, **limits)
 
     assert ("VIOLATED", "HOLDS", None) == (row["verdict"], row["expected"], row["because"])
     assert row["reason"].startswith(
@@ -72,8 +74,8 @@ def test_a_violation_beyond_them_differs_and_is_named_first(
     )
 
 
-def test_every_reader_is_told(engine: Engine, tmp_path: Path) -> None:
-    row = judged(tmp_path / "run", engine, by="member-2")
+def test_every_reader_is_told(duckdb_engine: Engine, tmp_path: Path) -> None:
+    row = judged(tmp_path / "run", duckdb_engine, by="member-2")
     run = load(tmp_path / "run")
     cases = ET.fromstring(junit(run)).iter("testcase")
     [failure] = [case.find("failure") for case in cases if case.get("name") == NAMES["R01"]]
@@ -87,18 +89,18 @@ def test_every_reader_is_told(engine: Engine, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limits", [{}, {"by": "member-2"}])
 def test_what_shows_only_sometimes_may_hold_whatever_its_limits(
-    engine: Engine, tmp_path: Path, limits: dict[str, Any]
+    duckdb_engine: Engine, tmp_path: Path, limits: dict[str, Any]
 ) -> None:
-    row = judged(tmp_path / "run", engine, ON_TIME, sometimes=True, **limits)
+    row = judged(tmp_path / "run", duckdb_engine, ON_TIME, sometimes=True, **limits)
 
     assert Standing.AS_EXPECTED is outcome.standing(row)
     assert Verdict.HOLDS == row["verdict"]
 
 
 def test_a_rule_that_is_always_violated_differs_where_it_holds(
-    engine: Engine, tmp_path: Path
+    duckdb_engine: Engine, tmp_path: Path
 ) -> None:
-    row = judged(tmp_path / "run", engine, ON_TIME, by="member-1")
+    row = judged(tmp_path / "run", duckdb_engine, ON_TIME, by="member-1")
 
     assert ("HOLDS", "VIOLATED") == (row["verdict"], row["expected"])
 
@@ -108,12 +110,12 @@ def test_a_rule_that_is_always_violated_differs_where_it_holds(
     [("member-1", True, "VIOLATED"), ("member-2", True, "HOLDS"), ("member-1", False, "HOLDS")],
 )
 def test_a_kind_of_fault_stands_for_whom_it_hit(
-    engine: Engine, tmp_path: Path, hit: str, *, took_effect: bool, expected: str
+    duckdb_engine: Engine, tmp_path: Path, hit: str, *, took_effect: bool, expected: str
 ) -> None:
     history = evicted(TOO_EARLY)
     history.fault("freeze-consumer", hit, 4_100, 5_500, took_effect=took_effect)
     run_dir = history.write(tmp_path / "run", [{**EXPECTED, "by": "{freeze-consumer}"}])
-    [row] = [each for each in check(run_dir, engine).verdicts if each["rule"] == "R01"]
+    [row] = [each for each in check(run_dir, duckdb_engine).verdicts if each["rule"] == "R01"]
 
     assert ("VIOLATED", expected) == (row["verdict"], row["expected"])
 

@@ -36,9 +36,9 @@ def other_rules(run_dir: Path) -> dict[str, dict[str, Any]]:
     return {row["rule"]: row for row in rows}
 
 
-def test_a_violation_of_an_undeclared_rule_differs(engine: Engine, tmp_path: Path) -> None:
+def test_a_violation_of_an_undeclared_rule_differs(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = evicted(tmp_path, TOO_EARLY, "R33")
-    verdict = verdicts_of(run_dir, engine)["R01"]
+    verdict = verdicts_of(run_dir, duckdb_engine)["R01"]
 
     assert ("HOLDS", "VIOLATED") == (verdict["expected"], verdict["verdict"])
     assert not as_expected([verdict])

@@ -20,13 +20,13 @@ from tests.check.evicted import ON_TIME, TOO_EARLY, write_evicted
 BECAUSE: Final = "evictions come early now and then"
 
 
-def judged(tmp_path: Path, engine: Engine, evicted_ms: float, *, seen: bool = True) -> Row:
+def judged(tmp_path: Path, duckdb_engine: Engine, evicted_ms: float, *, seen: bool = True) -> Row:
     """The verdict of R01 in a run that expects it to be violated sometimes."""
     rule = {"rule": "R01", "verdict": "VIOLATED", "because": BECAUSE, "sometimes": True}
     run_dir = write_evicted(tmp_path / "run", evicted_ms, [rule])
     if not seen:
         (run_dir / "history" / "requests.parquet").unlink()
-    return next(row for row in check(run_dir, engine).verdicts if row["rule"] == "R01")
+    return next(row for row in check(run_dir, duckdb_engine).verdicts if row["rule"] == "R01")
 
 
 @pytest.mark.parametrize(
@@ -37,14 +37,14 @@ def judged(tmp_path: Path, engine: Engine, evicted_ms: float, *, seen: bool = Tr
     ],
 )
 def test_it_is_as_expected_whether_it_shows_or_not(
-    engine: Engine,
+    duckdb_engine: Engine,
     tmp_path: Path,
     evicted_ms: float,
     verdict: Verdict,
     because: str | None,
     standing: Standing,
 ) -> None:
-    row = judged(tmp_path, engine, evicted_ms)
+    row = judged(tmp_path, duckdb_engine, evicted_ms)
 
     assert (verdict, verdict, because) == (row["verdict"], row["expected"], row["because"])
     assert standing is outcome.standing(row)
@@ -52,8 +52,8 @@ def test_it_is_as_expected_whether_it_shows_or_not(
     assert standing is outcome.standing(stored)
 
 
-def test_a_run_that_cannot_tell_differs(engine: Engine, tmp_path: Path) -> None:
-    row = judged(tmp_path, engine, ON_TIME, seen=False)
+def test_a_run_that_cannot_tell_differs(duckdb_engine: Engine, tmp_path: Path) -> None:
+    row = judged(tmp_path, duckdb_engine, ON_TIME, seen=False)
 
     assert Verdict.UNKNOWN == row["verdict"]
     assert Standing.DIFFERS is outcome.standing(row)
@@ -61,9 +61,9 @@ def test_a_run_that_cannot_tell_differs(engine: Engine, tmp_path: Path) -> None:
 
 
 def test_runs_that_show_it_and_runs_that_do_not_are_one_result(
-    engine: Engine, tmp_path: Path
+    duckdb_engine: Engine, tmp_path: Path
 ) -> None:
-    rows = [judged(tmp_path / str(at_ms), engine, at_ms) for at_ms in (ON_TIME, TOO_EARLY)]
+    rows = [judged(tmp_path / str(at_ms), duckdb_engine, at_ms) for at_ms in (ON_TIME, TOO_EARLY)]
     [spread], _ = spreads([[row] for row in rows], [{}, {}])
 
     assert Standing.RESULT is spread.standing
