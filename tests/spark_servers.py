@@ -29,7 +29,7 @@ QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 def jvm(log: Path, home: Path, *command: str) -> Iterator[subprocess.Popen[bytes]]:
     """A Spark daemon for as long as the body runs."""
     environment = {"JAVA_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
-    environment |= {"PYSPARK_PYTHON": sys.executable}  # of its workers, where a session names none
+    environment |= {"PYSPARK_PYTHON": sys.executable}
     # What a distribution of Spark finds in its own folders.
     environment |= {"SPARK_HOME": str(Path(pyspark.__file__).parent), "SPARK_SCALA_VERSION": "2.13"}
     jars = Path(pyspark.__file__).parent / "jars"

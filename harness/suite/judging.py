@@ -112,6 +112,8 @@ class Judge:
                 session, run_dir, own.rules_folder(), elsewhere=self._elsewhere
             )
         except Exception as error:
+            if isinstance(error, OSError) and error.filename is not None:
+                raise  # a file of the run cannot be read
             self._give_up(session)
             raise HarnessError(verdict_job.sentence_of(error)) from error
 

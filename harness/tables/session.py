@@ -48,9 +48,8 @@ _OPENED: Final = (
     "java.security.jgss/sun.security.krb5",
 )
 _JVM: Final = ("-Xms512m", "-Xmx1536m", "-Xss4m", "-XX:+UseSerialGC")
-# The quick compiler only: for one judgement the thorough one costs more than it gains (measured for
-# 10^7 records: 57 s of processor time instead of 42). From the second judgement of a short run on,
-# it gains: 6.9 s instead of 8.7.
+# The quick compiler only: the thorough one costs a judgement by Spark's queries more than it gains
+# (measured for 10^7 records: 57 s of processor time instead of 42), but for many of them.
 _QUICKLY: Final = "-XX:TieredStopAtLevel=1"
 _LOG4J: Final = """rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
@@ -75,7 +74,7 @@ def start(
 
     `log` gets what the JVM says (a temporary file if null); `aot_output` has the JVM write an AOT
     cache when it ends. The work is done in that JVM too, or by the cluster that `master` names.
-    A session `for_many` judgements makes the later ones quicker and the first one slower.
+    A session `for_many` queries makes the later ones quicker and the first ones slower.
     Raises SetupError where the JVM does not come up, or nobody answers at `master`.
     """
     address = _address_towards(master) if master else LOOPBACK

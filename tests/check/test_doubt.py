@@ -222,9 +222,9 @@ def test_how_busy_the_machine_was_is_said(waits: bool, shares: dict[str, float],
     assert said == doubt.pressure(rows if waits else [], 60_000, shares)
 
 
-def test_a_clock_that_ticks_on_time_says_who_waited(engine: Engine) -> None:
+def test_a_clock_that_ticks_on_time_says_who_waited(duckdb_engine: Engine) -> None:
     history = History().tick(100).waited("broker-2", 4_000, 6_000, 1_980)
-    found = judged(history, engine, "E04")
+    found = judged(history, duckdb_engine, "E04")
     assert "HOLDS" == found["verdict"]
     assert "0 of 1 ticks came more than 50 ms late" in found["reason"]
     assert "; broker-2 waited for a processor for 1,980 of 2,000 ms, and " in found["reason"]

@@ -1,7 +1,4 @@
-"""One session judges many runs, and its death costs the run that was being judged only.
-
-Method: a process of its own, because pyspark knows one JVM per process and this one's is shared.
-"""
+"""One session judges many runs, and its death costs one; in processes that have their own JVM."""
 
 import subprocess
 import sys
