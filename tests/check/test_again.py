@@ -43,11 +43,7 @@ class ByDuckDb:
     def __init__(self, engine: DuckDb) -> None:
         self.engine = engine
 
-    def session(self) -> None:
-        """Nothing has to start."""
-
-    def close(self) -> None:
-        """Nothing has to end."""
+    session = close = lambda _self: None
 
     def files(self, run_dir: Path) -> Files:
         """Judging is done by `judge`."""
@@ -125,21 +121,28 @@ def test_a_run_that_cannot_be_judged_does_not_end_the_rest(results: Path, judge:
     )
 
 
-def test_an_unexpected_failure_costs_one_run(
-    results: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(30, "Read-only file system", "x"), "check that the path exists, is writable"),
+        (ConnectionRefusedError(111, "no"), "it could not be judged (ConnectionRefusedError: [Err"),
+    ],
+)
+def test_a_failure_costs_one_run(
+    results: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch, error: OSError, said: str
 ) -> None:
     first, second = manifest.runs_in(results)
     judges = judge.judge
 
     def fails(run_dir: Path, *_: object) -> None:
         if run_dir == first:
-            raise ConnectionRefusedError(111, "Connection refused")
+            raise error
         judges(run_dir)
 
     monkeypatch.setattr(judge, "judge", fails)
     [failed, judged] = again.judge_again([first, second], judge, lambda *_: None)
 
-    assert "it could not be judged (ConnectionRefusedError: [Errno 111]" in failed.sentence
+    assert said in failed.sentence
     assert (Exit.FAILED, Exit.AS_EXPECTED) == (failed.code, judged.code)
 
 
@@ -163,19 +166,6 @@ def test_a_run_that_another_judges_does_not_go_on(results: Path, judge: Judge) -
 
     assert Exit.AS_EXPECTED == judged.code
     assert (runs[0] / VERDICTS_FILE).exists()
-
-
-def test_a_folder_that_cannot_be_written_is_told_of_as_any(
-    results: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuses(run_dir: Path, *_: object) -> None:
-        raise OSError(30, "Read-only file system", str(run_dir))
-
-    monkeypatch.setattr(judge, "judge", refuses)
-    [first, _] = again.judge_again(manifest.runs_in(results), judge, lambda *_: None)
-
-    assert Exit.FAILED == first.code
-    assert "Read-only file system): check that the path exists, is writable" in first.sentence
 
 
 @pytest.mark.parametrize(
