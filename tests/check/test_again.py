@@ -31,8 +31,6 @@ from tests.recorded.keep import RUNS
 from tests.spark_servers import worked
 
 ROOT = Path(__file__).resolve().parents[2]
-LONGEST_S = 300
-RECORDED = "consumer-leave.java.consumer.4.3.1"
 
 
 class ByDuckDb:
@@ -65,7 +63,9 @@ def results(tmp_path: Path) -> Path:
     """Two runs of two experiments, and the second name of one."""
     results = tmp_path / "results"
     write_synthetic(results / "a" / "20260101T000000-aaaa", 10_000)
-    shutil.copytree(RUNS / RECORDED, results / "b" / "20260102T000000-bbbb")
+    shutil.copytree(
+        RUNS / "consumer-leave.java.consumer.4.3.1", results / "b" / "20260102T000000-bbbb"
+    )
     (results / "b" / "latest").symlink_to("20260102T000000-bbbb")
     return results
 
@@ -205,7 +205,7 @@ def _found(results: Path, *options: str) -> dict[str, list[dict[str, Any]]]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=LONGEST_S,
+        timeout=300,
     )
     assert 0 == done.returncode, done.stderr
     assert "2 runs judged again: 2 as expected, 0 with verdicts that differ" in done.stdout

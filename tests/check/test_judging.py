@@ -52,7 +52,6 @@ def test_the_next_run_gets_another_session_after_spark_has_died(tmp_path: Path) 
     done = ended(KILLED_BETWEEN, run_dir)
 
     assert "Spark could not judge it\njudged again\n" == done.stdout, done.stderr
-    assert 0 == done.returncode, done.stderr
     assert (run_dir / "verdicts.parquet").exists()
 
 
