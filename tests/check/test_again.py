@@ -61,11 +61,9 @@ def judge() -> Iterator[Judge]:
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     """Two runs of two experiments, and the second name of one."""
-    results = tmp_path / "results"
+    results, kept = tmp_path / "results", RUNS / "consumer-leave.java.consumer.4.3.1"
     write_synthetic(results / "a" / "20260101T000000-aaaa", 10_000)
-    shutil.copytree(
-        RUNS / "consumer-leave.java.consumer.4.3.1", results / "b" / "20260102T000000-bbbb"
-    )
+    shutil.copytree(kept, results / "b" / "20260102T000000-bbbb")
     (results / "b" / "latest").symlink_to("20260102T000000-bbbb")
     return results
 
