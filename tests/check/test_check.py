@@ -28,6 +28,7 @@ from harness.rules import RULES, Rule
 from harness.tables.engines.base import Engine
 from harness.tables.recipes import RECIPES
 from tests.histories import History, at, member_id
+from tests.recorded.test_recorded_runs import check as checked
 
 RECORDS = 20_000
 
@@ -40,7 +41,7 @@ WRITTEN: Final = {
 @pytest.fixture(scope="module")
 def judged_run(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_dir = write_synthetic(tmp_path_factory.mktemp("synthetic") / "run", RECORDS)
-    check(run_dir, engine)
+    checked(run_dir, engine)
     return run_dir
 
 
@@ -142,7 +143,7 @@ def test_large_and_small_histories_are_judged_alike(
     engine: Engine, judged_run: Path, tmp_path: Path
 ) -> None:
     run_dir = write_synthetic(tmp_path / "run", RECORDS)
-    check(run_dir, engine, small_rows=0)
+    checked(run_dir, engine, small_rows=0)
     for name in ("verdicts.parquet", *(f"tables/{name}.parquet" for name in WRITTEN)):
         large, small = (pq.read_table(folder / name) for folder in (run_dir, judged_run))
         assert sorted(map(str, large.to_pylist())) == sorted(map(str, small.to_pylist())), name
@@ -155,7 +156,7 @@ def test_a_folder_may_be_called_what_an_engine_takes_for_a_pattern(
     write_synthetic(tmp_path / "[a] b_c" / "run", RECORDS // 2)
     run_dir = write_synthetic(tmp_path / "[a]{1} b?c*\\" / "run", RECORDS)
 
-    found = check(run_dir, engine, small_rows=0).verdicts
+    found = checked(run_dir, engine, small_rows=0)
 
     verdicts = pq.read_table(judged_run / "verdicts.parquet").to_pylist()
     assert {row["rule"]: row["verdict"] for row in verdicts} == {
@@ -164,10 +165,10 @@ def test_a_folder_may_be_called_what_an_engine_takes_for_a_pattern(
 
 
 def test_a_judgement_that_is_interrupted_leaves_the_older_one(
-    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    duckdb_engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_dir = small(tmp_path, "R01")
-    check(run_dir, engine)
+    check(run_dir, duckdb_engine)
     before = contents(run_dir)
 
     def killed(*_: object) -> None:
@@ -175,7 +176,7 @@ def test_a_judgement_that_is_interrupted_leaves_the_older_one(
 
     monkeypatch.setattr("harness.check.check._write_results", killed)
     with pytest.raises(KeyboardInterrupt):
-        check(run_dir, engine)
+        check(run_dir, duckdb_engine)
 
     assert before == contents(run_dir)
 
@@ -370,7 +371,7 @@ def test_a_rule_that_crashes_is_unknown_and_takes_no_other_down(
         examine=lambda: query,
     )  # fmt: skip
     monkeypatch.setitem(RULES, "R98", broken)
-    verdicts = verdicts_by_rule(check(small(tmp_path, "R98", holds.id), engine).verdicts)
+    verdicts = verdicts_by_rule(checked(small(tmp_path, "R98", holds.id), engine))
     assert "UNKNOWN" == verdicts["R98"]["verdict"]
     assert "could not be judged" in verdicts["R98"]["reason"]
     assert "HOLDS" == verdicts["R01"]["verdict"]
@@ -419,7 +420,7 @@ def test_a_table_that_cannot_be_derived_leaves_its_rules_unknown(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(RECIPES, "evictions", lambda: "SELECT nonsense FROM {requests}")
-    verdicts = verdicts_by_rule(check(small(tmp_path, "R01", "R33"), engine).verdicts)
+    verdicts = verdicts_by_rule(checked(small(tmp_path, "R01", "R33"), engine))
     assert "the table evictions cannot be derived" in verdicts["R01"]["reason"]
     assert "HOLDS" == verdicts["R33"]["verdict"]
     assert not (tmp_path / "run" / "tables" / "evictions.parquet").exists()

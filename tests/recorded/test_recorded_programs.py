@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Final
 import pyarrow.parquet as pq
 import pytest
 
-from harness.check.check import check
+import harness.check.check as checking
 from harness.report.load import load
 from harness.report.parts.situations import Shown, Standing, shown
 from harness.tables.engines.base import Engine
 from tests.agreements import Queries
 from tests.recorded import digests
 from tests.recorded.keep import LARGEST, PROGRAMS
-from tests.recorded.test_recorded_runs import as_row, as_verdict, copied, queries_of
+from tests.recorded.test_recorded_runs import as_row, as_verdict, check, copied, queries_of
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -100,7 +100,7 @@ def test_a_recorded_run_of_a_program_is_judged_as_before(
 
 def judged(run: Path, run_dir: Path, engine: Engine) -> str:
     """What the engine makes of a copy of the run: each situation, each verdict, each row."""
-    verdicts = check(copied(run, run_dir), engine).verdicts
+    verdicts = check(copied(run, run_dir), engine)
     rows = pq.read_table(run_dir / "tables" / "judgements.parquet").to_pylist()
     situations = map(as_situation, shown(load(run_dir)))
 
@@ -114,7 +114,8 @@ def test_who_commits_what_it_was_not_given_is_named_and_nobody_else(
     run: str, duckdb_engine: Engine
 ) -> None:
     """Most of these runs were played before X36 was judged of programs."""
-    (verdict,) = check(PROGRAMS / run, duckdb_engine, keep=False, rules=["X36"]).verdicts
+    judged = checking.check(PROGRAMS / run, duckdb_engine, keep=False, rules=["X36"])
+    (verdict,) = judged.verdicts
 
     assert STRAYS.get(run, 0) == verdict["violations"]
     assert (run in STRAYS) == (verdict["verdict"] == "VIOLATED")
