@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 
 from harness.bench.synthetic import write_synthetic
+from harness.suite.verdict_job import sentence_of
 
 pytestmark = pytest.mark.spark
 
@@ -136,3 +137,8 @@ def test_ctrl_c_while_spark_judges_prints_no_traceback(tmp_path: Path) -> None:
     assert "interrupted\n" == done.stdout, done.stderr
     assert "Traceback" not in done.stderr
     assert not (run_dir / "verdicts.parquet").exists()
+
+
+def test_what_workers_lack_is_named() -> None:
+    said = "Traceback\nModuleNotFoundError: No module named 'pyarrow'\n SQLSTATE: 38000"
+    assert sentence_of(RuntimeError(said)).startswith("Spark's workers lack pyarrow: each of its ")

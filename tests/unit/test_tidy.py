@@ -53,7 +53,7 @@ CEILINGS: dict[str, tuple[int, int, int]] = {
     "results": (50, 3, 1),
     "tests": (4_200, 154, 14),
     "tests/browser": (250, 11, 0),
-    "tests/check": (4_200, 160, 76),
+    "tests/check": (4_200, 160, 72),
     "tests/cluster": (1_650, 62, 25),
     "tests/consumers": (2_700, 98, 53),
     "tests/data": (6_900, 1075, 8),
