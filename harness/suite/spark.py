@@ -71,9 +71,9 @@ def spark_at(master: str | None) -> Iterator[SparkSession]:
 def _is_news(record: logging.LogRecord) -> bool:
     """Whether a line for the root logger tells something.
 
-    The bridge to Spark logs Ctrl-C there with its traceback, and raises it as well.
+    The bridge to Spark logs Ctrl-C and the end of the JVM there, and raises them as well.
     """
-    return not record.getMessage().startswith("KeyboardInterrupt while sending command")
+    return " while sending command" not in record.getMessage()
 
 
 def _set(spark: SparkSession, settings: Mapping[str, str]) -> None:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 import pyspark
 from pyspark.sql import SparkSession
@@ -93,6 +93,8 @@ def start(
         PYSPARK_PYTHON=sys.executable,
     ):
         spark = SparkSession.builder.getOrCreate()
+    # A JVM that dies is an error where its answer is awaited, not a traceback of this server too.
+    cast(Any, spark.sparkContext)._accumulatorServer.handle_error = lambda *_: None
     _JVMS[id(spark)] = (process, scratch)
     return spark
 
