@@ -124,8 +124,14 @@ def stop(spark: SparkSession) -> None:
 
 
 def lives(spark: SparkSession) -> bool:
-    """Whether this is a session that `start` made, and its JVM still runs."""
-    return id(spark) in _JVMS and process_of(spark).poll() is None
+    """Whether this is a session that `start` made, and its JVM still answers."""
+    if id(spark) not in _JVMS:
+        return False
+    try:  # a killed process is gone some time after it answers no more
+        cast(Any, spark)._jvm.System.currentTimeMillis()
+    except Exception:  # noqa: BLE001 (whatever it is, this is no answer)
+        return False
+    return True
 
 
 def process_of(spark: SparkSession) -> subprocess.Popen[bytes]:
