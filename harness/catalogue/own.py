@@ -56,11 +56,11 @@ def sources_of(name: str) -> tuple[Source, ...]:
     found = []
     if (folder := _folders.get("experiments")) is not None:
         mine = f"{name.replace('-', '_')}.py"
-        helpers = [file for file in _files(folder) if file.name.startswith("_")]
+        helpers = [file for file in files_in(folder) if file.name.startswith("_")]
         if (folder / mine).is_file():
             found += [_source("experiments", file) for file in (folder / mine, *helpers)]
     if (folder := _folders.get("rules")) is not None:
-        found += [_source("rules", file) for file in _files(folder)]
+        found += [_source("rules", file) for file in files_in(folder)]
     return tuple(found)
 
 
@@ -69,7 +69,8 @@ def _source(kind: str, file: Path) -> Source:
     return Source(path=f"{FOLDER}/{kind}/{file.name}", text=text)
 
 
-def _files(folder: Path) -> list[Path]:
+def files_in(folder: Path) -> list[Path]:
+    """The files of a folder that experiments, rules or their helpers may be in."""
     return sorted((*folder.glob("*.py"), *folder.glob("*.sql")))
 
 
@@ -122,7 +123,7 @@ def _found(folder: Path) -> "list[Own]":
     """Their rules, each with the digests of its file and of the helpers beside it."""
     from harness.rules import own
 
-    files = _files(folder)
+    files = files_in(folder)
     helpers = [file for file in files if file.name.startswith("_")]
     found: dict[str, own.Own] = {}
     for file in files:

@@ -270,7 +270,7 @@ def knob_named(text: str, known: Iterable[str], *, of_app: bool = False) -> str:
         return of_brokers
     near = broker_settings.nearest(text, names)
     what = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
-    raise BadInput(f"there is no knob {text!r}: {what}")
+    raise BadInput(f"there is no setting {text!r}: {what}")
 
 
 def canonical(experiment: Experiment, name: str, text: str) -> str:

@@ -24,8 +24,8 @@ _COLUMNS: Final = TABLES["other_rules"].names
 def others_of(run: Run) -> list[str]:
     """Ids of the rules that a run is judged by though its experiment does not declare them.
 
-    Of a program of somebody else's all that can be judged is declared, and a run that shows nothing
-    is judged by nothing.
+    None for a user's program, of which all rules that can be judged are declared, and none for a
+    run that is not complete.
     """
     if run.client == APP or not run.complete:
         return []

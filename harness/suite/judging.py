@@ -87,7 +87,7 @@ class Judge:
             with judged.anew(run_dir) as folder:
                 if fits(run_dir):
                     steps("the rules", 0, 0)
-                    found = files.result() if files else self.files(run_dir)
+                    found = (files.result() if files else {}) or self.files(run_dir)
                     for path, content in found.items():
                         (folder / path).parent.mkdir(exist_ok=True)
                         (folder / path).write_bytes(content)
@@ -115,7 +115,8 @@ class Judge:
             if isinstance(error, OSError) and error.filename is not None:
                 raise  # a file of the run cannot be read
             self._give_up(session)
-            raise HarnessError(verdict_job.sentence_of(error)) from error
+            said = verdict_job.sentence_of(error, "Spark could not judge it")
+            raise HarnessError(said) from error
 
     def _give_up(self, session: "SparkSession") -> None:
         """Start another Spark for the next run, if this one has died."""
@@ -135,8 +136,8 @@ class Judge:
         if self._problem is not None:
             from harness.suite import verdict_job
 
-            said = verdict_job.sentence_of(self._problem)
-            raise HarnessError(f"Spark did not start: {said}") from self._problem
+            said = verdict_job.sentence_of(self._problem, "Spark did not start")
+            raise HarnessError(said) from self._problem
         assert self._session is not None
         return self._session
 

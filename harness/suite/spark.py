@@ -27,8 +27,7 @@ def spark_at(master: str | None) -> Iterator[SparkSession]:
     """A session for as long as the body runs. `master` is null for one JVM on this machine, a
     standalone cluster's `spark://host:port`, or `sc://host:port` of a Connect server.
 
-    Raises BadInput for another address, SetupError where
-    nobody answers.
+    Raises BadInput for another address, SetupError for one that does not answer.
     """
     logging.getLogger().addFilter(_is_news)  # once, however often it is added
     if master is None or master.startswith("spark://"):

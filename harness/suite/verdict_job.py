@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from harness.base.errors import HarnessError
 from harness.base.paths import ROOT
+from harness.catalogue import own
 from harness.history import manifest
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ def _asked(spark: SparkSession, files: Iterable[tuple[str, bytes]], *, elsewhere
     return dict(zip(*(found[name].to_pylist() for name in ("path", "content")), strict=True))
 
 
-def sentence_of(error: Exception) -> str:
-    """What went wrong with a task, of all that Spark and Java say of it."""
+def sentence_of(error: Exception, what: str) -> str:
+    """What went wrong, and why, of all that Spark and Java say of it."""
     said = str(error)
     if lacking := _LACKING.search(said):
         return (
@@ -97,7 +98,7 @@ def sentence_of(error: Exception) -> str:
         return said
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     why = next((line for line in lines if _CAUSE.search(line)), lines[0] if lines else "")
-    return f"Spark could not judge it ({type(error).__name__}: {why[:300]})"
+    return f"{what} ({type(error).__name__}: {why[:300]})"
 
 
 def table_of(files: Iterable[tuple[str, bytes]]) -> pa.Table:
@@ -115,9 +116,8 @@ def files_of(run_dir: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _rules_of(folder: Path | None) -> Iterator[tuple[str, bytes]]:
-    for path in sorted(folder.iterdir()) if folder else ():
-        if path.suffix in _NEEDED:
-            yield f"{OWN_RULES}/{path.name}", path.read_bytes()
+    for path in own.files_in(folder) if folder else ():
+        yield f"{OWN_RULES}/{path.name}", path.read_bytes()
 
 
 @cache
@@ -184,7 +184,6 @@ def answers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _judged(files: Files, folder: Path) -> Iterable[tuple[str, bytes]]:
     # Only a worker needs these, and the command that asks it starts without them.
-    from harness.catalogue import own
     from harness.check.check import check
     from harness.provision.cache import translations
     from harness.tables.engines.duckdb import DuckDb

@@ -141,4 +141,4 @@ def test_ctrl_c_while_spark_judges_prints_no_traceback(tmp_path: Path) -> None:
 
 def test_what_workers_lack_is_named() -> None:
     said = "Traceback\nModuleNotFoundError: No module named 'pyarrow'\n SQLSTATE: 38000"
-    assert sentence_of(RuntimeError(said)).startswith("Spark's workers lack pyarrow: each of its ")
+    assert sentence_of(RuntimeError(said), "").startswith("Spark's workers lack pyarrow: each of ")
