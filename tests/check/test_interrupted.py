@@ -25,7 +25,8 @@ from tests.check.test_owned import COMMON, OURS, RULE
 from tests.check.test_pinned import PROJECT
 
 ROOT: Final = Path(__file__).parents[2]
-# Of the engine that judges; `sql` and the pages ask a database of their own.
+# Of the engine that judges; `sql` and the pages ask a database of their own. There the query begins
+# once it was interrupted, as it may when the thread that runs it is late.
 COMMAND: Final = """
 import sys, threading
 from pathlib import Path
@@ -33,16 +34,33 @@ from harness.cli.main import main
 from harness.report.text import sql
 from harness.tables.engines.duckdb import DuckDb
 
+ENDLESS = "SELECT sum(range) FROM range(1000000000000)"
 run, ask, endless = DuckDb.run, sql.ask, [sys.argv.pop(1)]
 
 def slow(query):
     if endless and threading.current_thread() is threading.main_thread():
         Path(endless.pop()).touch()
-        return "SELECT sum(range) FROM range(1000000000000)"
+        return ENDLESS
     return query
 
+class Late:
+    def __init__(self, database):
+        self.database, self.interrupted = database, threading.Event()
+
+    def execute(self, query):
+        Path(endless.pop()).touch()
+        self.interrupted.wait(60)
+        return self.database.execute(ENDLESS)
+
+    def interrupt(self):
+        self.database.interrupt()
+        self.interrupted.set()
+
+def late(database, query):
+    return ask(Late(database) if endless else database, query)
+
 DuckDb.run = lambda self, query: run(self, slow(query))
-sql.ask = lambda database, query: ask(database, slow(query))
+sql.ask = late
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -5,7 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -38,6 +38,7 @@ _OF_THE_QUERY: Final = (
     duckdb.OutOfRangeException,
     duckdb.NotImplementedException,
 )
+_AGAIN_S: Final = 0.1  # from one interruption of a query to the next
 _GLOB: Final = re.compile(r"([\[*?])")
 
 
@@ -111,7 +112,10 @@ def ask(database: duckdb.DuckDBPyConnection, query: str) -> tuple[list[str], lis
         try:
             return asked.result()
         except KeyboardInterrupt:
-            database.interrupt()
+            # DuckDB forgets an interruption that comes before the query has begun.
+            while not asked.done():
+                database.interrupt()
+                wait([asked], timeout=_AGAIN_S)
             raise
         except _OF_THE_QUERY as error:
             raise BadInput(f"{_sentence(error)}; `sql RUN` lists the tables") from error
