@@ -84,7 +84,7 @@ compare-protocols:
 	@$(ENV) -m harness compare-protocols $(if $(NAME),'$(NAME)') $(if $(MEMBERS),--members '$(MEMBERS)') \
 	    $(if $(CLIENT),--client '$(CLIENT)') $(if $(PROTOCOL),--protocol '$(PROTOCOL)')
 
-test: ## check format, lint and types, and run the tests, some of them on real brokers [ALL=1: all of them, with a quarter each day of those marked long; ALL=every: each of them]
+test: ## check format, lint and types, and run the tests, some of them on real brokers [ALL=1: all of them, with an eighth each day of those marked long; ALL=every: each of them]
 	@$(ENV) -m tests.checks --set-up
 	@$(if $(ALL),,$(MAKE) test-fast-only)
 	@$(WHOLE) -m $(if $(ALL),tests.everything $(filter every,$(ALL)),pytest $(WITH_BROKERS) -m "cluster and not long")
@@ -126,10 +126,6 @@ diff-recorded: ## show which rows of recorded runs are not those of an old commi
 
 pin: ## renew the pinned judgements of hand-written and recorded histories, after a change of a rule [ONLY=tests/rules/joining.cases]
 	@$(ENV) -m pytest $(if $(ONLY),'$(ONLY)',tests/rules tests/recorded) --snapshot-update
-
-.PHONY: agreed
-agreed: ## let Spark judge by the queries that changed, and record where DuckDB agrees (tests/agreed.txt)
-	@$(WHOLE) -m pytest tests/rules tests/tables tests/check tests/recorded --engine both -m spark --keep-agreed --numprocesses 2 --dist worksteal
 
 check: ## check format, lint and types
 	@$(ENV) -m tests.checks

@@ -25,7 +25,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,8 +34,7 @@ from harness.experiment import APP
 from harness.tables.engines.base import Engine
 from harness.tables.many_runs import One
 from harness.tables.source import run_of
-from tests import agreements
-from tests.histories import History, after, client_of, differences, judged, judged_as, many_of
+from tests.histories import History, after, judged, judged_as, many_of
 from tests.notation import history_of
 
 SUFFIX: Final = ".cases"
@@ -172,7 +170,7 @@ def _number(number: float | None) -> str:
 
 
 class Cases(pytest.File):
-    """A file of cases, and one test of whether both engines judge alike by its statements."""
+    """A file of cases."""
 
     def collect(self) -> Iterator[pytest.Item]:
         """A test of each case."""
@@ -192,8 +190,6 @@ class Cases(pytest.File):
                 name += f" {names[name]}"
             self.cases.append(Case.of(self, name, each))
         yield from self.cases
-        if self.config.getoption("--engine") == "both":
-            yield Alike.of(self)
 
     def history(self, case: Written) -> History:
         """What its steps make."""
@@ -222,13 +218,6 @@ class Cases(pytest.File):
         """Forget the histories."""
         self._open.close()
         self._runs.clear()
-
-    @cached_property
-    def queries(self) -> agreements.Queries:
-        """One digest of all that judges by these cases."""
-        asked = {(each.written.rule, client_of(each.history)) for each in self.cases}
-        found = [agreements.queries_of_rules([rule], client, differences) for rule, client in asked]
-        return agreements.as_one(frozenset([agreements.LIFTED]).union(*found))
 
 
 class Case(pytest.Function):
@@ -281,31 +270,6 @@ def _judge_one(request: pytest.FixtureRequest, first_engine: Engine) -> None:
         f"{case.rule} judges this history otherwise: {case.written.history}\n"
         f"if that is right, run `make pin ONLY={case.nodeid.partition('::')[0]}`"
     )
-
-
-class Alike(pytest.Function):
-    """DuckDB and Spark judge alike by all cases of a file."""
-
-    @classmethod
-    def of(cls, parent: Cases) -> Alike:
-        """The test of a file."""
-        made: Alike = cls.from_parent(parent, name="both engines judge alike", callobj=_compare)
-        return made
-
-    @property
-    def file(self) -> Cases:
-        """Whose cases are judged."""
-        assert isinstance(self.parent, Cases)
-        return self.parent
-
-
-def _compare(request: pytest.FixtureRequest, engines_for: Any) -> None:
-    file = request.node.file
-    first, *others = engines_for(lambda: file.queries)
-    for case in file.cases if others else ():
-        verdict = case.found(first)
-        for other in others:
-            assert [] == differences(verdict, case.found(other)), case.nodeid
 
 
 def collected(path: Path, parent: pytest.Collector) -> Cases | None:

@@ -6,26 +6,31 @@ And which tests are left out where this machine lacks what they need.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from pyspark.sql import SparkSession
 
 from harness.tables import session
 from harness.tables.engines.base import Engine
-from harness.tables.engines.spark import SMALL_SETTINGS, Spark
-from tests import agreements, cases, remembering, turns
-from tests.agreements import Agreements, Queries
+from harness.tables.engines.spark import Spark
+from tests import cases, remembering, turns
 from tests.machine import NEEDS, REQUIRED
 from tests.spark_servers import connect, java_home, master  # noqa: F401 (fixtures)
 
+# A small history is worked on by one task, with nothing compiled.
+_SMALL: Final = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # It infers filters that spare large tables work; here it was a ninth of the time of judging.
+    "spark.sql.constraintPropagation.enabled": "false",
+}
 _LEFT_OUT = pytest.StashKey[list[str]]()
 _SENT = "left_out"  # the same, as a process of pytest-xdist hands it over at its end
-_AGREEMENTS = pytest.StashKey[Agreements]()
-_AGREEING = pytest.StashKey[list[str]]()  # digests of what a test has both engines judge
-_ASKED, _AGREED = "asked", "agreed"  # as a process of pytest-xdist hands them over
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -36,6 +41,8 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what waits for its turn, if that was asked for, and what this machine lacks."""
+    if len(_chosen(config)) < 2:
+        _leave_out(config, items, [item for item in items if "both_engines" in _fixtures(item)])
     if config.getoption(turns.OPTION):
         _leave_out(config, items, turns.waiting(items, turns.today()))
     _leave_out_what_lacks(config, items)
@@ -48,6 +55,10 @@ def _leave_out(
     if gone:
         items[:] = [item for item in items if item not in gone]
         config.hook.pytest_deselected(items=list(gone))
+
+
+def _fixtures(item: pytest.Item) -> set[str]:
+    return set(getattr(item, "fixturenames", ()))
 
 
 def _leave_out_what_lacks(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -65,29 +76,21 @@ def _leave_out_what_lacks(config: pytest.Config, items: list[pytest.Item]) -> No
         config.workeroutput[_SENT] = lines
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Read what both engines have agreed on before."""
-    config.stash[_AGREEMENTS] = agreements.on_record()
-
-
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what Spark judges, so that it can be run alone."""
     if "spark" not in _chosen(item.config):
         return
-    asked_for = set(getattr(item, "fixturenames", ()))
+    asked_for = _fixtures(item)
     parameters = getattr(getattr(item, "callspec", None), "params", {})
     alone = {"first_engine"} if _chosen(item.config)[0] == "spark" else set()
-    by_spark = {"engines_for", "spark"} | alone
+    by_spark = {"both_engines", "spark"} | alone
     if asked_for & by_spark or parameters.get("engine") == "spark":
         item.add_marker("spark")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand over what was judged by both engines, if this is a process of pytest-xdist."""
-    found = session.config.stash[_AGREEMENTS]
+    """Hand over what cases give, if this is a process of pytest-xdist."""
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput[_ASKED] = sorted(found.asked)
-        session.config.workeroutput[_AGREED] = sorted(found.agreed)
         sent, given = cases.handed_over(session.config)
         session.config.workeroutput[sent] = given
 
@@ -98,35 +101,19 @@ def pytest_testnodedown(node: Any) -> None:
     sent = getattr(node, "workeroutput", {})
     if lines := sent.get(_SENT):
         node.config.stash[_LEFT_OUT] = lines
-    found = node.config.stash[_AGREEMENTS]
-    found.asked.update(sent.get(_ASKED, ()))
-    found.agreed.update(sent.get(_AGREED, ()))
     cases.take(node.config, sent)
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
-    """Say what was left out, and what both engines judged; keep the latter if that was asked."""
+    """Say what was left out; write what cases give instead, if that was asked."""
     if hasattr(config, "workeroutput"):  # a process of pytest-xdist has handed its part over
         return
     for line in config.stash.get(_LEFT_OUT, []):
         terminalreporter.write_line(line, yellow=True)
     for path in cases.write(config):
         terminalreporter.write_line(f"{path}: written anew")
-    found = config.stash[_AGREEMENTS]
-    if found.asked:
-        terminalreporter.write_line(
-            f"DuckDB and Spark were compared by {len(found.agreed):,} of {len(found.asked):,} "
-            "queries of tests; tests/agreed.txt has that they agree by the others"
-        )
-    if config.getoption("--keep-agreed"):
-        all_ran = (
-            set(config.args) == set(agreements.JUDGED)
-            and not config.getoption("keyword")
-            and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
-        )
-        agreements.keep(found.worth_keeping(all_asked=all_ran))
 
 
 def java_and_aot() -> tuple[Path, Path | None]:
@@ -147,14 +134,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     started = session.start(
         java, aot, tmp_path_factory.mktemp("spark") / "spark.log", for_many=True
     )
-    for key, value in SMALL_SETTINGS.items():
+    for key, value in _SMALL.items():
         started.conf.set(key, value)
     yield started
     session.stop(started)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--engine`, `--in-turn`, `--keep-agreed` and `--one-by-one`."""
+    """`--engine`, `--in-turn` and `--one-by-one`."""
     parser.addoption(
         turns.OPTION,
         action="store_true",
@@ -165,17 +152,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("duckdb", "spark", "both"),
         default="duckdb",
         help="what judges hand-written histories: duckdb (default; starts no JVM), spark, or both, "
-        "which have to agree on every row",
+        "which have to give the same rows",
     )
     parser.addoption(
         "--one-by-one",
         action="store_true",
         help="judge each hand-written history by itself",
-    )
-    parser.addoption(
-        "--keep-agreed",
-        action="store_true",
-        help="write tests/agreed.txt anew, from what these tests judge (`make agreed`)",
     )
 
 
@@ -210,26 +192,9 @@ def first_engine(request: pytest.FixtureRequest) -> Engine:
 
 
 @pytest.fixture
-def engines_for(request: pytest.FixtureRequest) -> Callable[[Callable[[], Queries]], list[Engine]]:
-    """The engines that have to judge by these queries, for tests in which they have to agree.
-
-    All that were chosen; but not Spark beside DuckDB where it need not judge that anew. When the
-    test has passed, they agree.
-    """
-
-    test = request.node.nodeid.partition("[")[0]
-
-    def chosen(queries: Callable[[], Queries]) -> list[Engine]:
-        names = _chosen(request.config)
-        if len(names) > 1:
-            due = request.config.stash[_AGREEMENTS].due(queries(), test)
-            if due:
-                request.node.stash.setdefault(_AGREEING, []).append(due)
-            else:
-                names = names[:1]
-        return [_started(request, name) for name in names]
-
-    return chosen
+def both_engines(request: pytest.FixtureRequest) -> list[Engine]:
+    """DuckDB and Spark; without `--engine both` the tests that compare them are left out."""
+    return [_started(request, name) for name in _chosen(request.config)]
 
 
 def _started(request: pytest.FixtureRequest, name: str) -> Engine:
@@ -264,13 +229,4 @@ def duckdb_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 @pytest.fixture(scope="session")
 def spark_engine(spark: SparkSession) -> Engine:
     """Spark, as it is for small histories."""
-    return Spark(spark)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
-    """What both engines judged is agreed on, once the test has passed."""
-    result = yield
-    for pairs in pyfuncitem.stash.get(_AGREEING, []):
-        pyfuncitem.config.stash[_AGREEMENTS].agree(pairs)
-    return result
+    return Spark(spark, in_memory=True)

@@ -1,8 +1,7 @@
 """`make test ALL=1`, and `make test ALL=every`: every test there is, each once.
 
-1. the tests that need no brokers. Where they judge histories, hand-written or recorded, Spark has
-   to agree with DuckDB on every row: of all that are not on record as agreed on
-   (tests/agreements.py), and of a part of those that are
+1. the tests that need no brokers. DuckDB and Spark have to give the same rows of all hand-written
+   and kept histories (tests/tables/test_both_engines.py)
 2. the tests with real brokers
 
 With `ALL=1` the tests that are marked `long` take turns (tests/turns.py), with `every` they do not.

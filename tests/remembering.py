@@ -38,10 +38,6 @@ class Remembering(DuckDb):
         """A frame of these rows, known by what they are."""
         return _Known(_digest(rows), lambda: rows)
 
-    def parquet(self, path: Path, schema: pa.Schema) -> Frame:
-        """A frame of a file's rows, read at once."""
-        return self.rows(super().parquet(path, schema).toArrow())
-
     def query(self, query: str, views: Mapping[str, str], settings: Mapping[str, Setting]) -> Frame:
         """A frame that is known by the query's text with the rows in place of the views."""
         text = self.text(query, views, settings)

@@ -30,14 +30,10 @@ from harness.history import store
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
 from harness.rules import RULES
 from harness.tables.base import Tables
-from harness.tables.engines.base import Engine, Frame
+from harness.tables.engines.base import Engine, Files, Frame
 from harness.tables.recipes import VIEWS, recipes_of, written_of
 from harness.tables.source import Run, Sources, Unreadable, load, read_run
 
-# Up to so many rows in the largest file, a history is held in memory and worked on by one task,
-# with nothing compiled: that takes half the time for a run of some minutes, and as long as files,
-# shuffles and compiled code for one of about 50,000 rows (10^7 records).
-SMALL_ROWS: Final = 40_000
 # Derived tables that grow with the history; the others never pass a few thousand rows a day.
 _GROWING: Final = frozenset(
     {
@@ -66,7 +62,6 @@ class Found:
 def check(
     run_dir: Path,
     engine: Engine,
-    small_rows: int = SMALL_ROWS,
     *,
     keep: bool = True,
     into: Path | None = None,
@@ -85,15 +80,13 @@ def check(
     run becomes a verdict UNKNOWN with the reason.
     """
     run = read_run(run_dir, limits)
-    sources = load(run_dir, engine, small_rows)
-    small = max(sources.rows.values(), default=0) <= small_rows
+    sources = load(run_dir, engine)
     with ExitStack() as stack:
         if keep and into is None:
             into = stack.enter_context(files.anew(run_dir))
-        stack.enter_context(engine.sized(small=small))
         scratch = stack.enter_context(_scratch(into))
         written = written_of(run.client)
-        shelf = _Shelf(into and into / files.TABLES, scratch, engine, small, written)
+        shelf = _Shelf(into and into / files.TABLES, scratch, engine, written)
         tables = Tables(engine, run, sources, recipes_of(run.client), VIEWS, shelf.store)
         try:
             if into:  # else only what rules name is derived, when they do
@@ -142,7 +135,6 @@ class _Shelf:
     folder: Path | None
     scratch: Path
     engine: Engine
-    small: bool
     names: tuple[str, ...]  # of those that are written
 
     def fill(self, tables: Tables, told: Steps) -> None:
@@ -157,9 +149,9 @@ class _Shelf:
                 told("tables", done, len(self.names))
 
     def store(self, name: str, frame: Frame) -> Frame:
-        if self.small or name not in _GROWING:
+        if self.engine.files is None or name not in _GROWING:
             return self._store_in_memory(name, frame)
-        return self._store_in_files(name, frame)
+        return self._store_in_files(name, frame, self.engine.files)
 
     def keep(self, name: str, rows: Sequence[dict[str, Any]]) -> None:
         """Write a table that no query has made."""
@@ -172,10 +164,10 @@ class _Shelf:
             self._write(name, [rows])
         return self.engine.rows(rows)
 
-    def _store_in_files(self, name: str, frame: Frame) -> Frame:
+    def _store_in_files(self, name: str, frame: Frame, spilled: Files) -> Frame:
         """By way of a folder of the engine's own; what is to last goes into one file."""
         folder = self.scratch / name
-        stored = self.engine.spill(frame, folder)
+        stored = spilled.spill(frame, folder)
         if name in self.names:
             parts = sorted(folder.glob("part-*.parquet"))
             batches = pads.dataset([str(part) for part in parts]).to_batches()

@@ -8,13 +8,15 @@ by itself. Several threads may ask.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from itertools import count
 from threading import RLock
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +29,8 @@ from harness.tables.recipes import VIEWS, recipes_of
 from harness.tables.source import Run
 from harness.tables.vocabulary import ERRORS, Query, expand, text_of
 
+# What Spark calls the values of a setting; those of runs may be whole numbers and others.
+_KINDS: Final = {datetime: "TIMESTAMP", float: "DOUBLE", bool: "BOOLEAN", int: "BIGINT"}
 _serial = count()
 _lifted = cache(lifted)
 
@@ -55,7 +59,7 @@ class Many:
         """The rows of a query about one run, by run; each query is asked once."""
         with self._lock:
             if text not in self._answers:
-                self._answers[text] = by_run(self._ask(text), len(self.runs))
+                self._answers[text] = by_run(self.rows(text), len(self.runs))
             return self._answers[text]
 
     def close(self) -> None:
@@ -64,8 +68,8 @@ class Many:
             self._engine.drop(view)
         self._views.clear()
 
-    def _ask(self, text: str) -> pa.Table:
-        """The rows of all runs, with the column `run`."""
+    def rows(self, text: str) -> pa.Table:
+        """The rows of a query about one run, of all runs, with the column `run`."""
         text = expand(text)
         text = _lifted(text, frozenset(name for name in settings_in(text) if self._varies(name)))
         views = {name: self._view(name) for name in tables_in(text)}
@@ -79,16 +83,16 @@ class Many:
     def _view(self, name: str) -> str:
         if name not in self._views:
             view = f"{self._prefix}{name}"
-            self._engine.define(view, self._engine.rows(self._rows(name)))
+            self._engine.define(view, self._engine.rows(self._source(name)))
             self._views[name] = view
         return self._views[name]
 
-    def _rows(self, name: str) -> pa.Table:
+    def _source(self, name: str) -> pa.Table:
         if name == RUNS:
             return pa.table({RUN: pa.array(range(len(self.runs)), pa.int32())})
         if name in HISTORY:
             return self._of_all(name)
-        return self._ask(text_of(self._recipes[name]))
+        return self.rows(text_of(self._recipes[name]))
 
     def _of_all(self, name: str) -> pa.Table:
         parts = [self._history(name, number) for number in range(len(self.runs))]
@@ -164,9 +168,12 @@ def _settings(runs: Sequence[Run], engine: str) -> Mapping[str, Any]:
 
 
 def _array(values: Sequence[Setting | None], engine: str) -> str:
-    literal, array = duckdb_literal, "[{}]"
-    if engine == "spark":
-        from harness.tables.engines.spark import _literal as literal
+    """The values as an array; for Spark a text of it, since thousands of literals take minutes."""
+    if engine != "spark":
+        return f"[{', '.join('NULL' if v is None else duckdb_literal(v) for v in values)}]"
+    from harness.tables.engines.spark import _literal
 
-        array = "array({})"
-    return array.format(", ".join("NULL" if v is None else literal(v) for v in values))
+    kinds = {type(value) for value in values if value is not None}
+    kind = next(each for each in (*_KINDS, str) if each in kinds)
+    listed = json.dumps([v.isoformat() if isinstance(v, datetime) else v for v in values])
+    return f"from_json({_literal(listed)}, 'ARRAY<{_KINDS.get(kind, 'STRING')}>')"

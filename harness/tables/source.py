@@ -157,11 +157,10 @@ class Sources:
     rows: dict[str, int] = field(default_factory=dict)
 
 
-def load(run_dir: Path, engine: Engine, small_rows: int) -> Sources:
+def load(run_dir: Path, engine: Engine) -> Sources:
     """Every history file of the run, its checksums verified.
 
-    The rows of a file that has no more than `small_rows` are held in memory. A larger one is read
-    when a query needs it.
+    An engine that works with files reads them when a query needs them.
     """
     sources = Sources()
     sealed = seals.kept(run_dir)
@@ -177,20 +176,19 @@ def load(run_dir: Path, engine: Engine, small_rows: int) -> Sources:
         if not (run_dir / "history" / f"{name}.parquet").exists():
             del sources.unreadable[name]
             sources.frames[name] = engine.rows(HISTORY[name].empty_table())
-    for name, rows in list(sources.rows.items()):
+    for name in list(sources.rows):
         path = run_dir / "history" / f"{name}.parquet"
-        small = rows <= small_rows
         try:
-            sources.frames[name] = _frame(path, HISTORY[name], engine, small=small)
+            sources.frames[name] = _frame(path, HISTORY[name], engine)
         except Unreadable as reason:
             del sources.rows[name]
             sources.unreadable[name] = str(reason)
     return sources
 
 
-def _frame(path: Path, schema: pa.Schema, engine: Engine, *, small: bool) -> Frame:
-    if not small:
-        return engine.parquet(path, schema)
+def _frame(path: Path, schema: pa.Schema, engine: Engine) -> Frame:
+    if engine.files is not None:
+        return engine.files.parquet(path, schema)
     with _damage(f"history/{path.name}"):
         rows = pq.read_table(path, page_checksum_verification=True)
         rows.validate(full=True)

@@ -87,11 +87,11 @@ def test_what_is_sealed_is_told_whatever_it_would_change(
     randomness = random.Random(SEED)
     run_dir = Path(shutil.copytree(RUN, tmp_path / "run"))
     sealed(run_dir)
-    assert {} == load(run_dir, duckdb_engine, 10**9).unreadable
+    assert {} == load(run_dir, duckdb_engine).unreadable
     for path in sorted((run_dir / "history").iterdir()):
         data = path.read_bytes()
         path.write_bytes(damaged(data, randomness))
-        assert [path.stem] == list(load(run_dir, duckdb_engine, 10**9).unreadable)
+        assert [path.stem] == list(load(run_dir, duckdb_engine).unreadable)
         path.write_bytes(data)
 
 

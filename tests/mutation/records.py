@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 
 from harness.check import judge, others
-from harness.check.check import SMALL_ROWS
 from harness.tables.base import Tables
 from harness.tables.source import Sources, load, read_run
 from tests.in_memory import tables_of_run
@@ -30,7 +29,7 @@ class Records:
     def look(self) -> None:
         """Judge every run by every rule."""
         for folder in sorted(RUNS.iterdir()):
-            sources = load(folder, self._engine, SMALL_ROWS)
+            sources = load(folder, self._engine)
             tables = tables_of_run(self._engine, read_run(folder), sources)
             self._runs[folder.name] = (sources, tables)
             self._seen[folder.name] = _judged(tables, None)

@@ -1,14 +1,16 @@
-"""Tables of a recorded run as each engine derives them, and by which queries."""
+"""Tables of recorded runs as an engine derives them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from harness.tables.engines.base import Engine
-from harness.tables.source import load, read_run
-from tests import agreements
+from harness.tables.many_runs import Many
+from harness.tables.source import Run, load, read_run
 from tests.in_memory import tables_of_run
 
 Row = dict[str, Any]
@@ -16,7 +18,7 @@ Row = dict[str, Any]
 
 def derived(run: Path, engine: Engine, *tables: str) -> dict[str, list[Row]]:
     """The rows of these tables, in an order that is the same for both engines."""
-    sources = load(run, engine, 40_000)
+    sources = load(run, engine)
     found = tables_of_run(engine, read_run(run), sources)
     try:
         return {
@@ -31,8 +33,16 @@ def as_text(row: Row) -> str:
     return repr(sorted(row.items()))
 
 
-def queries_of(
-    run: Path, *tables: str, comparing: Callable[..., object] = derived
-) -> agreements.Queries:
-    """What derives these tables of a run."""
-    return agreements.queries_of_tables(tables, read_run(run).client, comparing)
+def many_kept(
+    runs: Sequence[Path],
+    engine: Engine,
+    changed: Callable[[str, Run, pa.Table], pa.Table] = lambda name, run, rows: rows,
+) -> Many:
+    """These runs as one dataset; `changed` gives other rows of a file of a run, by its name."""
+    frames = [load(run, engine).frames for run in runs]
+    about = [read_run(run) for run in runs]
+
+    def history(name: str, number: int) -> pa.Table:
+        return changed(name, about[number], frames[number][name].toArrow())
+
+    return Many(engine, about, history)

@@ -32,7 +32,7 @@ def judged(run: str, engine: Engine, rules: list[str], *, as_an_app: bool) -> di
     """Verdict and rows of each rule."""
 
     about = read_run(RUNS / run)
-    sources = load(RUNS / run, engine, 10**9)
+    sources = load(RUNS / run, engine)
     if as_an_app:
         for name in JOURNALED & HISTORY.keys():
             sources.frames[name] = engine.rows(HISTORY[name].empty_table())

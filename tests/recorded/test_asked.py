@@ -75,7 +75,7 @@ def test_what_is_about_programs_is_not_asked_of_our_own_members() -> None:
 @pytest.mark.long(60)
 @pytest.mark.parametrize("run", OF_PROGRAMS[:2], ids=lambda run: run.name)
 def test_no_rule_that_is_asked_of_a_program_fails(run: Path, duckdb_engine: Engine) -> None:
-    tables = tables_of_run(duckdb_engine, read_run(run), load(run, duckdb_engine, 10**9))
+    tables = tables_of_run(duckdb_engine, read_run(run), load(run, duckdb_engine))
     try:
         outcome = examine(tables, [rule for rule in RULES if not refusal(rule, run)])
     finally:

@@ -100,7 +100,7 @@ def test_no_kept_run_goes_beyond_them(run: Path, duckdb_engine: Engine) -> None:
 
 def judged(run: Path, rules: list[str], engine: Engine) -> tuple[dict[str, list[Row]], Hit]:
     """The rows of these rules, and whom faults hit."""
-    sources = load(run, engine, 10**9)
+    sources = load(run, engine)
     tables = tables_of_run(engine, read_run(run), sources)
     try:
         outcome = examine(tables, rules)

@@ -80,7 +80,7 @@ def verdicts(defect: str, kind: str, rules: list[str], engine: Engine) -> dict[s
     """What these rules say of a kept run."""
     run = FOUND / defect / kind
 
-    sources = load(run, engine, 10**9)
+    sources = load(run, engine)
     tables = tables_of_run(engine, read_run(run), sources)
     try:
         outcome = examine(tables, rules)

@@ -16,8 +16,8 @@ from harness.check.others import look_at
 from harness.experiment import Verdict
 from harness.tables.engines.base import Engine
 from harness.tables.many_runs import Many, One
-from harness.tables.source import load, read_run
 from tests.recorded import digests
+from tests.recorded.derived import many_kept
 from tests.recorded.keep import RUNS
 
 if TYPE_CHECKING:
@@ -29,9 +29,7 @@ KEPT = sorted(path.name for path in RUNS.iterdir())
 @pytest.fixture(scope="module")
 def kept(duckdb_engine: Engine) -> Iterator[Many]:
     """All kept runs."""
-    frames = [load(RUNS / run, duckdb_engine, 10**9).frames for run in KEPT]
-    runs = [read_run(RUNS / run) for run in KEPT]
-    many = Many(duckdb_engine, runs, lambda name, number: frames[number][name].toArrow())
+    many = many_kept([RUNS / run for run in KEPT], duckdb_engine)
     yield many
     many.close()
 

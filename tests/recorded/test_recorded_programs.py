@@ -7,21 +7,19 @@ record shows of the cause; consumers/apps/README.md says the same to those who u
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow.parquet as pq
 import pytest
 
-import harness.check.check as checking
+from harness.check.check import check
 from harness.report.load import load
 from harness.report.parts.situations import Shown, Standing, shown
 from harness.tables.engines.base import Engine
-from tests.agreements import Queries
 from tests.recorded import digests
 from tests.recorded.keep import LARGEST, PROGRAMS
-from tests.recorded.test_recorded_runs import as_row, as_verdict, check, copied, queries_of
+from tests.recorded.test_recorded_runs import as_row, as_verdict, copied
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -88,19 +86,17 @@ KEPT: Final = sorted(path.name for path in PROGRAMS.iterdir()) if PROGRAMS.exist
 def test_a_recorded_run_of_a_program_is_judged_as_before(
     run: str,
     tmp_path: Path,
-    engines_for: Callable[[Callable[[], Queries]], list[Engine]],
+    duckdb_engine: Engine,
     snapshot: SnapshotAssertion,
 ) -> None:
-    engines = engines_for(lambda: queries_of(PROGRAMS / run, judged))
-    judgements = [judged(PROGRAMS / run, tmp_path / engine.name, engine) for engine in engines]
+    found = judged(PROGRAMS / run, tmp_path / run, duckdb_engine)
 
-    assert judgements[:1] * len(judgements) == judgements
-    assert digests.judgements(judgements[0]) == snapshot, digests.differ(run)
+    assert digests.judgements(found) == snapshot, digests.differ(run)
 
 
 def judged(run: Path, run_dir: Path, engine: Engine) -> str:
     """What the engine makes of a copy of the run: each situation, each verdict, each row."""
-    verdicts = check(copied(run, run_dir), engine)
+    verdicts = check(copied(run, run_dir), engine).verdicts
     rows = pq.read_table(run_dir / "tables" / "judgements.parquet").to_pylist()
     situations = map(as_situation, shown(load(run_dir)))
 
@@ -114,7 +110,7 @@ def test_who_commits_what_it_was_not_given_is_named_and_nobody_else(
     run: str, duckdb_engine: Engine
 ) -> None:
     """Most of these runs were played before X36 was judged of programs."""
-    judged = checking.check(PROGRAMS / run, duckdb_engine, keep=False, rules=["X36"])
+    judged = check(PROGRAMS / run, duckdb_engine, keep=False, rules=["X36"])
     (verdict,) = judged.verdicts
 
     assert STRAYS.get(run, 0) == verdict["violations"]

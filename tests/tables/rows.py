@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.tables.engines.base import Engine
-from tests import agreements
-from tests.histories import History, client_of, tables_of
+from tests.histories import History, tables_of
 from tests.recorded.derived import as_text
 
 Row = dict[str, Any]
@@ -21,11 +20,6 @@ def derived(history: History, engine: Engine, table: str) -> list[Row]:
         return sorted(tables.table(table).toArrow().to_pylist(), key=as_text)
     finally:
         tables.close()
-
-
-def queries_of(history: History, table: str) -> agreements.Queries:
-    """What derives this table."""
-    return agreements.queries_of_tables([table], client_of(history), derived)
 
 
 def in_order(found: list[Row], *columns: str) -> list[Row]:

@@ -6,7 +6,8 @@ that of a group whose members have the same names and other ids. Every derived t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -14,61 +15,48 @@ from typing import Any, Final
 import pyarrow as pa
 import pytest
 
-from harness.history.schema import HISTORY
 from harness.tables.engines.base import Engine
+from harness.tables.many_runs import Many
 from harness.tables.recipes import recipes_of
-from harness.tables.source import load, read_run
-from tests.agreements import Queries
-from tests.in_memory import tables_of_run
-from tests.recorded.derived import queries_of
+from harness.tables.source import Run
+from tests.recorded.derived import as_text, many_kept
 from tests.recorded.keep import PROGRAMS, RUNS
 
-KEPT: Final = (
+OURS: Final = (
     RUNS / "bad-day.java.cooperative.4.3.1",
     RUNS / "coordinator-isolated.librdkafka.consumer.4.3.1",
     RUNS / "static-day.librdkafka.eager.4.3.1",
     RUNS / "static-epochs.librdkafka.consumer.4.3.1",
-    PROGRAMS / "rough-day.kafka-python.4.3.1",
 )
+OF_PROGRAMS: Final = (PROGRAMS / "rough-day.kafka-python.4.3.1",)
 _LATER: Final = timedelta(milliseconds=7)
 # Tables about whatever the brokers' logs have.
 _OF_ALL: Final = frozenset({"record_of_logs"})
 
 
-@pytest.mark.long(40)
-@pytest.mark.parametrize("run", KEPT, ids=lambda run: run.name)
-def test_another_group_changes_no_table(
-    run: Path, engines_for: Callable[[Callable[[], Queries]], list[Engine]]
-) -> None:
-    for engine in engines_for(lambda: _queries_of(run)):
-        alone, beside = _tables(run, engine, beside=False), _tables(run, engine, beside=True)
-        assert [] == [name for name in alone if alone[name] != beside[name]]
-        assert any(alone.values())
+@pytest.mark.parametrize("kept", [OURS, OF_PROGRAMS], ids=["ours", "of programs"])
+def test_another_group_changes_no_table(kept: Sequence[Path], duckdb_engine: Engine) -> None:
+    alone, beside = many_kept(kept, duckdb_engine), many_kept(kept, duckdb_engine, _with_another)
+
+    with closing(alone), closing(beside):
+        names = recipes_of(alone.runs[0].client).keys() - _OF_ALL
+        rows = {name: [_lines(many, name) for many in (alone, beside)] for name in sorted(names)}
+    assert [] == [name for name, (before, after) in rows.items() if before != after]
+    assert any(before for before, _ in rows.values())
 
 
-def _queries_of(run: Path) -> Queries:
-    """What derives its tables."""
-    names = recipes_of(read_run(run).client)
-    return queries_of(run, *names, comparing=_tables)
+def _with_another(name: str, run: Run, rows: pa.Table) -> pa.Table:
+    """The rows of a file, with those of the other group."""
+    if name not in ("requests", "coordinator_events"):
+        return rows
+    own = rows.to_pylist()
+    more = [_another_groups(row) for row in own if row["group"] == run.settings["group"]]
+    assert more
+    return pa.Table.from_pylist(own + more, rows.schema)
 
 
-def _tables(run: Path, engine: Engine, *, beside: bool) -> dict[str, list[str]]:
-    about, sources = read_run(run), load(run, engine, 40_000)
-    if beside:
-        for file in ("requests", "coordinator_events"):
-            own = sources.frames[file].toArrow().to_pylist()
-            more = [_another_groups(row) for row in own if row["group"] == about.settings["group"]]
-            assert more
-            sources.frames[file] = engine.rows(pa.Table.from_pylist(own + more, HISTORY[file]))
-    tables = tables_of_run(engine, about, sources)
-    try:
-        return {
-            name: sorted(map(repr, tables.table(name).toArrow().to_pylist()))
-            for name in recipes_of(about.client)
-            if name not in _OF_ALL
-        }
-    finally:
-        tables.close()
+def _lines(many: Many, table: str) -> list[str]:
+    return sorted(map(as_text, many.rows(f"SELECT * FROM {{{table}}}").to_pylist()))
 
 
 def _another_groups(row: dict[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,6 @@ from tests.torture import damaging, kept
 from tests.torture.rounds import Outcome, Round
 
 UNKNOWN: Final = str(Verdict.UNKNOWN)
-_SMALL: Final = 10**9
 _FEW: Final = 4  # rules that are judged where the damage concerns the whole record
 _DEEP: Final = 0.02  # of the rounds in which damage was told are judged all the same
 
@@ -63,7 +62,7 @@ def whole(folder: Path, engine: Engine) -> Whole:
     return Whole(
         folder,
         {row["rule"]: row["verdict"] for row in rows},
-        _rows(load(folder, engine, _SMALL)),
+        _rows(load(folder, engine)),
         exit_code(folder),
         seals.kept(folder),
         manifest.read(folder).get("killed", []),
@@ -331,7 +330,7 @@ class Damage:
 def judged(run_dir: Path, engine: Engine, rules: list[str]) -> dict[str, str]:
     """The verdicts of some rules, with those tables only that they need. Raises as `check` does."""
     run = read_run(run_dir)
-    sources = load(run_dir, engine, _SMALL)
+    sources = load(run_dir, engine)
     tables = tables_of_run(engine, run, sources)
     try:
         outcome = judge.examine(tables, rules, checking._lacking(tables, sources))
@@ -349,7 +348,7 @@ def _rows(sources: Sources) -> dict[str, pa.Table]:
 
 
 def _rows_of(path: Path, engine: Engine) -> pa.Table:
-    return _frame(path, HISTORY[path.stem], engine, small=True).toArrow()
+    return _frame(path, HISTORY[path.stem], engine).toArrow()
 
 
 @contextmanager

@@ -19,9 +19,9 @@ WITH joins AS (
 ), owners AS (
     -- A static member is the same one in whichever process it lives.
     SELECT broker, generation, topic, partition, at, coalesce(instance_id, member) AS member,
-           lag(coalesce(instance_id, member)) OVER (PARTITION BY topic, partition ORDER BY at)
-               AS member_before
+           lag(coalesce(instance_id, member)) OVER w AS member_before
     FROM {assignments}
+    WINDOW w AS (PARTITION BY topic, partition ORDER BY at, generation, member)
 ), changes AS (
     SELECT g.number, CAST(count_if(o.member <> o.member_before) AS INT) AS moved,
            CAST(count_if(o.member = o.member_before) AS INT) AS kept

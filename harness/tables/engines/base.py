@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol
@@ -23,6 +22,16 @@ class Frame(Protocol):
         """The rows. Times are UTC, in microseconds."""
 
 
+class Files(Protocol):
+    """Tables that are larger than memory."""
+
+    def parquet(self, path: Path, schema: pa.Schema) -> Frame:
+        """A frame of a file's rows; columns that the file lacks are null."""
+
+    def spill(self, frame: Frame, folder: Path) -> Frame:
+        """Write the rows to `part-*.parquet` in a new folder; a frame that reads them there."""
+
+
 class Engine(Protocol):
     """Runs queries, all of them in Spark SQL. Several threads may use one at once."""
 
@@ -30,14 +39,12 @@ class Engine(Protocol):
     def name(self) -> str:
         """`spark` or `duckdb`."""
 
+    @property
+    def files(self) -> Files | None:
+        """What reads and writes large tables as files; none where all rows are held in memory."""
+
     def rows(self, rows: pa.Table) -> Frame:
         """A frame of these rows, held in memory."""
-
-    def parquet(self, path: Path, schema: pa.Schema) -> Frame:
-        """A frame of a file's rows; columns that the file lacks are null."""
-
-    def spill(self, frame: Frame, folder: Path) -> Frame:
-        """Write the rows to `part-*.parquet` in a new folder; a frame that reads them there."""
 
     def query(self, query: str, views: Mapping[str, str], settings: Mapping[str, Setting]) -> Frame:
         """A frame of the query's rows.
@@ -51,9 +58,6 @@ class Engine(Protocol):
 
     def drop(self, view: str) -> None:
         """Forget the name."""
-
-    def sized(self, *, small: bool) -> AbstractContextManager[None]:
-        """Within this context, be quick with small histories, or able to hold large ones."""
 
 
 def tables_in(query: str) -> list[str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -14,8 +13,6 @@ from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
-import pyarrow.dataset as pads
-import pyarrow.parquet as pq
 
 from harness.tables.engines.base import Frame, Setting, fill
 from harness.tables.engines.dialect import MACROS, Translator
@@ -39,6 +36,7 @@ class DuckDb:
     """
 
     name: Final = "duckdb"
+    files: Final = None
 
     def __init__(self, translations: Path | None = None, scratch: Path | None = None) -> None:
         self._translator = Translator(translations)
@@ -55,16 +53,6 @@ class DuckDb:
     def rows(self, rows: pa.Table) -> Frame:
         """A frame of these rows."""
         return _Held(rows)
-
-    def parquet(self, path: Path, schema: pa.Schema) -> Frame:
-        """A frame of a file's rows, read at once."""
-        return _Held(pads.dataset(str(path), schema=schema).to_table())
-
-    def spill(self, frame: Frame, folder: Path) -> Frame:
-        """Write the rows; they stay in memory as well."""
-        folder.mkdir()
-        pq.write_table(frame.toArrow(), folder / "part-0.parquet")
-        return frame
 
     def query(self, query: str, views: Mapping[str, str], settings: Mapping[str, Setting]) -> Frame:
         """A frame that runs the query when its rows are first asked for."""
@@ -85,11 +73,6 @@ class DuckDb:
         """Forget the view and its rows."""
         with self._lock:
             self._database.unregister(view)
-
-    @contextmanager
-    def sized(self, *, small: bool) -> Iterator[None]:
-        """Nothing to be changed: DuckDB suits itself."""
-        yield
 
     def run(self, text: str) -> pa.Table:
         """The rows of a query in DuckDB's own SQL."""

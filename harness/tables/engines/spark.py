@@ -1,10 +1,9 @@
-"""Spark, the product's engine: every verdict that is kept is its."""
+"""Spark SQL, for histories that are larger than what a worker holds."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, cast
@@ -32,24 +31,19 @@ SETTINGS: Final = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
     "spark.cleaner.referenceTracking.cleanCheckpoints": "true",
 }
-# A small history is worked on by one task, with nothing compiled.
-SMALL_SETTINGS: Final = {
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    # It infers filters that spare large tables work; here it was a ninth of the time of judging.
-    "spark.sql.constraintPropagation.enabled": "false",
-}
 
 
 class Spark:
-    """Runs queries in a Spark session that somebody else starts and stops."""
+    """Runs queries in a session that its owner starts and stops.
+
+    With `in_memory` all rows are sent to it, and no file is read or written.
+    """
 
     name: Final = "spark"
 
-    def __init__(self, session: SparkSession) -> None:
+    def __init__(self, session: SparkSession, *, in_memory: bool = False) -> None:
         self.session = session
+        self.files = None if in_memory else self
 
     def rows(self, rows: pa.Table) -> Frame:
         """A frame of rows that Spark holds itself, in one partition: no query shuffles them."""
@@ -82,19 +76,6 @@ class Spark:
     def drop(self, view: str) -> None:
         """Drop the temporary view."""
         self.session.catalog.dropTempView(view)
-
-    @contextmanager
-    def sized(self, *, small: bool) -> Iterator[None]:
-        """Change the session's settings for small histories, and back."""
-        changed = SMALL_SETTINGS if small else {}
-        before = {key: self.session.conf.get(key) for key in changed}
-        try:
-            for key, value in changed.items():
-                self.session.conf.set(key, value)
-            yield
-        finally:
-            for key, old in before.items():
-                self.session.conf.set(key, str(old))
 
 
 def literal_path(path: Path) -> str:

@@ -1,0 +1,151 @@
+"""DuckDB and Spark find the same rows, of hand-written and of kept histories.
+
+Method: either engine is asked of all of them at once (harness.tables.lift). Of hand-written ones
+each rule is asked of its own cases, the first of each statement with every verdict: what may differ
+between the engines is the translation of a query, and not whether 1,999 or 2,000 ms are too long.
+Of kept runs every table is compared, and every rule that any of them is judged by.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pytest
+
+from harness.check.others import others_of
+from harness.experiment import APP
+from harness.history.schema import HISTORY
+from harness.rules import RULES
+from harness.tables.engines.base import Engine
+from harness.tables.engines.duckdb import DuckDb
+from harness.tables.lift import RUN
+from harness.tables.many_runs import Many
+from harness.tables.recipes import recipes_of
+from harness.tables.source import Run, load, read_run, run_of
+from harness.tables.vocabulary import text_of
+from tests import cases
+from tests.notation import history_of
+from tests.recorded.keep import PROGRAMS, RUNS
+
+CASES: Final = Path(__file__).parents[1] / "rules"
+
+
+@dataclass
+class Dataset:
+    """Histories of one kind of client: each with its files, and who of them each rule is about."""
+
+    runs: list[Run] = field(default_factory=list)
+    files: list[Mapping[str, pa.Table]] = field(default_factory=list)
+    rules: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    tables: list[str] = field(default_factory=list)
+
+    def of(self, engine: Engine) -> Many:
+        """The same for an engine."""
+        return Many(engine, self.runs, lambda name, number: self.files[number][name])
+
+    def asked(self) -> Iterator[tuple[str, str, set[int]]]:
+        """Each table and rule, its query, and the runs that it is about."""
+        for table in self.tables:
+            yield table, f"SELECT * FROM {{{table}}}", set(range(len(self.runs)))
+        for rule, runs in sorted(self.rules.items()):
+            yield rule, text_of(RULES[rule].examine), runs
+
+
+def written(*, programs: bool) -> Dataset:
+    """Hand-written histories, of programs or of our own consumers."""
+    found = Dataset()
+    for case, names in first_cases():
+        history = history_of(case.history, dict(names))
+        run = run_of(history.manifest())
+        if (run.client == APP) is programs:
+            found.rules[case.rule].add(len(found.runs))
+            found.runs.append(run)
+            found.files.append({name: history.arrow(name) for name in HISTORY})
+    return found
+
+
+def kept(folder: Path) -> Dataset:
+    """The runs that are kept in a folder."""
+    found, engine = Dataset(), DuckDb()
+    for number, path in enumerate(sorted(folder.iterdir())):
+        run = read_run(path)
+        found.runs.append(run)
+        frames = load(path, engine).frames
+        found.files.append({name: frame.toArrow() for name, frame in frames.items()})
+        for rule in {*others_of(run), *(str(each["rule"]) for each in run.expected)} & RULES.keys():
+            found.rules[rule].add(number)
+    found.tables = list(recipes_of(found.runs[0].client))
+    return found
+
+
+def first_cases() -> list[tuple[cases.Written, Mapping[str, str]]]:
+    """The first case of each statement and verdict, and the names that its file has for steps."""
+    first: dict[tuple[str, str, str, str], tuple[cases.Written, Mapping[str, str]]] = {}
+    for path in sorted(CASES.glob(f"*{cases.SUFFIX}")):
+        found, names = cases.read(path.read_text(encoding="utf-8"))
+        for case in found:
+            first.setdefault((path.name, *case.statement, case.result[0]), (case, names))
+    return list(first.values())
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        pytest.param(partial(written, programs=False), id="cases"),
+        pytest.param(partial(written, programs=True), id="cases of programs"),
+        pytest.param(partial(kept, RUNS), id="runs", marks=pytest.mark.long(120)),
+        pytest.param(partial(kept, PROGRAMS), id="runs of programs", marks=pytest.mark.long(40)),
+    ],
+)
+def test_both_engines_give_the_same_rows(
+    dataset: Callable[[], Dataset], both_engines: list[Engine]
+) -> None:
+    histories = dataset()
+    one, other = (histories.of(engine) for engine in both_engines)
+    with closing(one), closing(other):
+        differ = [
+            f"{what}: {line}"
+            for what, text, runs in histories.asked()
+            for line in differences(one.rows(text), other.rows(text), runs)
+        ]
+    assert [] == differ
+
+
+def differences(one: pa.Table, other: pa.Table, runs: set[int]) -> list[str]:
+    """How many rows of these runs only one engine gives, and the first of either."""
+    left, right = (
+        sorted(as_text(row) for row in rows.to_pylist() if row[RUN] in runs)
+        for rows in (one, other)
+    )
+    if left == right:
+        return []
+    only = [sorted(set(mine) - set(theirs)) for mine, theirs in ((left, right), (right, left))]
+    return [f"{len(mine)} of {len(left)} and {len(right)} rows: {mine[:1]}" for mine in only]
+
+
+def as_text(row: Mapping[str, Any]) -> str:
+    """A row as one text: engines have its columns in other orders, and numbers of other types."""
+    return repr(plain(row))
+
+
+def plain(value: Any) -> Any:
+    """The value with all numbers of one type, and the fields of structs in order."""
+    match value:
+        case bool():
+            return value
+        case int() | Decimal():
+            return float(value)
+        case dict():
+            return sorted((name, plain(each)) for name, each in value.items())
+        case list():
+            return [plain(each) for each in value]
+        case _:
+            return value
