@@ -28,6 +28,15 @@ _CALLBACK_STALLS = ("callback_stall_started", "callback_stall_ended")
 _OTHER_EVENTS = ("error", "fatal", "dropped", "closing", "closed")
 _EVENTS = (*_REBALANCES, *_STALLS, *_CALLBACK_STALLS, *_OTHER_EVENTS)
 
+# Columns of `members` that are a consumer's settings, null for the producer.
+_SETTINGS = (
+    *("group", "protocol", "session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms"),
+    *("commit", "auto_commit_interval_ms", "batch_records", "process_us", "assignor"),
+    *("instance_id", "settings", "sabotage"),
+)
+_SENT = ("first_number", "last_number", "first_offset", "last_offset", "first_sent_at")
+_UNANSWERED = dict.fromkeys(("first_offset", "last_offset", "last_answered_at", "error"))
+
 
 def consumer_rows(
     journal: JournalContent, log: Sequence[ClientLogEvent], config: ConsumerConfig
@@ -41,22 +50,8 @@ def consumer_rows(
     """
     frames = journal.frames
     member = _member_row(journal, config)
-    member |= {
-        "client": config.client,
-        "group": config.group,
-        "protocol": config.protocol,
-        "session_timeout_ms": config.session_timeout_ms,
-        "heartbeat_interval_ms": config.heartbeat_interval_ms,
-        "max_poll_interval_ms": config.max_poll_interval_ms,
-        "commit": config.commit,
-        "auto_commit_interval_ms": config.auto_commit_interval_ms,
-        "batch_records": config.batch_records,
-        "process_us": config.process_us,
-        "assignor": config.assignor,
-        "instance_id": config.instance_id,
-        "settings": json.dumps(config.settings),
-        "sabotage": config.sabotage,
-    }
+    member |= {name: getattr(config, name) for name in ("client", *_SETTINGS)}
+    member["settings"] = json.dumps(config.settings)
     events = [*_journal_events(frames), *_logged_events(frames, log)]
     events.sort(key=lambda row: row["observed_at"])  # stable: the order of a log is kept
     return {
@@ -73,24 +68,7 @@ def producer_rows(journal: JournalContent, config: ProducerConfig) -> Rows:
     What a producer that did not close had sent without an answer is unanswered as well; its last
     burst counts as sent whole, for its journal cannot tell how much of it was.
     """
-    member = _member_row(journal, config)
-    member |= dict.fromkeys(
-        (
-            "group",
-            "protocol",
-            "session_timeout_ms",
-            "heartbeat_interval_ms",
-            "max_poll_interval_ms",
-            "commit",
-            "auto_commit_interval_ms",
-            "batch_records",
-            "process_us",
-            "assignor",
-            "instance_id",
-            "settings",
-            "sabotage",
-        )
-    )
+    member = _member_row(journal, config) | dict.fromkeys(_SETTINGS)
     return {"members": [member], "sends": _sends(journal.frames, config.topic)}
 
 
@@ -139,7 +117,9 @@ def _journal_event(frame: Frame) -> Row | None:
     kind, at = frame["kind"], frame["at"]
     event: Row = {"event": kind, "event_at": at, "observed_at": at}
     if kind in _REBALANCES:
-        return event | {"partitions": _partitions(frame["partitions"])}
+        return event | {
+            "partitions": [{"topic": topic, "partition": n} for topic, n in frame["partitions"]]
+        }
     if kind in _STALLS:
         # The stall is what the group sees of it: it begins when the last poll returned.
         began = frame["polled_at"] if kind == "stall_started" else at
@@ -147,34 +127,31 @@ def _journal_event(frame: Frame) -> Row | None:
     if kind in _CALLBACK_STALLS:
         return event | {"duration_ms": float(frame["duration_ms"])}
     if kind in ("error", "fatal"):
-        return event | {"event": "error", "detail": _detail(frame)}
+        named = f"{frame['name']} ({frame['code']}): " if "name" in frame else ""
+        detail = f"{frame.get('where', 'process')}: {named}{frame['text']}"
+        return event | {"event": "error", "detail": detail}
     if kind == "dropped":
         # Not a delivery: the application left these records to the partition's next owner.
-        told = ", ".join(
+        dropped = ", ".join(
             f"{topic}-{part} {first}..{last}" for topic, part, first, last, _ in frame["ranges"]
         )
-        detail = f"poll {frame['poll']} returned records of partitions just given up: {told}"
+        detail = f"poll {frame['poll']} returned records of partitions just given up: {dropped}"
         return event | {"event": "error", "detail": detail}
     if kind == "closing":
         return event | {"detail": frame["why"]}
     return event if kind == "closed" else None
 
 
-def _detail(frame: Frame) -> str:
-    named = f"{frame['name']} ({frame['code']}): " if "name" in frame else ""
-    return f"{frame.get('where', 'process')}: {named}{frame['text']}"
-
-
 def _logged_events(frames: Sequence[Frame], log: Iterable[ClientLogEvent]) -> list[Row]:
     rows = []
     rebalances = list(of_kinds(frames, *_REBALANCES))
-    # Where each frame's time is, or an earlier one after it if the clock was set back meanwhile: in
-    # order by that, the last one not after a moment is found without a look at each.
+    # Each frame's time, or an earlier one after it if the clock was set back: in this order the
+    # last frame not after a moment is found without a look at each.
     no_later = list(accumulate((frame["at"] for frame in reversed(rebalances)), min))[::-1]
     for logged in log:
         number = bisect_right(no_later, logged.at_us) - 1
         known = rebalances[number] if number >= 0 else None
-        # Observed when the library wrote it down: nobody had to poll for that.
+        # Observed when the library wrote it down: no poll was needed for that.
         rows.append(
             {
                 "event": logged.event,
@@ -207,19 +184,9 @@ def _deliveries(frames: Iterable[Frame]) -> Iterator[Row]:
 
 
 def _delivery(frame: Frame, found: Sequence[Any]) -> Row:
-    topic, partition, first, last, count = found
-    return {
-        "poll": frame["poll"],
-        "topic": topic,
-        "partition": partition,
-        "first_offset": first,
-        "last_offset": last,
-        "count": count,
-        "member_id": frame["member_id"],
-        "generation": frame["generation"],
-        "polled_at": frame["polled_at"],
-        "processed_at": None,
-    }
+    columns = ("topic", "partition", "first_offset", "last_offset", "count")
+    about = {name: frame[name] for name in ("poll", "member_id", "generation", "polled_at")}
+    return {**about, **dict(zip(columns, found, strict=True)), "processed_at": None}
 
 
 def _commits(frames: Iterable[Frame], policy: str) -> Iterator[Row]:
@@ -246,16 +213,12 @@ def _commits(frames: Iterable[Frame], policy: str) -> Iterator[Row]:
 
 def _asked(frame: Frame, topic: str, partition: int, committed: int) -> Row:
     return {
-        "how": frame["how"],
+        **{name: frame[name] for name in ("how", "member_id", "generation")},
         "topic": topic,
         "partition": partition,
         "committed": committed,
-        "member_id": frame["member_id"],
-        "generation": frame["generation"],
         "asked_at": frame["at"],
-        "answered_at": None,
-        "error_code": None,
-        "error": None,
+        **dict.fromkeys(("answered_at", "error_code", "error")),
     }
 
 
@@ -272,7 +235,7 @@ def _unasked(frame: Frame, policy: str, result: Sequence[Any]) -> Row:
 def _sends(frames: Iterable[Frame], topic: str) -> Iterator[Row]:
     answered: dict[int, list[tuple[int, int]]] = {}
     sent: Sequence[int] | None = None
-    told = []
+    named = []
     closed = False
     for frame in frames:
         match frame["kind"]:
@@ -283,7 +246,7 @@ def _sends(frames: Iterable[Frame], topic: str) -> Iterator[Row]:
             case "sending":
                 sent = frame["sent"]
             case "unanswered":
-                told.append((frame["partition"], frame["first_number"], frame["last_number"]))
+                named.append((frame["partition"], frame["first_number"], frame["last_number"]))
             case "closed":
                 closed = True
     if sent is None:
@@ -294,10 +257,12 @@ def _sends(frames: Iterable[Frame], topic: str) -> Iterator[Row]:
         for partition, count in enumerate(sent)
         for first, last in gaps(answered.get(partition, []), count)
     )
-    missing = list(told if closed else derived)
+    missing = list(named if closed else derived)
     sent_at = _sent_at(frames, [(partition, first) for partition, first, _ in missing])
     for partition, first, last in missing:
-        yield _unanswered(topic, sent_at[partition, first], partition, first, last)
+        about = {"partition": partition, "first_sent_at": sent_at[partition, first]}
+        numbers = {"first_number": first, "last_number": last}
+        yield _send({"kind": "unanswered", **about, **numbers, **_UNANSWERED}, topic)
 
 
 def _add(ranges: list[tuple[int, int]], row: Row) -> None:
@@ -313,14 +278,8 @@ def _send(frame: Frame, topic: str) -> Row:
         "topic": topic,
         "partition": frame["partition"],
         "outcome": frame["kind"],
-        "first_number": frame["first_number"],
-        "last_number": frame["last_number"],
-        "first_offset": frame["first_offset"],
-        "last_offset": frame["last_offset"],
         "count": frame["last_number"] - frame["first_number"] + 1,
-        "first_sent_at": frame["first_sent_at"],
-        "last_answered_at": frame["last_answered_at"],
-        "error": frame["error"],
+        **{name: frame[name] for name in (*_SENT, "last_answered_at", "error")},
     }
 
 
@@ -329,7 +288,7 @@ def _sent_at(
 ) -> dict[tuple[int, int], int]:
     """When each of these records, by partition and number, was sent at the earliest.
 
-    All in one reading: a day's journal has four million frames that tell.
+    All in one reading: a day's journal has four million such frames.
     """
     waiting: dict[int, list[int]] = {}
     for partition, number in sorted(records, reverse=True):
@@ -337,7 +296,7 @@ def _sent_at(
     found: dict[tuple[int, int], int] = {}
     for frame in of_kinds(frames, "sending") if waiting else ():
         for partition, numbers in list(waiting.items()):
-            # A topic may have grown meanwhile, so an earlier frame may tell of fewer partitions.
+            # A topic may have grown since, so an earlier frame may have fewer partitions.
             sent = sum(frame["sent"][partition : partition + 1])
             while numbers and sent > numbers[-1]:
                 found[partition, numbers.pop()] = frame["at"]
@@ -346,26 +305,6 @@ def _sent_at(
         if not waiting:
             break
     return found
-
-
-def _unanswered(topic: str, sent_at: int, partition: int, first: int, last: int) -> Row:
-    return {
-        "topic": topic,
-        "partition": partition,
-        "outcome": "unanswered",
-        "first_number": first,
-        "last_number": last,
-        "first_offset": None,
-        "last_offset": None,
-        "count": last - first + 1,
-        "first_sent_at": sent_at,
-        "last_answered_at": None,
-        "error": None,
-    }
-
-
-def _partitions(found: Iterable[Sequence[Any]]) -> list[Row]:
-    return [{"topic": topic, "partition": partition} for topic, partition in found]
 
 
 def _first(frames: Iterable[Frame], *kinds: str) -> Frame | None:

@@ -1,12 +1,14 @@
-"""Asking for commits, and which answer belongs to which question."""
+"""Asking for commits, which answer belongs to which question, and positions kept outside Kafka."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final
 
-from consumers.client import Answer, Client, MemberIdentity, Position
+from consumers.client import Answer, Client, Partition, Position
 from consumers.journal import Journal
 
 NEVER_ANSWERED_KEPT: Final = 10_000  # a bound on memory, far above what can be in flight
+_WIDTH: Final = 20  # digits of any offset, so that each write replaces the whole of the one before
 
 
 class Committer:
@@ -50,14 +52,10 @@ class Committer:
         how: str,
         positions: Sequence[Position],
         make: Callable[[Sequence[Position]], list[Answer]],
-        asker: MemberIdentity | None = None,
     ) -> None:
-        """Let `make` commit `positions` in another way; question and answer are journalled alike.
-
-        `asker` is whoever the member was when it got the records, if that is not certain.
-        """
+        """As `ask`, but `make` commits the positions in a way of its own."""
         self._last_id += 1
-        asker = asker or self._client.known
+        asker = self._client.known
         self._journal.write(
             "commit_asked",
             id=self._last_id,
@@ -70,8 +68,8 @@ class Committer:
 
     def answered(self, answers: Sequence[Answer]) -> None:
         """An answer came by callback: to one of ours, or to the library's own automatic commit."""
-        told = frozenset(Position(a.topic, a.partition, a.committed) for a in answers)
-        asked = next((number for number, open_ in self._open.items() if open_ == told), None)
+        answer = frozenset(Position(a.topic, a.partition, a.committed) for a in answers)
+        asked = next((number for number, open_ in self._open.items() if open_ == answer), None)
         if asked is not None:
             del self._open[asked]
         self._answered(asked, answers)
@@ -85,3 +83,32 @@ class Committer:
             member_id=by.member_id,
             generation=by.generation,
         )
+
+
+class PositionStore:
+    """The next record to read of each partition, as the last member that worked on it has left it.
+
+    One small file per partition, shared by all members of a run.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+
+    def write(self, positions: Sequence[Position]) -> list[Answer]:
+        """Keep `positions`: they survive the process, not the machine. Answers as Kafka would."""
+        for topic, partition, committed in positions:
+            # One write of one length: a reader sees the old position or the new one.
+            path = self._folder / f"{topic}-{partition}"
+            with path.open("r+b" if path.exists() else "wb", buffering=0) as file:
+                file.write(b"%0*d" % (_WIDTH, committed))
+        return [Answer(*position, 0, None) for position in positions]
+
+    def read(self, partitions: Sequence[Partition]) -> list[Position]:
+        """What is known of `partitions`; those that no member has worked on are left out."""
+        found = []
+        for topic, partition in partitions:
+            path = self._folder / f"{topic}-{partition}"
+            if path.exists() and (kept := path.read_bytes()):
+                found.append(Position(topic, partition, int(kept)))
+        return found

@@ -10,7 +10,7 @@ from consumers.journal import Journal, JournalError
 def run_program(
     config: ConsumerConfig | ProducerConfig | ProbeConfig, loop: Callable[[Journal, Control], None]
 ) -> int:
-    """Run a loop until it is told to end. Returns the exit code; raises HarnessError.
+    """Run a loop until it is ordered to end. Returns the exit code; raises HarnessError.
 
     What ends it otherwise is the journal's last frame, unless the journal itself failed.
     """

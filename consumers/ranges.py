@@ -62,10 +62,10 @@ class Ranger:
         found = _by_bisection(self._topic, records) if self._gapless else None
         if found is None:
             found = _one_by_one(self._topic, records)
-        for told in found:
-            if self._next.get(told.partition, told.first) < told.first:
+        for run in found:
+            if self._next.get(run.partition, run.first) < run.first:
                 self._gapless = False
-            self._next[told.partition] = told.last + 1
+            self._next[run.partition] = run.last + 1
         return found
 
 
@@ -85,7 +85,7 @@ def _by_bisection(topic: str, records: Sequence[Record]) -> list[Range] | None:
         end = _run_end(records, at, partition, first)
         runs.add(partition, first, first + end - at)
         at = end + 1
-    return runs.told(topic)
+    return runs.of(topic)
 
 
 def _run_end(records: Sequence[Record], at: int, partition: int, first: int) -> int:
@@ -107,7 +107,7 @@ def _one_by_one(topic: str, records: Sequence[Record]) -> list[Range]:
     for record in records:
         partition, offset = _whereabouts(record)
         runs.add(partition, offset, offset)
-    return runs.told(topic)
+    return runs.of(topic)
 
 
 def _whereabouts(record: Record) -> tuple[int, int]:
@@ -132,7 +132,7 @@ class _Runs:
             self._latest[partition] = run = [partition, first, last]
             self._all.append(run)
 
-    def told(self, topic: str) -> list[Range]:
+    def of(self, topic: str) -> list[Range]:
         return [
             Range(topic, part, first, last, last - first + 1) for part, first, last in self._all
         ]

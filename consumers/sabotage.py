@@ -24,7 +24,7 @@ HELD_BATCHES: Final = 3
 # max.poll.interval.ms of a test, and within the session of another one.
 STOPS_AFTER_S: Final = 2.0
 STOPPED_S: Final = 8.0
-# A stopped process cannot wake itself, so another one does; it ends with whoever started it.
+# A stopped process cannot wake itself, so another one does; it ends with its parent.
 _STOP_PARENT: Final = """
 import os, signal, sys, time
 parent, after_s, for_s = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])

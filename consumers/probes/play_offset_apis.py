@@ -13,8 +13,14 @@ from confluent_kafka import Producer
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
-from consumers.probes.admin import Admin, create_topic
-from consumers.probes.member import ProbeMember, commit_topics, every_state, liars
+from consumers.probes.member import (
+    Admin,
+    ProbeMember,
+    commit_topics,
+    create_topic,
+    every_state,
+    liars,
+)
 from consumers.probes.scene_tables import tables
 from consumers.probes.script import Question, Script
 from consumers.probes.wire import Body

@@ -23,7 +23,8 @@ Scene = Callable[["Script"], None]
 # Longer than any rebalance timeout of a script: a parked question is not given up before.
 PATIENCE_S: Final = 45.0
 GROUP_ID_NOT_FOUND: Final = 69
-_NATIVE: Final = "--enable-native-access=ALL-UNNAMED"  # JPype's own; Java warns without it
+# Of a question, as they are.
+_RECORDED: Final = ("step", "rule", "api", "group", "member_id", "instance_id", "generation")
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Script:
     """Asks, and writes down. Safe to use from several threads."""
 
     def __init__(self, config: ProbeConfig, journal: Journal) -> None:
-        jvm.start(config.java_home, config.class_path, _NATIVE)
+        jvm.start(config.java_home, config.class_path)
         self.config = config
         self.client_id = config.member
         self.codec = Codec(config.member)
@@ -65,7 +66,7 @@ class Script:
     def group(self, name: str, *, epochs: bool = False) -> str:
         """The name of a group of the script's own, after the group under test.
 
-        `epochs`: it is to be one of KIP-848, of which only a call of its own tells the state.
+        `epochs`: it is to be one of KIP-848, whose state only a call of its own shows.
         """
         group = f"{self.config.group}-{name}"
         if epochs:
@@ -103,17 +104,12 @@ class Script:
             answer = self.codec.decode(question.api, version, data)
         except OSError:
             pass  # recorded as a question without an answer
+        said = {name: getattr(question, name) for name in _RECORDED}
         with self._writing:
             self._journal.write(
                 "call",
                 probe=self.config.probe,
-                step=question.step,
-                rule=question.rule,
-                api=question.api,
-                group=question.group,
-                member_id=question.member_id,
-                instance_id=question.instance_id,
-                generation=question.generation,
+                **said,
                 broker=broker,
                 state_before=before or None,
                 state_after=self.state(question.group) or None,
@@ -158,13 +154,10 @@ class Script:
         """Wait for a named condition. Raises WaitTimeout."""
         wait_until(what, condition, timeout_s=timeout_s, every_s=every_s)
 
-    def until_state(self, group: str, *states: str, timeout_s: float = 15.0) -> None:
+    def until_state(self, group: str, *states: str) -> None:
         """Wait until a group is in one of some states. Raises WaitTimeout."""
-        self.until(
-            f"group {group} in state {' or '.join(states)}",
-            lambda: self.state(group) in states,
-            timeout_s,
-        )
+        what = f"group {group} in state {' or '.join(states)}"
+        self.until(what, lambda: self.state(group) in states)
 
     def ready(self) -> None:
         """Have the faults begin beside which this is played: all is as they are to find it."""
@@ -197,3 +190,18 @@ def _errors(answer: Any) -> Iterator[int]:
 
 def _now_us() -> int:
     return time.time_ns() // 1_000
+
+
+def ask_library(config: ProbeConfig, journal: Journal, ask: Callable[[], Body], **row: Any) -> None:
+    """Ask a client library, whose refusal is `said` in the answer, and write that down."""
+    sent_at = _now_us()
+    answer = ask()
+    journal.write(
+        "call",
+        probe=config.probe,
+        sent_at=sent_at,
+        answered_at=_now_us(),
+        error_code=1 if answer["said"] else 0,
+        answer=json.dumps(answer),
+        **row,
+    )

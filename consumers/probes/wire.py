@@ -14,6 +14,7 @@ from typing import Any, Final
 import jpype
 
 from consumers.probes.admission import Admission
+from harness.base.codec import answer_on
 from harness.base.credentials import Credentials
 from harness.base.errors import ClusterError
 
@@ -109,7 +110,7 @@ class Codec:
 
 
 class Link:
-    """One connection to one broker, for one question; closing it cuts it."""
+    """One connection to one broker, for one question."""
 
     def __init__(
         self, address: tuple[str, int], timeout_s: float, admission: Admission | None = None
@@ -126,27 +127,8 @@ class Link:
 
     def receive(self) -> bytes:
         """The answer, less its length. Raises OSError, TimeoutError when time is up included."""
-        try:
-            (length,) = struct.unpack(">i", self._take(4))
-            return self._take(length)
-        finally:
-            self.close()
-
-    def close(self) -> None:
-        self._socket.close()
-
-    def _take(self, length: int) -> bytes:
-        parts = b""
-        while len(parts) < length:
-            left_s = self._deadline - time.monotonic()
-            if left_s <= 0:
-                raise TimeoutError(f"{len(parts)} of {length} bytes of an answer came in time")
-            self._socket.settimeout(left_s)
-            part = self._socket.recv(length - len(parts))
-            if not part:
-                raise ConnectionResetError("the connection was closed before the answer")
-            parts += part
-        return parts
+        with self._socket:
+            return answer_on(self._socket, self._deadline)
 
 
 class Brokers:

@@ -14,7 +14,9 @@ null is read as an empty text, octets or array, and as None for a struct.
 """
 
 import re
+import socket
 import struct
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -166,3 +168,25 @@ def _message(spec: str) -> _Kind:
         return _struct(fields, tagged, flexible=flexible)
 
     return parsed(iter(_TOKEN.findall(spec)))
+
+
+def answer_on(link: socket.socket, deadline: float) -> bytes:
+    """The next message on a connection, less the length that stands before it.
+
+    `deadline` is of the monotonic clock, in seconds. Raises OSError, TimeoutError included.
+    """
+    return _received(link, int.from_bytes(_received(link, 4, deadline), "big"), deadline)
+
+
+def _received(link: socket.socket, length: int, deadline: float) -> bytes:
+    parts = b""
+    while len(parts) < length:
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError(f"{len(parts)} of {length} bytes of an answer came in time")
+        link.settimeout(left_s)
+        part = link.recv(length - len(parts))
+        if not part:
+            raise ConnectionResetError("the connection was closed in the middle of an answer")
+        parts += part
+    return parts

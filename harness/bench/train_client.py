@@ -15,8 +15,7 @@ import jpype
 
 from consumers.client import Answer, ClientError, Partition, Position
 from consumers.config import ConsumerConfig
-from consumers.java import Java
-from consumers.java_transactions import JavaTransactions
+from consumers.java import Java, JavaTransactions
 from harness.bench import train_brokers
 from harness.provision.jvm import broker_options
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from harness.base.codec import Body, decoded, encoded
+from harness.base.codec import Body, answer_on, decoded, encoded
 from harness.base.ports import LOOPBACK
 from harness.cluster import links
 
@@ -166,22 +166,7 @@ def ask_over(
     """Ask over a connection, as `ask` does."""
     deadline = time.monotonic() + timeout_s
     link.sendall(call.request(asked, client_id))
-    length = int.from_bytes(_receive(link, 4, deadline), "big")
-    return decoded(call.answers, _receive(link, length, deadline)[4:])  # less its number
-
-
-def _receive(link: socket.socket, length: int, deadline: float) -> bytes:
-    parts = b""
-    while len(parts) < length:
-        left_s = deadline - time.monotonic()
-        if left_s <= 0:
-            raise TimeoutError(f"{len(parts)} of {length} bytes of an answer came in time")
-        link.settimeout(left_s)
-        part = link.recv(length - len(parts))
-        if not part:
-            raise ConnectionResetError("the connection was closed in the middle of an answer")
-        parts += part
-    return parts
+    return decoded(call.answers, answer_on(link, deadline)[4:])  # less its number
 
 
 @dataclass(frozen=True)

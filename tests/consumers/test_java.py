@@ -187,8 +187,8 @@ print(json.dumps({
     "plain": polled(5, 6, 7),
     "gaps": polled(5, 6, 9, 10, 12),
     "refused": jvm.code_of(out),
-    "fenced": client._told(JClass(errors + "FencedInstanceIdException")("other")),
-    "not yet": client._told(JClass(errors + "TimeoutException")("late")),
+    "fenced": client._error(JClass(errors + "FencedInstanceIdException")("other")),
+    "not yet": client._error(JClass(errors + "TimeoutException")("late")),
     "who": client.member(),
 }))
 """

@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, Message, TopicPartition
 
 from consumers.client import Answer, ClientError, MemberIdentity, Partition, Range
 from consumers.config import ConsumerConfig
-from consumers.librdkafka import Librdkafka, parse_group_metadata, settings_of, told
+from consumers.librdkafka import Librdkafka, client_error, parse_group_metadata, settings_of
 from harness.experiment import UNSET
 
 MEMBER = b"CGMDv2:" + struct.pack("=i", 7) + b"orders\0member-1-4e1c\0\x01"
@@ -107,8 +107,8 @@ def test_callbacks_that_fail_are_told_and_never_raise(adapter: Librdkafka) -> No
 def test_a_fatal_error_in_the_place_of_a_message_is_fatal() -> None:
     error = KafkaError(KafkaError._FATAL, "fenced")
     assert not error.fatal()
-    assert told(error).fatal
-    assert not told(KafkaError(KafkaError._TRANSPORT)).fatal
+    assert client_error(error).fatal
+    assert not client_error(KafkaError(KafkaError._TRANSPORT)).fatal
 
 
 def record(offset: int) -> Message:

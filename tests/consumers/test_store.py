@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from consumers.client import Partition, Position
-from consumers.store import PositionStore
+from consumers.commits import PositionStore
 
 
 def test_the_latest_position_is_read_by_whoever_comes_next(tmp_path: Path) -> None:

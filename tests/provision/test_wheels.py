@@ -90,7 +90,7 @@ def test_our_consumer_needs_nothing_else_there(index: Path) -> None:
     """But for the client library itself, whose part of the consumer is imported last."""
     wheel(index, "2.77.1")
     steps.ensure_wheel("2.77.1")
-    asked = "import consumers.__main__, consumers.consumer, consumers.store, consumers.commits"
+    asked = "import consumers.__main__, consumers.consumer, consumers.commits"
 
     subprocess.run([wheels.python("2.77.1"), "-E", "-c", asked], check=True, cwd=REPOSITORY)
 
