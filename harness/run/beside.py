@@ -42,13 +42,13 @@ def start_observer(plan: Plan, run_dir: Path) -> subprocess.Popen[bytes]:
 
 
 def tell(observer: subprocess.Popen[bytes], order: str) -> None:
-    """Give the observer an order. That it is no more, whoever follows the scene tells."""
+    """Give the observer an order. Its end is noticed by those that follow the scene."""
     with suppress(BrokenPipeError):
         processes.tell(observer, order)
 
 
 def end(observer: subprocess.Popen[bytes]) -> None:
-    """Let it finish its look and close its journal, while there still is a cluster to look at."""
+    """Let it finish its look and close its journal, while there is a cluster to look at."""
     processes.let_end(observer, _LAST_LOOK_S)
 
 

@@ -20,12 +20,12 @@ def needs_building(app: App) -> bool:
 
 
 def built() -> frozenset[Built]:
-    """What needs no building any more in this process."""
+    """What was built in this process."""
     return frozenset(_built)
 
 
 def take_as_built(others: Iterable[Built]) -> None:
-    """What another process has built needs none either."""
+    """Take over what another process has built."""
     _built.update(others)
 
 

@@ -1,4 +1,4 @@
-"""What each of our own programs is told when it is started."""
+"""The configuration that each of our own programs is started with."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +74,7 @@ class Configs:
         )
 
     def producer(self, rounds: int) -> ProducerConfig:
-        """That of the producer; numbers of an app's records go round so many partitions."""
+        """Numbers of an app's records go round so many partitions."""
         load, app = self.experiment.load, self.experiment.app
         return ProducerConfig(
             member="producer-1",

@@ -62,13 +62,13 @@ def estimate_s(experiment: Experiment) -> float:
 
 
 def drains_within_s(experiment: Experiment) -> float:
-    """How long a run waits until all is processed; what was promised to take longer gets longer."""
+    """How long a run waits until all is processed; a limit that is longer prolongs it."""
     held = experiment.limits if experiment.app is None else experiment.app.limits
     return max(_DRAINS_WITHIN_S, held.drained_s or 0.0)
 
 
 def _faults_s(experiment: Experiment) -> float:
-    """From steady state to the end of the last fault; those that are drawn take what is left."""
+    """From steady state to the end of the last fault. Drawn faults take what is left."""
     if experiment.at_random:
         return 0.0
     over_s, last_s = 0.0, 0.0
@@ -84,10 +84,7 @@ def _faults_s(experiment: Experiment) -> float:
 
 
 def _missed_s(experiment: Experiment, fault: Fault) -> float:
-    """How long the group waits for a member that is killed for good: nobody says that it is gone.
-
-    Where declared times are longer, they decide.
-    """
+    """How long the group waits for a member that is killed for good. Longer declared times win."""
     effects = effects_of(fault)
     for_good = effects.killed and effects.ends_member and not fault.lasts_s
     return _session_s(experiment) if for_good else 0.0
@@ -109,7 +106,7 @@ def _takes_s(experiment: Experiment, fault: Fault, members: int) -> float:
 
 
 def _until_well_s(experiment: Experiment, fault: Fault) -> float:
-    """From the end of a fault to when the group is well again, where that has to be waited for."""
+    """From the end of a fault to when the group is well again, if that is waited for."""
     effects = effects_of(fault)
     if effects.killed and not fault.lasts_s:  # nobody says that it is gone
         return _session_s(experiment) + _RECOVER_S

@@ -1,7 +1,7 @@
 """The fleet: producer and members of a run, as processes, followed through what they leave behind.
 
-The harness learns what our own consumers do from the journals that they write anyway, and what a
-program of somebody else's does from the brokers' request logs: watching costs a member nothing.
+Our own consumers are followed by the journals that they write anyway, a program under test by the
+brokers' request logs: watching costs a member nothing.
 """
 
 import json
@@ -73,20 +73,20 @@ class Fleet:
             self._brokers = BrokerSide(run_dir / "logs", plan)
 
     def lane_of(self, member: str) -> str:
-        """The lane a member's links run through: its own where a network fault may hit it."""
+        """The lane of a member's links: its own where a network fault may hit it."""
         if member in self.members:
             return self.members[member].lane
         return member if member in self._plan.lanes else "members"
 
     def _own_lane(self, name: str) -> str:
-        """The lane of one of our own members; where there is no end of them, one that is free."""
+        """The lane of one of our own members; a free one where faults are drawn."""
         apart = any(lane.startswith("member-") for lane in self._plan.lanes)
         return self._free_lane() if self._experiment.at_random and apart else self.lane_of(name)
 
     def _free_lane(self) -> str:
         """A lane that no living program uses, or the one that all share.
 
-        Raises VoidRun where there is none left.
+        Raises VoidRun if none is left.
         """
         if SHARED in self._plan.lanes:
             return SHARED
@@ -104,8 +104,8 @@ class Fleet:
     ) -> Member:
         """Start one more consumer.
 
-        A static one has its name for an instance id, unless it comes in the place of another
-        member: then it is like that one, and has that one's.
+        A static one has its name for an instance id, unless it takes the place of another member:
+        then it has the settings and the instance id of that one.
         """
         number = int((instance_id or name).rpartition("-")[2])
         group = self._experiment.group.of_member(number)
@@ -169,7 +169,7 @@ class Fleet:
             member.follow()
 
     def _supervise(self) -> None:
-        """A program that ends by itself is started again, as its supervisor would.
+        """Start a program again that has ended by itself, as its supervisor would.
 
         Raises VoidRun for one that ended before it was ever in the group, or that ends again and
         again before the group is steady.
@@ -209,7 +209,7 @@ class Fleet:
         return self._brokers.refused.get(name) if self._brokers is not None else None
 
     def record(self) -> dict[str, Any]:
-        """What a manifest says of the program beyond what is declared: its image as it is here."""
+        """What a manifest has of the program beyond what is declared: its image as it is here."""
         image = self._programs.image if self._programs is not None else None
         return {} if image is None else {"image": image.image.record}
 
@@ -220,7 +220,7 @@ class Fleet:
         ]
 
     def processed(self) -> dict[Partition, int]:
-        """Per partition the next offset that nobody has processed yet."""
+        """The next offset of each partition that no member has processed yet."""
         positions: dict[Partition, int] = {}
         for member in self.members.values():
             for number, position in member.position.items():
@@ -238,9 +238,8 @@ class Fleet:
     def close_members(self, timeout_s: float = 30) -> list[str]:
         """Close every live member in order, one after the other; in words how some did not end.
 
-        The next is told once one has left its group: how long its process takes to end after that,
-        a Java Virtual Machine's the longest, is nobody's concern. How a program of somebody else's
-        ends is for the judge.
+        The next is closed once one has left its group: how long its process takes to end after that
+        does not matter. How a program under test ends is for the judge.
         """
         closing = self.live()
         self.restarts.forget()
@@ -263,8 +262,8 @@ class Fleet:
     def end_in_order(self, *members: Member, follow: Callable[[], None] | None = None) -> None:
         """Ask processes to end, wait as long as their supervisor would, and kill what is left.
 
-        All are asked at once, and `ending` of each says what came of it. `follow` is called
-        meanwhile, this fleet's own where it is left out.
+        All are asked at once, and `ending` of each says what came of it. While it waits it calls
+        `follow`, by default this fleet's own.
         """
         app, told_at = self._experiment.app, time.monotonic()
         until = told_at + (app.stop.grace_s if app is not None else GRACE_S)
@@ -287,7 +286,7 @@ class Fleet:
             time.sleep(_LOOK_S)
 
     def note(self, member: Member, what: str) -> None:
-        """Put on record what is about to be done to a program of somebody else's."""
+        """Put on record what is about to be done to a program under test."""
         if self._programs is not None:
             self._programs.told(member, what)
 
@@ -299,7 +298,7 @@ class Fleet:
         return f"{name} ended with exit code {code}: {self.last_words(name)}" if code else ""
 
     def unplanned_ends(self, spared: Collection[str] = ()) -> list[str]:
-        """Clients that ended untold, in words; but for the members that are spared."""
+        """Clients that ended without an order, in words; but for the members that are spared."""
         ended = [
             f"{member.name} (exit code {member.exit_code}: {self.last_words(member.name)})"
             for member in self.members.values()
@@ -347,7 +346,7 @@ class Fleet:
     def why_not_joined(self, *, steady: bool = False) -> str:
         """Which programs have no part in the group, or else that none gets further, in words.
 
-        `steady` says whether there was a steady state.
+        `steady`: there was a steady state.
         """
         assert self._brokers is not None
         members = self.members.values()

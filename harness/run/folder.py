@@ -16,7 +16,7 @@ SCRATCH: Final = "scratch"  # in a run's folder, what is thrown away at its end
 
 
 def fresh(parent: Path, prefix: str = "") -> Path:
-    """A name for a new folder: sortable by time, and no other one's."""
+    """A name for a new folder that no other one has, sortable by time."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     return parent / f"{prefix}{stamp}-{os.urandom(2).hex()}"
 
@@ -36,8 +36,8 @@ def reserve(
 ) -> Path:
     """A new folder for a run, sortable by time, and `latest` pointing at it.
 
-    `growth_bytes` is what the run will write in its time. Raises SetupError where the disk has no
-    room or cannot be written, BadInput for a name that Kafka would take apart.
+    `growth_bytes` is what the run will write. Raises SetupError where the disk has no room or
+    cannot be written, BadInput for a name that Kafka would take apart.
     """
     parent = results / name
     check_for_kafka(parent)

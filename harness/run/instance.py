@@ -1,6 +1,6 @@
-"""What a member runs as: a process with whatever it starts, or a container.
+"""What a member runs as: a process with all that it starts, or a container.
 
-Both are told and asked the same, so nothing else has to know which one it is.
+Both have one interface.
 """
 
 import signal
@@ -24,10 +24,7 @@ Instance: TypeAlias = "ProcessTree | ProgramContainer"
 
 @dataclass(frozen=True)
 class ProcessTree:
-    """A process, and with `member` all that carry the mark of that member of the run.
-
-    What is sent to it goes to whatever it started, too.
-    """
+    """A process, and with `member` all that carry the mark of that member of the run."""
 
     process: subprocess.Popen[bytes]
     run: str = ""
@@ -38,7 +35,7 @@ class ProcessTree:
         return self.process.pid
 
     def poll(self) -> int | None:
-        """Its exit code, negative for a signal; a null while it runs or its log is not whole."""
+        """Its exit code, negative for a signal; null while it runs or its log is not whole."""
         return self.process.poll()
 
     @property
@@ -47,7 +44,7 @@ class ProcessTree:
         return None
 
     def send_signal(self, number: signal.Signals) -> None:
-        """The main process first: of the others there may be many, and finding them takes time."""
+        """The main process first: finding the others takes time."""
         if self.poll() is None:
             self.process.send_signal(number)
         for each in self.processes() if self.member else []:
@@ -67,7 +64,7 @@ class ProcessTree:
 
     @property
     def state(self) -> str:
-        """What the kernel says of its process: "running", "stopped", "gone", …"""
+        """The kernel's word for its process: "running", "stopped", "gone", …"""
         try:
             return psutil.Process(self.pid).status() if self.poll() is None else "gone"
         except psutil.NoSuchProcess:
@@ -75,11 +72,10 @@ class ProcessTree:
 
     @property
     def frozen(self) -> bool:
-        """Whether the kernel says that its process is stopped."""
         return bool(self.state == psutil.STATUS_STOPPED)
 
     def processes(self) -> list[psutil.Process]:
-        """Every living process of it: a program of somebody else's may have started more."""
+        """Every living process of it."""
         found = processes.of_member(self.run, self.member) if self.member else []
         if self.poll() is None and all(each.pid != self.pid for each in found):
             with suppress(psutil.NoSuchProcess):
@@ -105,5 +101,5 @@ class ProcessTree:
         return False
 
     def wait(self, timeout_s: float) -> int | None:
-        """Its exit code, or a null where it still runs after so long."""
+        """Its exit code, or null if it still runs after so long."""
         return processes.wait_exit(self.process, timeout_s)

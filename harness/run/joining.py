@@ -19,8 +19,8 @@ _AT_ONCE: Final = 8
 def start_ready(scene: Scene) -> list[Member]:
     """Start the members that join all at once, and wait until each is ready to.
 
-    A Java Virtual Machine takes seconds to start, and not all of them as many. Whoever came
-    after the first rebalance would be let in at its members' next heartbeats.
+    A JVM takes seconds to start, and not all of them as many: members that came after the first
+    rebalance would be let in at the others' next heartbeats.
     """
     group = scene.experiment.group
     if scene.experiment.app is not None or group.arrive_every_ms:
@@ -34,9 +34,9 @@ def start_ready(scene: Scene) -> list[Member]:
 
 
 def await_room(scene: Scene, members: Sequence[Member]) -> None:
-    """Wait until one more of our own members may start beside these.
+    """Wait until one more of our own members may start beside these. Raises WaitTimeout.
 
-    How far a program of somebody else's is, nobody knows. Raises WaitTimeout.
+    How far a program under test is, is unknown.
     """
     if _starting(members) >= _AT_ONCE:
         scene.wait("start of a member", lambda: _starting(members) < _AT_ONCE, _START_S)

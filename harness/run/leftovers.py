@@ -1,8 +1,8 @@
 """What runs leave when their harness and its watchdog were killed: processes, and files.
 
-A reboot or the machine's lack of memory ends both, and nobody removes the scratch folder with the
-brokers' data then. `clean` and every start do it later. `--results` may name a folder of other
-things too: nothing is touched without a record that only this project writes.
+A reboot or a lack of memory ends both. `clean` and every start remove later what is left.
+`--results` may name a folder of other things too: nothing is touched without a record that only
+this project writes.
 """
 
 import json
@@ -25,7 +25,7 @@ _PARTS: Final = ("history", "journals", "logs")  # of a run's folder, made empty
 
 
 def sweep(say: Progress = lambda _text: None) -> int:
-    """End what runs of dead harnesses left; at every start, and by `clean`. Returns how many."""
+    """End what runs of dead harnesses left; how many. At every start, and by `clean`."""
     count = 0
     processes.await_watchdogs(say)  # they know more than this does: open faults, and the manifest
     for run, left in processes.orphans().items():
@@ -42,10 +42,7 @@ def sweep(say: Progress = lambda _text: None) -> int:
 
 
 def left_running() -> dict[str, int]:
-    """How many processes and containers `sweep` would end, by run. Nothing is changed.
-
-    Raises ClusterError where an engine refuses to tell.
-    """
+    """How many processes and containers `sweep` would end, by run. Raises ClusterError."""
     found = Counter({run: len(left) for run, left in processes.orphans().items()})
     return dict(found + Counter(left_of_backends()))
 
@@ -53,8 +50,8 @@ def left_running() -> dict[str, int]:
 def sweep_results(results: Path, *, dry: bool = False) -> list[Path]:
     """Remove scratch folders and half-written files of runs that were killed; which.
 
-    A manifest that still says "running" says "interrupted" afterwards. What cannot be removed
-    stays for the next sweep. Where it is `dry`, nothing is changed.
+    A manifest that still says "running" says "interrupted" afterwards. What cannot be removed stays
+    for the next sweep. If `dry`, nothing is changed.
     """
     removed: list[Path] = []
     folders = below(results)
@@ -119,7 +116,7 @@ def living_runs() -> set[str]:
 
 
 def in_use(folder: Path, living: set[str]) -> bool:
-    """Whether whoever made or uses the folder may still run; its owner is looked up each time."""
+    """Whether the owner of the folder may still run; looked up each time."""
     return folder.name in living or processes.held(folder) or processes.held(folder / _SCRATCH)
 
 

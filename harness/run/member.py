@@ -1,8 +1,7 @@
-"""One member of the group: what it runs as, and what it has told so far.
+"""One member of the group: what it runs as, and what is known of it.
 
-Our own consumer tells by its journal, and takes orders on its standard input. A program of somebody
-else's tells nothing: what it holds and how far it is follows from what brokers logged, and signals
-go to all its processes, or to its container.
+Our own consumer writes a journal and takes orders on its standard input. Of a program under test
+only the brokers' logs are known, and signals go to all its processes, or to its container.
 """
 
 import signal
@@ -69,12 +68,12 @@ class Member:
 
     @property
     def exit_code(self) -> int | None:
-        """How its process ended; a null while it runs."""
+        """How its process ended; null while it runs."""
         return self.instance.poll()
 
     @property
     def foreign(self) -> bool:
-        """Whether it is a program of somebody else's."""
+        """Whether it is a program under test and none of our own consumers."""
         return self.journal is None
 
     def send(self, command: str) -> None:
@@ -87,12 +86,12 @@ class Member:
 
     @property
     def _ours(self) -> ProcessTree:
-        """The process of a consumer of ours: nobody else's understands orders."""
+        """The process of a consumer of ours, the only one that understands orders."""
         assert isinstance(self.instance, ProcessTree)
         return self.instance
 
     def terminate(self) -> None:
-        """Ask it to end by the signal that its supervisor would send, with whatever it started."""
+        """Ask it to end by the signal that its supervisor would send, with all that it started."""
         self.expected_end = True
         self.instance.send_signal(signal.Signals[self.stop_signal])
 

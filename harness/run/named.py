@@ -20,7 +20,7 @@ _MARK: Final = 987_654_321_012_345  # stands for a record's number while its tem
 
 
 class Unnamed(Exception):
-    """It names no record, or something that is no number; the message says what was found."""
+    """It names no record, or something that is no number; the message has what was found."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,6 @@ class Naming:
 
 
 def naming_of_app(app: App, partitions: int) -> Naming:
-    """How an app names its records; their numbers go round so many partitions."""
     return Naming(app.records.templates, partitions, app.effects.pattern)
 
 

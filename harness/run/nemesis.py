@@ -55,10 +55,10 @@ def plan_faults(experiment: Experiment, randomness: random.Random) -> list[Plann
 
 
 def draw(experiment: Experiment, members: int, randomness: random.Random) -> tuple[Fault, float]:
-    """The fault that comes next where they are drawn, and its phase in seconds.
+    """The next fault where they are drawn, and its phase in seconds.
 
-    The group has about as many `members` as were declared, one more or less: a fault that would
-    lead away from there is not drawn.
+    The group has about as many `members` as declared, one more or less: a fault that would lead
+    away from there is not drawn.
     """
     declared = experiment.group.members
     after = [
@@ -85,9 +85,9 @@ class Nemesis:
     def play(self, scene: Scene) -> None:
         """Play the whole schedule. Raises VoidRun if a fault could not be injected or healed.
 
-        A fault that had to wait for what went before it lasts as long as it was to last. Programs
-        that take long until they are in the group have all that follows come as much later: one
-        that is told to end as it comes has shown nothing.
+        A fault that had to wait for what went before it lasts as long as declared. Programs that
+        take long until they are in the group delay all that follows: one that is ended as it comes
+        has shown nothing.
         """
         order = count()  # of two at the same time the first that was planned
         actions = [(item.inject_s, next(order), self._inject, item) for item in self._planned]
@@ -170,7 +170,7 @@ class Nemesis:
         scene.well_since = None
 
     def inject(self, scene: Scene, item: Planned, target: Target) -> Evidence:
-        """Inject a fault that is in no schedule into what is meant. Raises VoidRun as `play`."""
+        """Inject a fault that is in no schedule. Raises VoidRun as `play`."""
         self._mark(item, "planned")
         return self._inject_into(scene, item, target)
 
@@ -180,11 +180,11 @@ class Nemesis:
             self._heal(scene, item)
 
     def heal_all(self, scene: Scene) -> list[str]:
-        """Heal what is still injected; for every way a run can end. Returns what went wrong.
+        """Heal what is still injected, for every way a run can end; what went wrong.
 
-        What could not be healed before, or was interrupted meanwhile, is tried again, and one that
-        fails keeps none of the others. It does not wait for the cluster to be well again: nobody
-        will use it any more.
+        What could not be healed before, or was interrupted, is tried again, and a failure keeps
+        none of the others. It does not wait for the cluster to be well again: it will not be used
+        any more.
         """
         problems = []
         for item, _ in list(self._open.values()):
@@ -235,9 +235,9 @@ class Nemesis:
         return evidence
 
     def _heal(self, scene: Scene, item: Planned, *, settle: bool = True) -> None:
-        """Heal a fault, whether or not that can be written down: on a full disk it cannot.
+        """Heal a fault, even if that cannot be written down, as on a full disk. Raises VoidRun.
 
-        It is open until it is healed, so that `heal_all` tries again. Raises VoidRun.
+        It is open until it is healed, so that `heal_all` tries again.
         """
         _, target = self._open[item.name]
         unwritten: JournalError | None = None

@@ -55,7 +55,7 @@ def read_written(plan: Plan, topic: str, partitions: int, naming: Naming, journa
     """Journal which records the committed ones of `topic` are about, by partition, in order.
 
     A frame has pieces [first offset in `topic`, by, partition, first, last, when], as in `named`.
-    Waits until no transaction is open any more. Raises WaitTimeout or VoidRun.
+    Waits and raises as `read_output` does.
     """
     _settle(plan, topic, partitions, _THEIRS_S)
     pieces: dict[int, list[list[Any]]] = {number: [] for number in range(partitions)}
@@ -97,7 +97,7 @@ def _settle(plan: Plan, topic: str, partitions: int, patience_s: float) -> None:
 
 
 def _settled(plan: Plan, topic: str, number: int) -> bool:
-    """Whether those who wait for commits can read as far as the others; not if nobody says."""
+    """Whether readers that wait for commits can read as far as the others; false if unknown."""
     try:
         found = wire.metadata(plan.brokers[0].port, [topic], _ASK_S).partitions
         leader = {row["partition"]: row["leader"] for row in found}.get(number)

@@ -1,8 +1,8 @@
-"""How long a program of somebody else's may take: what its owner says, else what is on record.
+"""How long a program under test may take: what its owner declares, else what is on record.
 
-Nobody knows how long a program takes to start. But once it has asked to join, the coordinator keeps
-it waiting for others no longer than these have announced, and who was killed is missed for as long
-as it announced. What our own members declare is known without.
+How long a program takes to start is unknown. But once it has asked to join, the coordinator keeps
+it waiting no longer than the others have announced, and a killed one is missed for as long as it
+announced.
 """
 
 from typing import Final
@@ -41,7 +41,7 @@ def steady_s(scene: Scene) -> Patience:
 
 
 def commits_s(scene: Scene) -> float:
-    """From then on until each partition has been processed, which a program shows by commits."""
+    """From then on until each partition has been processed."""
     app = scene.experiment.app
     return max(_COMMITS_S, (app.steady_s or 0.0) if app is not None else 0.0)
 
@@ -56,6 +56,6 @@ def recover_s(scene: Scene) -> Patience:
 
 
 def missed_s(scene: Scene, name: str) -> float:
-    """How long the group misses a process of a program that was killed; 0: it is not on record."""
+    """How long the group misses a program's process that was killed; 0: not on record."""
     session_s = scene.fleet.session_s(name)
     return 0.0 if session_s is None else session_s + _EVICTED_S

@@ -18,7 +18,7 @@ from harness.run.roles import authorized, lanes
 def planned(
     experiment: Experiment, backend: Backend, run: str, ports: Ports, scratch: Path
 ) -> Iterator[Plan]:
-    """The plan of a run, its secrets made up below `scratch`; meanwhile links are as it says.
+    """The plan of a run, its secrets made up below `scratch`; inside, links are as it says.
 
     Raises BadInput for what the backend has not, ClusterError where ports are taken, OSError.
     """

@@ -36,10 +36,7 @@ def start(scene: Scene, name: str) -> Playing:
 
 
 def await_ready(scene: Scene, playing: Playing) -> None:
-    """Wait until the script has prepared what faults are to find.
-
-    Raises VoidRun where it fails before, WaitTimeout where it takes too long.
-    """
+    """Wait until the script has prepared what faults are to find. Raises VoidRun, WaitTimeout."""
 
     def seen() -> bool:
         playing.follow()

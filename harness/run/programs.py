@@ -1,7 +1,7 @@
-"""Processes of a program of somebody else's: started, watched, and what they showed.
+"""Processes of a program under test: started, watched, and what they showed.
 
-A thread of the harness looks at them every 20 ms: whether one has ended, and what it has printed.
-All of it goes into a journal, so that the history can be made from it whatever becomes of the run.
+A thread looks at them every 20 ms: whether one has ended, and what it has printed. All of it goes
+into a journal, so that the history can be made from it whatever becomes of the run.
 """
 
 import signal
@@ -123,7 +123,7 @@ class Programs:
         )
 
     def start(self, name: str, lane: str, instance_id: str | None) -> Member:
-        """Start one more process. Raises VoidRun where there is nothing to start."""
+        """Start one more process. Raises VoidRun if it cannot be started."""
         given = variables(self.plan, lane, name, instance_id)
         places = {
             "bootstrap": given["KAFKA_BOOTSTRAP_SERVERS"],
@@ -174,7 +174,6 @@ class Programs:
     def _instance(
         self, name: str, places: Mapping[str, str], environment: Mapping[str, str], log: Path
     ) -> Instance:
-        """Start a process, or a container. Raises VoidRun where there is nothing to start."""
         entrypoint, command = (
             [filled(word, places) for word in words]
             for words in (self.app.entrypoint, self.app.command)
@@ -295,7 +294,7 @@ class Programs:
 
 @dataclass
 class Restarts:
-    """When programs of a run that ended by themselves are started again, as by a supervisor.
+    """When programs that ended by themselves are started again, as by a supervisor.
 
     Times are in seconds, of any clock that does not go back.
     """
@@ -323,7 +322,7 @@ class Restarts:
         self._waiting.append((now_s + min(pause_s, LONGEST_PAUSE_S), instance_id, soon))
 
     def due(self, now_s: float) -> Iterator[tuple[str | None, int]]:
-        """What is to be started now: instance ids, each with what `started` is to be told."""
+        """What is to be started now: instance ids, each with the number for `started`."""
         due = [each for each in self._waiting if each[0] <= now_s]
         self._waiting = [each for each in self._waiting if each[0] > now_s]
         for _, instance_id, soon in due:
