@@ -16,14 +16,14 @@ import jpype
 from consumers.client import Answer, ClientError, Partition, Position
 from consumers.config import ConsumerConfig
 from consumers.java import Java, JavaTransactions
+from harness.base.wait import wait_until
 from harness.bench import train_brokers
-from harness.provision.jvm import broker_options
 
 _COPY = "training-copy"
 
 
 class _Quiet:
-    """A listener that only sees to it that nothing goes wrong unnoticed."""
+    """A listener for which every error is a failure of the training."""
 
     def assigned(self, partitions: Sequence[Partition]) -> None:
         """Nothing to do."""
@@ -44,9 +44,9 @@ def main(args: list[str]) -> int:
     """Train, and return 0; what went wrong is on stderr, the node's own log among it."""
     java, version, kafka, classpath, template, output = args
     folder = Path(output).parent / "node"
-    address = train_brokers.write_node(folder, Path(template))
-    command = [java, *broker_options(version), f"-Dlog4j2.configurationFile={folder}/log4j2.xml"]
-    command += ["-cp", classpath, "kafka.Kafka", str(folder / "node.properties")]
+    address, command = train_brokers.write_node(
+        folder, java, version, kafka, classpath, Path(template)
+    )
     with train_brokers.node(command):
         train_brokers.make_topics(address, train_brokers.TOPIC, _COPY)
         train_brokers.produce(address)
@@ -103,8 +103,8 @@ def consume(config: ConsumerConfig) -> None:
         seen += sum(each.records for each in ranges)
         return seen >= train_brokers.RECORDS
 
-    train_brokers.until(
-        all_read, train_brokers.WORK_TIMEOUT_S, f"a {config.protocol} member to read all records"
+    wait_until(
+        f"end of a {config.protocol} member", all_read, timeout_s=train_brokers.WORK_TIMEOUT_S
     )
     client.close()
 

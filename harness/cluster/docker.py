@@ -106,7 +106,7 @@ class DockerCluster(ContainerCluster):
             "-Dsun.net.inetaddr.ttl=1",
             f"-Dharness.logs={_LOGS / node.name}",
             *self.plan.logging,
-            f"-Dlog4j2.configurationFile={_FOLDER / LOGGING}",
+            f"-Dlog4j2.configurationFile={_FOLDER / LOGGING.name}",
             *("-cp", _JARS),
             "kafka.Kafka",
             str(_FOLDER / properties_of(node)),

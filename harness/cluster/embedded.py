@@ -74,7 +74,7 @@ class EmbeddedCluster(RunningCluster):
                 jvm.crash_report(self._logs, node.name),
                 f"-Dharness.logs={self._logs / node.name}",
                 *self.plan.logging,
-                f"-Dlog4j2.configurationFile={self._folder / LOGGING}",
+                f"-Dlog4j2.configurationFile={self._folder / LOGGING.name}",
                 *("-cp", tools.kafka_classpath),
                 "kafka.Kafka",
                 self._folder / properties_of(node),

@@ -35,6 +35,7 @@ from harness.run.sink import Sink
 
 _LOOK_S: Final = 0.02
 _END_S: Final = 10.0  # for a process to end that has nothing left to do
+_FLUSH_S: Final = 70.0  # of the producer, whose last answers may take a minute
 GRACE_S: Final = 30.0  # for a consumer of ours to end once it has its signal
 
 
@@ -57,7 +58,7 @@ class Fleet:
         self._producer_ended_on_purpose = False
         self._probes: list[subprocess.Popen[bytes]] = []
         self._programs: Programs | None = None
-        self._brokers: BrokerSide | None = None
+        self.brokers = BrokerSide(run_dir / "logs", plan)  # of programs; else it follows nothing
         self.restarts = Restarts()  # of programs that end by themselves
         self.settled = False  # the group was steady once: from then on what ends is judged
         self._closing = False  # what ends by itself is not started again any more
@@ -70,7 +71,6 @@ class Fleet:
                 naming = naming_of_app(app, self.rounds)
                 self.sink = Sink(plan.run, run_dir, sink_port, naming)
             self._programs = Programs(app, plan, run_dir, self.rounds, self.sink, dependencies)
-            self._brokers = BrokerSide(run_dir / "logs", plan)
 
     def lane_of(self, member: str) -> str:
         """The lane of a member's links: its own where a network fault may hit it."""
@@ -111,7 +111,7 @@ class Fleet:
         group = self._experiment.group.of_member(number)
         if group.static:
             instance_id = instance_id or name
-        if self._programs is not None and self._brokers is not None:
+        if self._programs is not None:
             self.members[name] = self._programs.start(name, self._free_lane(), instance_id)
             return self.members[name]
         lane = self._own_lane(name)
@@ -128,7 +128,7 @@ class Fleet:
     def start_producer(self) -> None:
         self.producer = self._start(self._configs.producer(self.rounds))
 
-    def tell_producer(self, command: str) -> None:
+    def order_producer(self, command: str) -> None:
         assert self.producer is not None
         processes.tell(self.producer, command)
 
@@ -141,10 +141,7 @@ class Fleet:
     def _start(
         self, config: ConsumerConfig | ProducerConfig | ProbeConfig, wheel: str = ""
     ) -> subprocess.Popen[bytes]:
-        """Start the program that `config` is for, with its configuration in a file.
-
-        `wheel` is a version of confluent-kafka that is not the harness's own.
-        """
+        """Start the program of `config`; `wheel` is a version of confluent-kafka, if not ours."""
         path = self._run_dir / "journals" / f"{config.member}.json"
         path.write_text(json.dumps(asdict(config), indent=2))
         command = processes.python_module("consumers", config.role, "--config", str(path))
@@ -158,11 +155,11 @@ class Fleet:
         )
 
     def follow(self) -> None:
-        if self._programs is not None and self._brokers is not None:
+        if self._programs is not None:
             self._programs.check()
             if self.sink is not None:
                 self.sink.check()
-            self._brokers.follow(self.members.values())
+            self.brokers.follow(self.members.values())
             self._supervise()
             return
         for member in self.members.values():
@@ -174,13 +171,12 @@ class Fleet:
         Raises VoidRun for one that ended before it was ever in the group, or that ends again and
         again before the group is steady.
         """
-        assert self._brokers is not None
         now_s = time.monotonic()
         for member in list(self.members.values()):
             if member.running or member.expected_end:
                 continue
             if not any(each.started for each in self.members.values()):
-                raise VoidRun(why.ended_early(member, self._brokers, self.last_words))
+                raise VoidRun(why.ended_early(member, self.brokers, self.last_words))
             exhausted = self.restarts.exhausted(settled=self.settled)
             if exhausted and not (self.settled or self._closing):
                 raise VoidRun(why.ends_again(member, len(self.members), self.last_words))
@@ -192,21 +188,6 @@ class Fleet:
                 )
         for instance_id, soon in self.restarts.due(now_s):
             self.restarts.started(self.start_member(self.next_name(), instance_id).name, soon)
-
-    def session_s(self, name: str) -> float | None:
-        """What the record has of a program's session; a null where it has none."""
-        return self._brokers.session_s(name) if self._brokers is not None else None
-
-    def held_up_s(self) -> float:
-        """How long a join of programs may take, by what these have announced; 0: nothing."""
-        return self._brokers.held_up_s() if self._brokers is not None else 0.0
-
-    def silent(self, name: str) -> bool:
-        return self._brokers is not None and not self._brokers.requests.get(name)
-
-    def refused(self, name: str) -> int | None:
-        """The error that a program got when it asked to join last; a null if it got none."""
-        return self._brokers.refused.get(name) if self._brokers is not None else None
 
     def record(self) -> dict[str, Any]:
         """What a manifest has of the program beyond what is declared: its image as it is here."""
@@ -227,13 +208,13 @@ class Fleet:
                 positions[number] = max(positions.get(number, 0), position)
         return positions
 
-    def stop_producer(self, timeout_s: float = 70) -> str:
+    def stop_producer(self) -> str:
         """Tell the producer to stop, and wait for its last answers; in words how it did not end."""
         if self.producer is None:
             return ""
         self._producer_ended_on_purpose = True
         processes.tell_last(self.producer, "stop")
-        return self._ended_badly("producer-1", ProcessTree(self.producer), timeout_s)
+        return self._ended_badly("producer-1", ProcessTree(self.producer), _FLUSH_S)
 
     def close_members(self, timeout_s: float = 30) -> list[str]:
         """Close every live member in order, one after the other; in words how some did not end.
@@ -348,8 +329,7 @@ class Fleet:
 
         `steady`: there was a steady state.
         """
-        assert self._brokers is not None
         members = self.members.values()
-        return why.not_joined(members, self._brokers, self.last_words) or why.no_progress(
+        return why.not_joined(members, self.brokers, self.last_words) or why.no_progress(
             members, self._experiment.load.partitions, self.last_words, steady=steady
         )

@@ -27,7 +27,7 @@ def start_s(scene: Scene) -> float:
 
 def join_s(scene: Scene) -> float:
     """From the start of a process until it is in the group."""
-    return start_s(scene) + scene.fleet.held_up_s()
+    return start_s(scene) + scene.fleet.brokers.held_up_s()
 
 
 def steady_s(scene: Scene) -> Patience:
@@ -52,10 +52,10 @@ def recover_s(scene: Scene) -> Patience:
     if experiment.app is None:
         return _SLACK_S + experiment.group.max_poll_interval_ms / 1_000
     said = experiment.app.steady_s or 0.0
-    return lambda: max(said, _SLACK_S + max(_LEAST_S, scene.fleet.held_up_s()))
+    return lambda: max(said, _SLACK_S + max(_LEAST_S, scene.fleet.brokers.held_up_s()))
 
 
 def missed_s(scene: Scene, name: str) -> float:
     """How long the group misses a program's process that was killed; 0: not on record."""
-    session_s = scene.fleet.session_s(name)
+    session_s = scene.fleet.brokers.session_s(name)
     return 0.0 if session_s is None else session_s + _EVICTED_S

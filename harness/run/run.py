@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -16,12 +17,13 @@ from harness.base import processes
 from harness.base.errors import NO_MEMORY, HarnessError, VoidRun, WaitTimeout
 from harness.base.paths import here
 from harness.base.ports import Ports
+from harness.cluster import links
 from harness.cluster.admin import create_topic
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of
 from harness.cluster.dependencies import Dependencies
 from harness.cluster.features import releases_in
-from harness.cluster.plan import OUTPUT, TOPIC, Plan
+from harness.cluster.plan import OUTPUT, TOPIC, Plan, group_settings, with_secrets
 from harness.cluster.users import create_users, grant_all
 from harness.experiment import Experiment
 from harness.experiment.app import App
@@ -39,14 +41,14 @@ from harness.run.interrupts import Interrupted, Progress, interruptible, uninter
 from harness.run.named import naming_of_app
 from harness.run.nemesis import Nemesis, plan_faults
 from harness.run.output import read_output, read_written
-from harness.run.planning import planned, properties_told
 from harness.run.record import first_record, keep_sources, told_by
+from harness.run.roles import authorized, lanes
 from harness.run.scene import Patience, Scene, View
 from harness.run.turns import Turn
 from harness.run.waiting import Pressure
 from harness.run.why import cannot_run
 
-AFTER_S: Final = 1.0  # kept running when all is well: whoever is about to drop out would have
+AFTER_S: Final = 1.0  # kept running when all is well: a member about to drop out would have
 
 
 class Run:
@@ -107,7 +109,8 @@ class Run:
         keep_sources(self.run_dir, self._experiment)
         with interruptible(self._leave), self._ports, self._watchdog(), closing(self._turn):
             try:
-                self._play_phases()
+                with self._planned() as plan:
+                    self._play_plan(plan)
             except Interrupted:
                 self._end("interrupted", "it was interrupted before it was complete")
                 raise
@@ -143,20 +146,37 @@ class Run:
         self._drawing.leaving = True
         return True
 
-    def _play_phases(self) -> None:
-        scratch = self.run_dir / SCRATCH
-        with planned(self._experiment, self._backend, self._run, self._ports, scratch) as plan:
-            self._play_plan(plan)
+    @contextmanager
+    def _planned(self) -> Iterator[Plan]:
+        """The plan of the cluster, its secrets made up; inside, links are as it says.
+
+        Raises BadInput for what the backend has not, ClusterError where ports are taken, OSError.
+        """
+        experiment, cluster = self._experiment, self._experiment.cluster
+        settings = group_settings(experiment.group, cluster.releases[0]) | cluster.settings
+        wanted = replace(cluster, settings=settings)
+        plan = self._backend.plan(wanted, lanes(experiment), self._run, self._ports)
+        app = experiment.app
+        writes = app is not None and bool(app.effects.output_topic)
+        plan = replace(plan, logs_fetches=app is not None, logs_writes=writes)
+        scratch, asks = self.run_dir / SCRATCH, authorized(experiment)
+        plan = with_secrets(plan, cluster.security, scratch, authorized=asks)
+        with links.secured(plan.secured.of_harness() if plan.secured is not None else None):
+            yield plan
 
     def _play_plan(self, plan: Plan) -> None:
         app = self._experiment.app
-        self._manifest["effective"] = {"brokers": properties_told(plan)}
+        # Without a path of this machine.
+        set_to = {node.name: plan.properties(node, Path("data") / node.name) for node in plan.nodes}
+        self._manifest["effective"] = {"brokers": set_to}
         started = self._backend.make(plan, self._tools, self.run_dir / SCRATCH, self._logs)
         self._turn.warm_up()
-        if self._experiment.app is not None:
-            self._build(self._experiment.app)
+        if app is not None:
+            self._build(app)
         port = self._ports.take() if app is not None and app.effects.http else None
-        dependencies = self._dependencies(plan)
+        dependencies = None
+        if app is not None and app.dependencies:
+            dependencies = Dependencies(app.addresses, plan.lanes, self._run, self._ports)
         fleet = Fleet(self._experiment, plan, self._tools, self.run_dir, port, dependencies)
         observer: subprocess.Popen[bytes] | None = None
         self._manifest |= fleet.record()
@@ -208,12 +228,6 @@ class Run:
         fleet.kill_all()
         self._killed = True
 
-    def _dependencies(self, plan: Plan) -> Dependencies | None:
-        app = self._experiment.app
-        if app is None or not app.dependencies:
-            return None
-        return Dependencies(app.addresses, plan.lanes, self._run, self._ports)
-
     def _build(self, app: App) -> None:
         """Build a program where it has to be. Raises VoidRun where there is nothing to run then."""
         if needs_building(app):
@@ -247,13 +261,17 @@ class Run:
             pressure = Pressure()
             scene.fleet.start_producer()
             for member in ready:
-                with suppress(BrokenPipeError):  # it is no more, and whoever follows tells
+                with suppress(BrokenPipeError):  # its end is noticed elsewhere
                     member.send("join")
             if not ready:
                 joining.start(scene)
             joining.await_group(scene)
         with self._phase("steady"):
-            playing_beside = self._prepare_beside(scene)
+            playing_beside = [
+                probing.start(scene, probe.name) for probe in experiment.probes if probe.beside
+            ]
+            for playing in playing_beside:
+                probing.await_ready(scene, playing)
             scene.steady_at = time.monotonic()
             journal = Journal(self.run_dir / "journals" / "faults.journal", member="nemesis")
             nemesis = Nemesis(journal, plan_faults(experiment, self._random))
@@ -294,14 +312,6 @@ class Run:
                 )
                 journal.end()
 
-    def _prepare_beside(self, scene: Scene) -> list[probing.Playing]:
-        started = [
-            probing.start(scene, probe.name) for probe in self._experiment.probes if probe.beside
-        ]
-        for playing in started:
-            probing.await_ready(scene, playing)
-        return started
-
     def _probe(self, scene: Scene, playing: probing.Playing) -> None:
         with self._phase(f"probe {playing.name}"):
             probing.await_end(scene, playing)
@@ -311,13 +321,11 @@ class Run:
             try:
                 if self._experiment.at_random:
                     self._drawing = scene
-                    self._as_far_as_it_goes(
-                        scene, lambda: nemesis.play_at_random(scene, patience.recover_s(scene))
-                    )
-                elif self._experiment.one_by_one:
-                    self._as_far_as_it_goes(
-                        scene, lambda: nemesis.play_one_by_one(scene, patience.recover_s(scene))
-                    )
+                    play = nemesis.play_at_random
+                else:
+                    play = nemesis.play_one_by_one
+                if self._experiment.at_random or self._experiment.one_by_one:
+                    self._as_far_as_it_goes(scene, lambda: play(scene, patience.recover_s(scene)))
                 else:
                     nemesis.play(scene)
             finally:
@@ -329,7 +337,7 @@ class Run:
             scene.well_since = None  # while a fault is active nothing is well, whatever it seems
             if not scene.leaving:
                 if (left_s := scene.missed_until - time.monotonic()) > 0:
-                    self._say(f"  who was killed is missed for {left_s:.0f} s more at most")
+                    self._say(f"  a killed member is missed for {left_s:.0f} s more at most")
                 scene.pass_time(scene.over_at)
         with self._phase("recover"):
             self._as_far_as_it_goes(scene, lambda: self._recover(scene))
@@ -337,7 +345,7 @@ class Run:
     def _as_far_as_it_goes(self, scene: Scene, phase: Callable[[], None]) -> None:
         """Play a phase. What a group does not reach in time, rules judge, if it is not ours to do.
 
-        So it is with a program of somebody else's, and where a client library has given up.
+        So it is with a program under test, and where a client library has given up.
         """
         try:
             phase()

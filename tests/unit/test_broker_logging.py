@@ -45,7 +45,7 @@ def log(folder: Path, message: str, *, rotate: str = "", times: int = 1) -> Path
     """Log a message so many times, in a machine that ends at once after that; its server log."""
     java = find_java().binary.parent.parent
     class_path = kafka.classpath(kafka.DEFAULT_VERSION)
-    configuration = ROOT / "harness" / "cluster" / LOGGING
+    configuration = LOGGING
     command = [sys.executable, "-c", LOGS, java, class_path, configuration, folder / "broker-1"]
     command += [rotate, times, message]
     subprocess.run([*map(str, command)], cwd=ROOT, check=True, timeout=120)

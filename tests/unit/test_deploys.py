@@ -249,14 +249,10 @@ class Programs(Fleet):
             member.started = False
         return member
 
-    def silent(self, name: str) -> bool:
-        return name in self.mute
-
-    def refused(self, _name: str) -> int | None:
-        return None
-
-    def held_up_s(self) -> float:
-        return 60.0
+    @property
+    def brokers(self) -> Any:
+        asked = SimpleNamespace(get=lambda name: int(name not in self.mute))
+        return SimpleNamespace(requests=asked, refused={}, held_up_s=lambda: 60.0)
 
 
 def test_a_program_that_asked_to_join_was_started_though_the_rollout_stops_there(

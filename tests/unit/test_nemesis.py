@@ -257,7 +257,7 @@ def test_who_is_killed_for_good_is_missed_for_its_session(
     monkeypatch.setattr(nemesis, "KINDS", {"kill-consumer": kill})
     monkeypatch.setattr(nemesis, "time", SimpleNamespace(monotonic=lambda: 0.0, time_ns=int))
     stage = scene(brokers={1}, members={1})
-    stage.fleet.session_s = lambda _name: session_s
+    stage.fleet.brokers = SimpleNamespace(session_s=lambda _name: session_s)
     stage.faults, stage.steps, stage.say, stage.missed_until = {}, [], lambda _text: None, 0.0
     fault = Fault(kind="kill-consumer", target="member 1", jitter_s=0)
     item = nemesis.plan_faults(Experiment(claim="x.", faults=(fault,)), random.Random(1))[0]

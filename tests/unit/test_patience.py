@@ -28,12 +28,13 @@ def scene(
     **said: Any,
 ) -> Any:
     app = App(name="orders", command=("orders",), folder=".", **said)
-    fleet = SimpleNamespace(
+    brokers = SimpleNamespace(
         held_up_s=lambda: held_up_s,
         session_s=lambda _name: session_s,
-        silent=lambda _name: silent,
-        refused=lambda _name: refused,
+        requests=SimpleNamespace(get=lambda _name: int(not silent)),
+        refused=SimpleNamespace(get=lambda _name: refused),
     )
+    fleet = SimpleNamespace(brokers=brokers)
     view = SimpleNamespace(group={"state": "PreparingRebalance"})
     return SimpleNamespace(
         experiment=with_app(Experiment(claim="x."), app), fleet=fleet, view=view, partitions=6

@@ -614,7 +614,7 @@ def test_why_a_program_has_not_joined_is_said_of_each(
     for number in (1, 2, 3, 4):
         fleet.start_member(f"member-{number}")
         ready(run_dir, f"member-{number}")
-    brokers: Any = fleet._brokers
+    brokers: Any = fleet.brokers
     brokers.requests |= {"member-2": 4, "member-3": 4, "member-4": 9}
     brokers.groups |= {"member-3": {"theirs"}}
     fleet.members["member-4"].started = True
@@ -638,7 +638,7 @@ def test_who_is_in_a_group_of_another_type_is_told_that_it_cannot_be_followed(
 ) -> None:
     """It works, and asks for topics in calls of its own."""
     fleet = fleet_of(app(READY))
-    brokers: Any = fleet._brokers
+    brokers: Any = fleet.brokers
     for number, others in enumerate(({"orders": "share"}, {"orders": "Streams"}), start=1):
         fleet.start_member(f"member-{number}")
         ready(run_dir, f"member-{number}")
@@ -657,7 +657,7 @@ def test_who_asked_to_join_is_told_what_became_of_it(
     fleet_of: Callable[[App], Fleet], run_dir: Path
 ) -> None:
     fleet = fleet_of(app(READY))
-    brokers: Any = fleet._brokers
+    brokers: Any = fleet.brokers
     for number in (1, 2):
         member = fleet.start_member(f"member-{number}")
         ready(run_dir, f"member-{number}")
@@ -681,7 +681,7 @@ def test_who_does_not_name_itself_on_a_shared_lane_is_told_how(
     for name in ("member-1", "member-2"):
         fleet.start_member(name).lane = SHARED
         ready(run_dir, name)
-    brokers: Any = fleet._brokers
+    brokers: Any = fleet.brokers
     brokers.nameless |= {"rdkafka"}
 
     assert (
@@ -695,7 +695,7 @@ def test_who_reads_another_topic_is_told_so_once_for_all(
     fleet_of: Callable[[App], Fleet], run_dir: Path
 ) -> None:
     fleet = fleet_of(app(READY))
-    brokers: Any = fleet._brokers
+    brokers: Any = fleet.brokers
     for number in (1, 2, 3):
         fleet.start_member(f"member-{number}").started = number == 3
         ready(run_dir, f"member-{number}")
@@ -765,7 +765,7 @@ def test_what_has_spoken_to_the_brokers_does_not_wait_for_input(
 ) -> None:
     fleet = fleet_of(app("pass"))
     fleet.start_member("member-1")
-    brokers: Any = fleet._brokers
+    brokers: Any = fleet.brokers
     brokers.requests["member-1"] = 3
     brokers.topics["member-1"] = {"t"}
 

@@ -119,7 +119,7 @@ def is_lost(scene: Scene, member: Member, started_at: float) -> bool:
     if not member.running:
         return True
     late = member.foreign and time.monotonic() >= started_at + patience.start_s(scene)
-    return late and scene.fleet.silent(member.name)
+    return late and not scene.fleet.brokers.requests.get(member.name)
 
 
 def how_it_came(scene: Scene, member: Member) -> Evidence:
@@ -130,7 +130,7 @@ def how_it_came(scene: Scene, member: Member) -> Evidence:
     if member.started:  # whether or not the group is stable just now
         left = ", and it has left again" if member.closed else ""
         return Evidence(True, f"a coordinator let {member.name} into the group{left}")
-    refused = scene.fleet.refused(member.name)
+    refused = scene.fleet.brokers.refused.get(member.name)
     if member.asked_at:
         after_s = (member.asked_at - member.started_at) / 1e6
         became = "is not in the group" if refused is None else f"was refused with error {refused}"
@@ -145,7 +145,7 @@ def how_it_came(scene: Scene, member: Member) -> Evidence:
     if not member.running:
         code = member.exit_code
         return Evidence(False, f"{member.name} ended with exit code {code} before it asked to join")
-    if scene.fleet.silent(member.name):
+    if not scene.fleet.brokers.requests.get(member.name):
         waited = f"{patience.start_s(scene):g} s"
         return Evidence(
             False,

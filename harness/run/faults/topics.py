@@ -51,7 +51,7 @@ def _add(scene: Scene, fault: Fault, target: Target) -> None:
         asked[target.name].result(timeout=_SOON_S)
     except (KafkaException, TimeoutError) as error:
         raise ClusterError(f"{target.name} did not get {wanted} partitions: {error}") from error
-    scene.fleet.tell_producer(f"partitions {wanted}")
+    scene.fleet.order_producer(f"partitions {wanted}")
 
 
 def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
