@@ -25,9 +25,8 @@ from consumers.client import (
 )
 from consumers.commits import Committer, PositionStore
 from consumers.config import ConsumerConfig
-from consumers.control import Control
+from consumers.control import Control, run_program
 from consumers.journal import Journal, JournalError
-from consumers.program import run_program
 from consumers.sabotage import Batch, conduct_of
 from harness.base.errors import BadInput, HarnessError
 

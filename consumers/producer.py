@@ -14,9 +14,8 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, __version__, libversion
 
 from consumers.config import ProducerConfig
-from consumers.control import Control
+from consumers.control import Control, run_program
 from consumers.journal import Journal
-from consumers.program import run_program
 from consumers.ranges import gaps
 from harness.base.credentials import shown
 from harness.base.errors import BadInput, HarnessError

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from consumers.probes.member import commit_topics
-from consumers.probes.script import Question, Script
-from consumers.probes.wire import Body
+from consumers.probes.script import Body, Question, Script
 from harness.base.errors import ClusterError
 
 # The first versions that know KIP-848, and name topics by name in commits.

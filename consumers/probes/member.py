@@ -7,8 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from consumers.probes.script import Question, Script, worst
-from consumers.probes.wire import Body
+from consumers.probes.script import Body, Question, Script, worst
 from harness.base.codec import ASSIGNMENT, encoded
 from harness.base.errors import ClusterError
 

@@ -22,8 +22,7 @@ from consumers.probes.member import (
     liars,
 )
 from consumers.probes.scene_tables import tables
-from consumers.probes.script import Question, Script
-from consumers.probes.wire import Body
+from consumers.probes.script import Body, Question, Script
 from harness.base.errors import ClusterError
 
 METADATA_MAX: Final = 4_096  # offset.metadata.max.bytes

@@ -18,8 +18,7 @@ from consumers import jvm
 from consumers.config import ProbeConfig
 from consumers.java import DESERIALIZERS
 from consumers.journal import Journal
-from consumers.probes.script import ask_library
-from consumers.probes.wire import Body
+from consumers.probes.script import Body, ask_library
 
 PROTOCOLS: Final = ("classic", "consumer")
 EMPTY_MS: Final = 500  # time-out of a poll that has nothing to return

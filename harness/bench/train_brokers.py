@@ -24,7 +24,7 @@ from harness.base.wait import wait_until
 from harness.cluster.backend import LOGGING, properties_text
 from harness.cluster.plan import Node, Plan, broker_settings, random_id, share_replicas
 from harness.experiment import Cluster
-from harness.provision.jvm import broker_options
+from harness.provision.java import broker_options
 
 TOPIC, RECORDS = "training", 600
 _NODE: Final = "node"

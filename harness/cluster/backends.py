@@ -81,7 +81,7 @@ def check_engines(
 ) -> None:
     """See, before runs begin, that their containers can be had; missing images are pulled.
 
-    `elsewhere` tells whether an experiment could be played without them. Raises SetupError, which
+    `elsewhere`: whether an experiment could be played without them. Raises SetupError, which
     otherwise every run would meet on its own.
     """
     experiments = list(experiments)

@@ -22,8 +22,8 @@ from harness.base.errors import BadInput, ClusterError, SetupError
 from harness.base.wait import wait_until
 from harness.base.words import plural
 from harness.cluster.admin import admin_of, described
-from harness.cluster.container_nodes import TOXIPROXY, ContainerCluster, check_version
 from harness.cluster.containers import engine_errors
+from harness.cluster.docker import TOXIPROXY, ContainerCluster, check_version
 from harness.cluster.plan import (
     GROUP,
     IN_CONTAINERS,
@@ -124,7 +124,7 @@ class ComposeCluster(ContainerCluster):
         else:
             self._refuse_what_is_not_ours()
         identity = _identity(self._engine)
-        self._taken = True  # from before the mark on: whoever stops takes it away
+        self._taken = True  # from before the mark on: `stop` takes it away
         _mark(self._lock, identity)
         self.proxies.clear()
         for node in self.plan.nodes:
@@ -249,7 +249,7 @@ class ComposeCluster(ContainerCluster):
     def _give_back(self) -> None:
         """Whatever becomes of the logs, on a full disk for one: the cluster is its owner's."""
         problems = self._copy_logs()
-        if not self._taken:  # refused, which is told already
+        if not self._taken:  # refused
             return
         heal(self._engine)
         for node in self.plan.nodes:

@@ -1,6 +1,6 @@
 """What a program uses besides Kafka, and the proxies in front of it.
 
-A dependency is somebody's real server, so nothing is ever done to it: faults change its proxies
+A dependency is its owner's real server, so nothing is ever done to it: faults change its proxies
 alone, and what the harness asks to see whether they bite, it asks a server of its own.
 """
 
@@ -131,7 +131,7 @@ class Dependencies:
         """Those of these links over which there is a connection, or was one within a minute.
 
         It is the kernel that says so, which keeps a connection on its list for a while after its
-        end. What was there before the proxies is somebody else's: a port that the kernel finds
+        end. What was there before the proxies is another program's: a port that the kernel finds
         free may have been another program's a moment ago.
         """
         used = set(chain.from_iterable(_connections() - self._before))
@@ -197,7 +197,7 @@ class _Echo(socketserver.BaseRequestHandler):
 
 @contextmanager
 def _echoing() -> Iterator[int]:
-    """A server on loopback that says what it is told; its port."""
+    """A server on loopback that sends back what it gets; its port."""
     with socketserver.ThreadingTCPServer((LOOPBACK, 0), _Echo) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()

@@ -1,4 +1,4 @@
-"""One ApiVersions request, timed: is somebody there, and how long does an answer take?
+"""One ApiVersions request, timed: does the broker answer, and how long does an answer take?
 
 It sees a broker or a link by a path that has nothing to do with how a fault was injected.
 """

@@ -30,7 +30,7 @@ OUTPUT: Final = "t-copy"  # where members with commit "transaction" write
 PROTOCOLS: Final = "group.coordinator.rebalance.protocols"
 _OLD: Final = "3."
 _STREAMS: Final = (4, 2)
-# The least and the most that Kafka 4 allows of what groups may be told, unless it is told so too.
+# The least and the most that Kafka 4 allows of settings of groups, unless these are set too.
 _LIMITS: Final[Mapping[str, tuple[int, int]]] = {
     "session.timeout.ms": (45_000, 60_000),
     "heartbeat.interval.ms": (5_000, 15_000),
@@ -51,7 +51,7 @@ BROKER_SETTINGS: Final[dict[str, str]] = {
     # stand still after SIGKILL. Kafka's default, written out because results depend on it.
     "broker.session.timeout.ms": "9000",
     "broker.heartbeat.interval.ms": "2000",
-    # Decides the first rebalance of an empty group: long enough for members that are told to join
+    # Decides the first rebalance of an empty group: long enough for members that are to join
     # at the same moment (default 3000).
     "group.initial.rebalance.delay.ms": "300",
     "group.min.session.timeout.ms": "6000",
@@ -75,7 +75,7 @@ BROKER_SETTINGS: Final[dict[str, str]] = {
 }
 
 
-# What is otherwise where clients have to be let in. Three Java members that were told to join at
+# What is otherwise where clients have to be let in. Three Java members that were to join at
 # the same moment came 146 to 587 ms apart (median 342; five runs with sasl_ssl), and 79 to 461
 # (median 157) in plain text. In another run it was 663 ms, and the first of them was a group alone.
 SECURED_SETTINGS: Final = {"group.initial.rebalance.delay.ms": "1000"}

@@ -47,7 +47,7 @@ class Toxiproxy:
     ) -> None:
         """Wait until it answers with these proxies.
 
-        Raises ClusterError with its last words, which `tail` tells, if it ends instead.
+        Raises ClusterError with its last words (`tail`) if it ends instead.
         """
         wanted = set(proxies)
 

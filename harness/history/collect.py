@@ -9,8 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
-from consumers.client_log import parse_client_log
-from consumers.collect import consumer_rows, producer_rows
+from consumers.collect import consumer_rows, parse_client_log, producer_rows
 from consumers.config import ConsumerConfig, ProducerConfig
 from consumers.journal import JournalContent, of_kinds
 from harness.base import processes

@@ -1,7 +1,7 @@
 """Kafka's jars: locked by version and SHA-256, fetched by Ivy, checked at every start.
 
 Locks of some versions are pinned in this repository. That of any other release is made when the
-release is first named, and kept in the cache (harness/provision/unpinned.py).
+release is first named, and kept in the cache (harness/provision/ivy.py).
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from pathlib import Path
 from harness.base.errors import BadInput, SetupError
 from harness.base.paths import set_up
 from harness.provision.cache import LOCKS, cache_dir, scratch
-from harness.provision.java import Java
-from harness.provision.jvm import broker_options
+from harness.provision.java import Java, broker_options
 from harness.provision.shell import Shell
 
 DEFAULT_VERSION = "4.4.0"

@@ -87,10 +87,10 @@ class BrokerSide:
 
     def session_s(self, name: str) -> float | None:
         """How long a process may be silent before it is evicted; null if none is on record."""
-        told = self.announced.get(name)
-        if told is None:
+        found = self.announced.get(name)
+        if found is None:
             return None
-        own = told.session_ms
+        own = found.session_ms
         return (own or int(self.plan.settings.get(_SESSION, _DEFAULT_SESSION_MS))) / 1_000
 
     def held_up_s(self) -> float:
@@ -188,7 +188,7 @@ class BrokerSide:
         self, member: Member, member_id: str, generation: int, assigned: Iterable[Mapping[str, Any]]
     ) -> None:
         partitions = {each["partition"] for each in assigned if self._is_ours(each)}
-        # Whoever had one of them before, and was put out unheard, has it no more.
+        # A member that had one of them before, and was put out unheard, has it no more.
         for others in self._held.values():
             for _, theirs in others.values():
                 theirs -= partitions

@@ -9,7 +9,7 @@ from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan
 from harness.cluster.secured import HARNESS
 from harness.experiment import Experiment, Group
 from harness.provision import kafka
-from harness.provision.jvm import aot_options
+from harness.provision.java import aot_options
 from harness.provision.tools import Tools
 from harness.run.folder import SCRATCH
 

@@ -8,7 +8,7 @@ from harness.run.faults import effects_of
 from harness.run.roles import changes
 
 # Seconds of a run on two cores beside what is declared, from manifests: cluster 3.4, fleet 3.2,
-# drain, stop and collect 1.6. The run before is judged meanwhile.
+# drain, stop and collect 1.6. The run before is judged during that.
 _AROUND_S: Final = 8.2
 # Of that, what a run of a suite costs less for being started while the one before is measured: a
 # night of 101 runs took 2,172 s on two cores, and 2,752 s is what its runs would take one by one.
@@ -108,7 +108,7 @@ def _takes_s(experiment: Experiment, fault: Fault, members: int) -> float:
 def _until_well_s(experiment: Experiment, fault: Fault) -> float:
     """From the end of a fault to when the group is well again, if that is waited for."""
     effects = effects_of(fault)
-    if effects.killed and not fault.lasts_s:  # nobody says that it is gone
+    if effects.killed and not fault.lasts_s:  # its end has to be noticed
         return _session_s(experiment) + _RECOVER_S
     return _STEP_S[experiment.group.client] / 2 + _RECOVER_S
 

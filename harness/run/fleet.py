@@ -246,8 +246,8 @@ class Fleet:
         All are asked at once, and `ending` of each says what came of it. While it waits it calls
         `follow`, by default this fleet's own.
         """
-        app, told_at = self._experiment.app, time.monotonic()
-        until = told_at + (app.stop.grace_s if app is not None else GRACE_S)
+        app, asked_at = self._experiment.app, time.monotonic()
+        until = asked_at + (app.stop.grace_s if app is not None else GRACE_S)
         for member in members:
             self.note(member, member.stop_signal)
             member.terminate()
@@ -257,7 +257,7 @@ class Fleet:
             now = time.monotonic()
             for member in left:
                 if member.gone:
-                    member.ended(now - told_at, killed=member.name in killed)
+                    member.ended(now - asked_at, killed=member.name in killed)
                 elif now >= until and member.name not in killed:
                     killed.add(member.name)
                     self.note(member, "SIGKILL")
@@ -269,7 +269,7 @@ class Fleet:
     def note(self, member: Member, what: str) -> None:
         """Put on record what is about to be done to a program under test."""
         if self._programs is not None:
-            self._programs.told(member, what)
+            self._programs.note(member, what)
 
     def _ended_badly(self, name: str, process: Instance, timeout_s: float) -> str:
         """How a process did not end in order, in words; empty if it did."""
@@ -313,7 +313,7 @@ class Fleet:
                     self.note(member, "SIGKILL")
             children.append(member.instance)
         for child in children:
-            with suppress(HarnessError):  # of a container that nobody knows of any more
+            with suppress(HarnessError):  # of a container that is unknown by now
                 if child.poll() is None:
                     child.kill()
         for child in children:

@@ -14,11 +14,11 @@ import psutil
 from harness.base import processes
 
 if TYPE_CHECKING:  # it imports the engine's SDK, which programs without an image do without
-    from harness.cluster.program_container import ProgramContainer
+    from harness.cluster.images import ProgramContainer
 
 
 # One process of a member's program with all that belongs to it, or its container. Its text says how
-# it is, in the words of whoever knows: the kernel, or the engine.
+# it is, in the words of the kernel, or of the engine.
 Instance: TypeAlias = "ProcessTree | ProgramContainer"
 
 

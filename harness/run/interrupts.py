@@ -12,7 +12,7 @@ from harness.base.errors import HarnessError
 
 Progress = Callable[[str], None]  # where a line for a person goes
 
-_ASK_AGAIN_S: Final = 0.05  # by then whoever ignored an interruption is mostly through
+_ASK_AGAIN_S: Final = 0.05  # by then code that ignored an interruption is mostly through
 _DEEPEST: Final = 100  # exceptions that were raised while others were handled
 _asked: list[int] = []  # signals that were raised as Interrupted, and may have been ignored
 _waiting: list[Callable[[], None]] = []  # what notes a signal where nothing may be raised
@@ -52,9 +52,9 @@ def interruptible(leave: Callable[[], bool] = lambda: False) -> Iterator[None]:
         if _asked and not _waiting and not _handled():
             raise Interrupted
 
-    def ignored(told: "sys.UnraisableHookArgs") -> None:
-        if told.exc_type is not Interrupted:
-            hook(told)
+    def ignored(raised: "sys.UnraisableHookArgs") -> None:
+        if raised.exc_type is not Interrupted:
+            hook(raised)
 
     numbers = {signal.SIGINT: interrupt, signal.SIGTERM: interrupt, signal.SIGALRM: ask_again}
     before = {number: signal.getsignal(number) for number in numbers}
@@ -132,7 +132,7 @@ def uninterrupted(say: Progress) -> Iterator[None]:
         say("healing and cleaning up, a moment please")
 
     def wait(_number: int, _frame: FrameType | None) -> None:
-        if over:  # the one before could not be put back, for this one came meanwhile
+        if over:  # the one before could not be put back, for this one came first
             raise Interrupted
         note()
 

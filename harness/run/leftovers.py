@@ -35,7 +35,7 @@ def sweep(say: Progress = lambda _text: None) -> int:
         for run, removed in sweep_backends().items():
             say(f"removed or healed {plural(removed, 'container')} that run {run} left behind")
             count += removed
-    except (HarnessError, OSError) as error:  # what another run left is in nobody's way here
+    except (HarnessError, OSError) as error:  # what another run left is not in the way here
         say(f"something of an earlier run is left: {error}")
     processes.sweep_scratch()
     return count
@@ -55,7 +55,7 @@ def sweep_results(results: Path, *, dry: bool = False) -> list[Path]:
     """
     removed: list[Path] = []
     folders = below(results)
-    living = living_runs()  # after the folders: what starts meanwhile has a folder of its own
+    living = living_runs()  # after the folders: what starts after that has a folder of its own
     for folder in folders:
         run, owned = is_run(folder), is_owned(folder / _SCRATCH)
         if not (run or owned or processes.has_owner(folder)) or in_use(folder, living):

@@ -39,9 +39,9 @@ class Member:
 
     name: str
     instance: Instance
-    journal: Path | None  # null: a program of somebody else's
+    journal: Path | None  # null: a program under test
     lane: str = "members"
-    started_at: int = 0  # epoch microseconds, of a program of somebody else's
+    started_at: int = 0  # epoch microseconds, of a program under test
     asked_at: int = 0  # likewise, when it asked to join the group first; 0: it never did
     instance_id: str | None = None  # of a static member: kept by the process that takes its place
     stop_signal: str = "SIGTERM"
@@ -59,7 +59,7 @@ class Member:
     in_transaction: bool = False  # and stays there until it is killed
     fatal_error: str = ""  # of its client library, which can do nothing any more
     closed: bool = False  # it has left its group, and only its process has still to end
-    expected_end: bool = False  # a fault or the harness told it to end
+    expected_end: bool = False  # a fault or the harness ended it
     ending: Ending | None = None  # of one that was asked by a signal
 
     @property

@@ -265,8 +265,8 @@ class Nemesis:
             ) from unwritten
         self._reach(scene, item, "healed", target, evidence=known)
         scene.disturbed_at = time.monotonic()
-        told = f": {known}" if known else ""
-        scene.say(f"  {item.fault.kind} of {target.name}: healed{told}")
+        proof = f": {known}" if known else ""
+        scene.say(f"  {item.fault.kind} of {target.name}: healed{proof}")
 
     def _reach(self, scene: Scene, item: Planned, phase: str, target: Target, **more: Any) -> None:
         scene.faults[item.name] = _state(item, phase, target)

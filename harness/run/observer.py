@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from consumers.journal import Journal
 from harness.base.credentials import Credentials
-from harness.cluster import groups, links, ping, wire
+from harness.cluster import links, ping, wire
 from harness.experiment import SLACK_MS
 from harness.run.waiting import Waits
 
@@ -138,8 +138,8 @@ class Observation:
         if coordinator not in self.broker_ports:
             self.note("group", (), group=self.group, state="", coordinator=None, members=0)
             return
-        port, kinds = self.broker_ports[coordinator], (groups.CONSUMER,)
-        if (answer := groups.describe(port, self.group, _ASK_S, kinds)) is not None:
+        port, kinds = self.broker_ports[coordinator], (wire.CONSUMER,)
+        if (answer := wire.describe(port, self.group, _ASK_S, kinds)) is not None:
             _, found = answer
             self.note(
                 "group",
@@ -239,7 +239,7 @@ def _watch(config: dict[str, Any]) -> None:
                 watch.look()
                 watch.stop.wait(LOOK_EVERY_S)
         finally:
-            watch.stop.set()  # who only ticks is blind, and nobody would know
+            watch.stop.set()  # one that only ticks is blind
 
     looking = threading.Thread(target=look_on, daemon=True)
     looking.start()
@@ -248,13 +248,13 @@ def _watch(config: dict[str, Any]) -> None:
     waiting.start()
     match await_order(watch):
         case "tick":
-            told_to_end = tick(watch)
+            ordered = tick(watch)
         case order:
-            told_to_end = order is not None
+            ordered = order is not None
             watch.stop.set()
     looking.join(timeout=5)
     waiting.join(timeout=5)
-    if not told_to_end:
+    if not ordered:
         sys.exit("the observer cannot look any longer")
     watch.write("closed")
 

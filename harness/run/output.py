@@ -1,5 +1,5 @@
 """Reading what members wrote: in transactions, as those see it who wait for commits and who do not;
-and what programs of somebody else's wrote for each record that they processed.
+and what programs under test wrote for each record that they processed.
 
 Over the listener that no fault touches, after the last member has ended.
 """

@@ -14,7 +14,7 @@ _STEADY_S: Final = 90.0
 _COMMITS_S: Final = 30.0
 _SLACK_S: Final = 60.0  # to be well again, once the last that was missed is given up
 _LEAST_S: Final = 60.0
-# From the end of a session to what it leads to: the rebalance, and a heartbeat that is told.
+# From the end of a session to what it leads to: the rebalance, and a heartbeat that hears of it.
 _EVICTED_S: Final = 5.0
 
 

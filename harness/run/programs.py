@@ -1,4 +1,4 @@
-"""Processes of a program under test: started, watched, and what they showed.
+"""Processes of a program under test: built once, started, watched, and what they showed.
 
 A thread looks at them every 20 ms: whether one has ended, and what it has printed. All of it goes
 into a journal, so that the history can be made from it whatever becomes of the run.
@@ -27,6 +27,9 @@ from harness.run.sink import Sink
 if TYPE_CHECKING:  # it imports the engine's SDK, which programs without an image do without
     from harness.cluster.images import ProgramImage
 
+import subprocess
+from collections.abc import Iterable
+
 _LOOK_S: Final = 0.02
 _READ_BYTES: Final = 1_000_000  # of what a program has printed, at a time
 MOST_LOG_BYTES: Final = 500_000_000  # of each process, before a run's logs fill the disk
@@ -40,6 +43,10 @@ CAME_UP_S: Final = 10.0
 # starts in 0.3 s, where the controller takes 9 s to miss that broker.
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 10.0
+BUILD_S: Final = 1_800.0  # a first build fetches and compiles all that the program needs
+_MARK: Final = "build"  # in the environment of the step's processes, instead of a member's name
+Built = tuple[str, tuple[str, ...]]  # the folder of a program, and the command that built it
+_built: set[Built] = set()  # in this process
 
 
 def variables(plan: Plan, lane: str, member: str, instance_id: str | None) -> dict[str, str]:
@@ -196,7 +203,7 @@ class Programs:
             ) from error
         return ProcessTree(process, self.plan.run, name)
 
-    def told(self, member: Member, what: str) -> None:
+    def note(self, member: Member, what: str) -> None:
         dropped = member.instance.drops(signal.Signals[what])
         self._write("program_told", program=member.name, what=what, dropped=dropped)
 
@@ -233,7 +240,7 @@ class Programs:
                 over = self._over.wait(_LOOK_S)
                 for seen in list(self._seen):
                     self._look_at(seen)
-        except Exception as error:  # noqa: BLE001 (handed to whoever follows the run)
+        except Exception as error:  # noqa: BLE001 (handed to the thread of the run)
             self._failed = error
 
     def _look_at(self, seen: _Seen) -> None:
@@ -334,3 +341,51 @@ class Restarts:
 
     def forget(self) -> None:
         self._waiting.clear()
+
+
+def needs_building(app: App) -> bool:
+    return bool(app.build) and (app.folder, app.build) not in _built
+
+
+def built() -> frozenset[Built]:
+    """What was built in this process."""
+    return frozenset(_built)
+
+
+def take_as_built(others: Iterable[Built]) -> None:
+    """Take over what another process has built."""
+    _built.update(others)
+
+
+def build(app: App, run: str, log: Path) -> None:
+    """Build a program. Raises VoidRun with its last words where that fails."""
+    if not needs_building(app):
+        return
+    try:
+        process = processes.spawn(
+            app.build, run=run, log=log, environment={processes.MEMBER_MARK: _MARK},
+            cwd=Path(app.folder),
+        )  # fmt: skip
+    except OSError as error:
+        raise VoidRun(
+            f"the build step of {app.name} cannot be started ({error}): see that {app.build[0]!r} "
+            "is installed"
+        ) from error
+    try:
+        code = process.wait(timeout=BUILD_S)
+    except subprocess.TimeoutExpired:
+        raise VoidRun(
+            f"{app.name} was not built within {BUILD_S / 60:.0f} min; its last words: "
+            f"{processes.last_lines(log)}"
+        ) from None
+    finally:  # interrupted, too; and nothing that it left running shall take part in what is timed
+        process.kill()
+        process.wait()
+        for _ in range(2):  # what was just being started is found then
+            processes.end(processes.of_member(run, _MARK))
+    if code:
+        raise VoidRun(
+            f"{app.name} was not built: {' '.join(app.build)} ended with exit code {code}; its "
+            f"last words: {processes.last_lines(log)}"
+        )
+    _built.add((app.folder, app.build))

@@ -42,7 +42,7 @@ def first_record(
     }
 
 
-def told_by(plan: Plan) -> dict[str, Any]:
+def broker_facts(plan: Plan) -> dict[str, Any]:
     """What the brokers have that was not set. Raises ClusterError."""
     return {"broker_defaults": defaults(plan), "features": finalized(plan)}
 

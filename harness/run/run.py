@@ -18,13 +18,12 @@ from harness.base.errors import NO_MEMORY, HarnessError, VoidRun, WaitTimeout
 from harness.base.paths import here
 from harness.base.ports import Ports
 from harness.cluster import links
-from harness.cluster.admin import create_topic
+from harness.cluster.admin import create_topic, create_users, grant_all
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of
 from harness.cluster.dependencies import Dependencies
 from harness.cluster.features import releases_in
 from harness.cluster.plan import OUTPUT, TOPIC, Plan, group_settings, with_secrets
-from harness.cluster.users import create_users, grant_all
 from harness.experiment import Experiment
 from harness.experiment.app import App
 from harness.history import manifest, seals
@@ -32,8 +31,7 @@ from harness.history.collect import collect
 from harness.history.programs import observed
 from harness.history.shown import WRITTEN
 from harness.provision.tools import Tools
-from harness.run import beside, joining, patience, probing
-from harness.run.build import build, needs_building
+from harness.run import beside, joining, patience
 from harness.run.estimate import drains_within_s
 from harness.run.fleet import Fleet
 from harness.run.folder import SCRATCH
@@ -41,7 +39,8 @@ from harness.run.interrupts import Interrupted, Progress, interruptible, uninter
 from harness.run.named import naming_of_app
 from harness.run.nemesis import Nemesis, plan_faults
 from harness.run.output import read_output, read_written
-from harness.run.record import first_record, keep_sources, told_by
+from harness.run.programs import build, needs_building
+from harness.run.record import broker_facts, first_record, keep_sources
 from harness.run.roles import authorized, lanes
 from harness.run.scene import Patience, Scene, View
 from harness.run.turns import Turn
@@ -196,7 +195,7 @@ class Run:
                 beside.tell(observer, "look")
                 # While it looks for the coordinator, the brokers make the topic of the positions.
                 self._manifest["versions"] |= started.versions()
-                self._manifest["effective"] |= told_by(plan)
+                self._manifest["effective"] |= broker_facts(plan)
             view = View(self.run_dir / "journals" / "observer.journal")
             scene = Scene(
                 self._experiment,
@@ -268,10 +267,10 @@ class Run:
             joining.await_group(scene)
         with self._phase("steady"):
             playing_beside = [
-                probing.start(scene, probe.name) for probe in experiment.probes if probe.beside
+                beside.start(scene, probe.name) for probe in experiment.probes if probe.beside
             ]
             for playing in playing_beside:
-                probing.await_ready(scene, playing)
+                beside.await_ready(scene, playing)
             scene.steady_at = time.monotonic()
             journal = Journal(self.run_dir / "journals" / "faults.journal", member="nemesis")
             nemesis = Nemesis(journal, plan_faults(experiment, self._random))
@@ -280,11 +279,11 @@ class Run:
         for probe in experiment.probes:
             if not probe.beside:
                 scene.pass_time(scene.steady_at + probe.at_s)
-                self._probe(scene, probing.start(scene, probe.name))
+                self._probe(scene, beside.start(scene, probe.name))
         if experiment.faults:
             self._break(scene, nemesis)
         if experiment.cluster.upgraded_from:
-            self._manifest["effective"]["upgraded"] = told_by(scene.cluster.plan)
+            self._manifest["effective"]["upgraded"] = broker_facts(scene.cluster.plan)
         for playing in playing_beside:
             self._probe(scene, playing)
         journal.end()
@@ -312,9 +311,9 @@ class Run:
                 )
                 journal.end()
 
-    def _probe(self, scene: Scene, playing: probing.Playing) -> None:
+    def _probe(self, scene: Scene, playing: beside.Playing) -> None:
         with self._phase(f"probe {playing.name}"):
-            probing.await_end(scene, playing)
+            beside.await_end(scene, playing)
 
     def _break(self, scene: Scene, nemesis: Nemesis) -> None:
         with self._phase("faults"):

@@ -76,7 +76,7 @@ class Step:
 class Scene:
     """Everything that runs, and how to wait in it.
 
-    `look` is called where the harness waits, for whoever watches; `say` tells progress in a line;
+    `look` is called where the harness waits, for the screen; `say` shows progress in a line;
     `mark` puts a step of the fault that is being injected on record, and `steps` has them so far.
     """
 
@@ -98,9 +98,9 @@ class Scene:
     disturbed_at: float = 0.0  # likewise: when a fault was injected or healed last
     well_since: float | None = None  # likewise: the group is steady and the cluster whole since
     faults: dict[str, FaultState] = field(default_factory=dict)
-    leaving: bool = False  # no more faults are to come: whoever watches has had enough
-    told_leaving: bool = False
-    told_given_up: set[str] = field(default_factory=set)
+    leaving: bool = False  # no more faults are to come: the user has had enough
+    said_leaving: bool = False
+    said_given_up: set[str] = field(default_factory=set)
     # By the name of a fault's target and the broker: connections that the fault is to end.
     witnesses: dict[str, dict[int, Witness]] = field(default_factory=dict)
     # By the name of a fault's target: links to dependencies that were in use when it began.
@@ -128,15 +128,15 @@ class Scene:
                 "see logs/ in the run's folder, and run again"
             )
         for member in given_up:
-            if member.name not in self.told_given_up:
-                self.told_given_up.add(member.name)
+            if member.name not in self.said_given_up:
+                self.said_given_up.add(member.name)
                 self.say(f"{member.name} gave up for good: {member.fatal_error}")
         if not (self.steady() and self.whole()):
             self.well_since = None
         elif self.well_since is None:
             self.well_since = time.monotonic()
-        if self.leaving and not self.told_leaving:  # it is set in the midst of anything
-            self.told_leaving = True
+        if self.leaving and not self.said_leaving:  # it is set in the midst of anything
+            self.said_leaving = True
             self.say("no more faults: the run ends and is judged; Ctrl-C again ends it at once")
         self.look(self)
 
@@ -230,7 +230,7 @@ class Scene:
 
     @property
     def deserted(self) -> bool:
-        """Whether nobody is left who could do anything: all clients have given up."""
+        """Whether no member is left that could do anything: all clients have given up."""
         return not self.fleet.live() and bool(self.given_up())
 
     def describe(self) -> str:
@@ -242,7 +242,7 @@ class Scene:
         counted = plural(self.view.group.get("members", 0), "member")
         return (
             f"group {self.view.group.get('state', 'unseen')} with "
-            f"{counted}; assigned: {members or 'nobody'}; "
+            f"{counted}; assigned: {members or 'none'}; "
             f"brokers down: {dead or 'none'}; out of sync: {thin or 'none'}; "
             f"processed {self.fleet.processed()}"
         )

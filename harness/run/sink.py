@@ -21,7 +21,7 @@ from harness.history.shown import JOURNAL
 from harness.run.named import Naming
 from harness.run.sink_server import LISTENS
 
-_PROBE: Final = "member-0"  # nobody's name
+_PROBE: Final = "member-0"  # no process has this name
 _START_S: Final = 20.0
 _END_S: Final = 10.0
 

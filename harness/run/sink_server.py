@@ -71,7 +71,7 @@ class Sink:
             return self.moods.get(member, self.moods.get(None, AT_ONCE))
 
     def order(self, member: str | None, mood: Mood) -> None:
-        """Answer a process so from now on, or all of them. Who waits for an answer is told too."""
+        """Answer a process so from now on, or all of them; posts that wait for an answer too."""
         with self.changed:
             if member is None:
                 self.moods.clear()

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from consumers import collect
-from consumers.client_log import ClientLogEvent
+from consumers.collect import ClientLogEvent
 from consumers.config import ConsumerConfig, ProducerConfig
 from consumers.journal import JournalContent
 from harness.history.schema import HISTORY

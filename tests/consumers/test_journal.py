@@ -127,7 +127,7 @@ def test_frames_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
     every = list(frames)
 
     assert ["header", "delivered", "delivered", "delivered"] == [each["kind"] for each in every]
-    assert (every[0], every[-1], every[1:3]) == (frames[0], frames[-1], frames[1:3])
+    assert (every[0], every[-1]) == (frames[0], frames[-1])
     assert every[::-1] == list(reversed(frames))
     assert every[1:] == list(of_kinds(frames, "delivered"))
     assert every[1:] == list(of_kinds(every, "delivered"))

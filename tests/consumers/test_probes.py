@@ -15,8 +15,7 @@ from consumers import probes
 from consumers.config import ProbeConfig
 from consumers.probes.member import ProbeMember, assignment, commit_topics, join_all, subscription
 from consumers.probes.scene_tables import tables
-from consumers.probes.script import Question, Script, worst
-from consumers.probes.wire import Body
+from consumers.probes.script import Body, Question, Script, worst
 from harness.base.errors import BadInput
 from harness.history.request_log import decode_assignment
 
@@ -24,7 +23,7 @@ from harness.history.request_log import decode_assignment
 CODEC = """
 import sys
 from consumers import jvm
-from consumers.probes.wire import VERSIONS, Codec
+from consumers.probes.script import VERSIONS, Codec
 from harness.provision.tools import resolve_tools
 
 tools = resolve_tools()

@@ -324,7 +324,7 @@ def test_a_container_that_somebody_else_removes_voids_the_run(
     def met() -> bool:
         return not member.running
 
-    with pytest.raises(HarnessError, match="of member-1 was removed by somebody else"):
+    with pytest.raises(HarnessError, match="of member-1 was removed by another program"):
         wait_until("a refusal", met, timeout_s=SOON_S)
 
 

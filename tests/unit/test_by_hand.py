@@ -30,10 +30,9 @@ from harness.base.errors import (
 )
 from harness.base.ports import Ports
 from harness.base.wait import wait_until
-from harness.cluster import groups, wire
-from harness.cluster.groups import MemberSeen
+from harness.cluster import wire
 from harness.cluster.plan import draw_plan
-from harness.cluster.wire import Call
+from harness.cluster.wire import Call, MemberSeen
 from harness.experiment import Cluster, Experiment, Fault
 from harness.history.effects import Breaks, Effects
 from harness.run import faults as all_faults
@@ -48,9 +47,8 @@ from harness.run.by_hand import (
 )
 from harness.run.by_hand.control_socket import Request
 from harness.run.by_hand.fault_runner import FaultRunner
-from harness.run.by_hand.layout import PORT_BASE
-from harness.run.by_hand.rebalances import Rebalance, Rebalances
-from harness.run.by_hand.watch import GroupSeen, Seen, Watch
+from harness.run.by_hand.up import PORT_BASE
+from harness.run.by_hand.watch import GroupSeen, Rebalance, Rebalances, Seen, Watch
 from harness.run.faults import KINDS, Evidence, Kind
 from harness.run.faults.targets import Target
 from harness.run.roles import check_role
@@ -870,9 +868,9 @@ def test_a_group_whose_coordinator_is_down_stays_without_one() -> None:
     assert {} == all_there.groups
 
 
-def described(*given: tuple[Call, dict[str, Any]], **others: bytes) -> groups.Described | None:
+def described(*given: tuple[Call, dict[str, Any]], **others: bytes) -> wire.Described | None:
     with answering(b"", None, **answers(*given), **others) as port:
-        return groups.described(port, "orders", PATIENCE_S)
+        return wire.described(port, "orders", PATIENCE_S)
 
 
 def test_a_group_of_kip_848_is_described_by_its_own_call() -> None:
@@ -885,8 +883,8 @@ def test_a_group_of_kip_848_is_described_by_its_own_call() -> None:
     old = described(dead, api_69=b"")  # a broker that does not know the call
 
     member_ = MemberSeen("c", "10.0.0.1", (("t", 0), ("t", 2)), "m")
-    assert groups.Described("Stable", (member_,)) == found
-    assert groups.Described("Dead") == old
+    assert wire.Described("Stable", (member_,)) == found
+    assert wire.Described("Dead") == old
     assert described(classic("", error_code=16)) is None
 
 
@@ -905,22 +903,22 @@ def test_share_and_streams_groups_are_described_by_calls_of_their_own() -> None:
         streams = described(dead, no_consumers, no_share, call)
 
         tasks = MemberSeen("c", "10.0.0.1", (), "m", ("0_0", "0_2", "standby 1_4"))
-        assert groups.Described("Stable", (tasks,), "streams") == streams
+        assert wire.Described("Stable", (tasks,), "streams") == streams
     old = described(dead, no_consumers, api_77=b"")  # a broker that has no such groups
 
-    assert groups.Described("Stable", (MemberSeen("c", "10.0.0.1", (), "m"),), "share") == share
-    assert groups.Described("Dead") == old
+    assert wire.Described("Stable", (MemberSeen("c", "10.0.0.1", (), "m"),), "share") == share
+    assert wire.Described("Dead") == old
 
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"\0\1\0\0\0\5", assignment(1)[:-2], b"\xff" * 40])
 def test_an_assignment_that_cannot_be_read_has_no_partitions(data: bytes) -> None:
-    assert not groups.assigned(data).get("topicPartitions")
+    assert not wire.assigned(data).get("topicPartitions")
 
 
 def test_a_coordinator_that_refuses_names_neither_groups_nor_positions() -> None:
     loading = answers(listed(error_code=14))
     with answering(b"", None, **loading, api_9=offset_fetch_answer([], 16)) as port:
-        assert [] == groups.listed(port, PATIENCE_S)
+        assert [] == wire.listed(port, PATIENCE_S)
         assert {} == wire.committed(port, "orders", None, PATIENCE_S)
 
 

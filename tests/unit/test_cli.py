@@ -162,7 +162,7 @@ def test_a_wrong_command_gets_one_sentence_and_its_exit_code(
 def test_where_no_cluster_is_up_a_sentence_says_so(
     arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.run.by_hand.layout.standing", list)
+    monkeypatch.setattr("harness.run.by_hand.up.standing", list)
 
     assert Exit.NO_DATA == main(arguments)
 

@@ -19,8 +19,7 @@ from harness.base.errors import SetupError
 from harness.base.ports import LOOPBACK, Ports
 from harness.cluster import containers, docker
 from harness.cluster.backends import backend_of
-from harness.cluster.container_nodes import check_version
-from harness.cluster.docker import DockerCluster
+from harness.cluster.docker import DockerCluster, check_version
 from harness.cluster.plan import IN_CONTAINERS, draw_plan
 from harness.experiment import Cluster
 

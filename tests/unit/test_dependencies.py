@@ -265,7 +265,7 @@ def test_a_fault_on_what_nobody_uses_took_no_effect(setting: Setting) -> None:
     evidence = setting.inject(cut("dependency DB"))
 
     assert not evidence.took_effect
-    assert "nobody had a connection through DB within 5 s" in evidence.text
+    assert "no process had a connection through DB within 5 s" in evidence.text
 
 
 def test_a_connection_of_a_moment_ago_is_a_use(setting: Setting) -> None:

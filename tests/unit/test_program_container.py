@@ -19,9 +19,9 @@ from testcontainers.core.config import testcontainers_config as config
 
 from harness.base.errors import ClusterError, HarnessError, SetupError
 from harness.base.wait import wait_until
-from harness.cluster import containers, images, program_container
+from harness.cluster import containers, images
 from harness.cluster.backends import backend_of
-from harness.cluster.program_container import ProgramContainer
+from harness.cluster.images import ProgramContainer
 from harness.experiment.app import App
 
 SOON_S = 10.0
@@ -234,7 +234,7 @@ def test_who_was_removed_by_somebody_else_is_known_no_more(
         engine_of_one.over.set()
     container._watcher.join(SOON_S)
 
-    with pytest.raises(HarnessError, match="of member-1 was removed by somebody else"):
+    with pytest.raises(HarnessError, match="of member-1 was removed by another program"):
         container.poll()
 
 
@@ -262,7 +262,7 @@ def test_a_first_process_without_a_handler_hears_no_signal(
     (tmp_path / "4711").mkdir()
     status = f"Name:\tx\nNSpid:\t{nspid}\nSigIgn:\t0000000000000000\nSigCgt:\t{caught:016x}\n"
     (tmp_path / "4711" / "status").write_text(status)
-    monkeypatch.setattr(program_container, "_PROC", tmp_path)
+    monkeypatch.setattr(images, "_PROC", tmp_path)
 
     assert dropped == container.drops(signal.SIGTERM)
 
@@ -271,7 +271,7 @@ def test_a_process_that_cannot_be_looked_at_drops_nothing_for_all_that_is_known(
     start: Callable[[], ProgramContainer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     container = start()
-    monkeypatch.setattr(program_container, "_PROC", tmp_path)
+    monkeypatch.setattr(images, "_PROC", tmp_path)
 
     assert not container.drops(signal.SIGTERM)
 

@@ -29,13 +29,12 @@ from harness.experiment import Cluster, Experiment
 from harness.experiment.app import App, Records, Shows, Stop
 from harness.history.whose import SHARED
 from harness.provision.tools import Tools, resolve_tools
-from harness.run import build as building
+from harness.run import programs as building
 from harness.run import programs as programs_module
-from harness.run.build import build
 from harness.run.fleet import Fleet
 from harness.run.member import Member
 from harness.run.named import naming_of_app, runs
-from harness.run.programs import MOST, MOST_AT_FIRST, Programs, Restarts, variables
+from harness.run.programs import MOST, MOST_AT_FIRST, Programs, Restarts, build, variables
 from harness.run.record import first_record
 from harness.run.sink import Sink
 from harness.run.why import cannot_run
@@ -728,9 +727,9 @@ def test_who_joins_and_gets_no_further_is_told_what_may_be_missing(
     one, two = fleet.members["member-1"], fleet.members["member-2"]
     one.position, two.position, one.assigned = {0: 4, 2: 7}, {4: 1}, {0, 1, 2}
     assert said().startswith(
-        f"{both} in partitions 0, 2 and 4, and not in partitions 1, 3 and 5 (nobody holds "
-        "partitions 3 and 5): see what keeps it there; if it only takes long, say how long by "
-        "steady_s"
+        f"{both} in partitions 0, 2 and 4, and not in partitions 1, 3 and 5 (partitions "
+        "3 and 5 are held by none): see what keeps it there; if it only takes long, say how long "
+        "by steady_s"
     )
     one.position = dict.fromkeys((0, 1, 2, 3, 5), 1)
     assert said().startswith(f"{both} in every partition, but not again in each of them in time")
@@ -820,7 +819,7 @@ def unbuilt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def built(run_dir: Path, command: tuple[str, ...], run: str = "no-run") -> str:
-    log = run_dir / "logs" / "build.log"
+    log = run_dir / "logs" / "programs.log"
     build(replace(app(), build=command, folder=str(run_dir)), run, log)
     return log.read_text() if log.exists() else ""
 

@@ -20,7 +20,7 @@ from harness.base.whole import whole, writer_gone
 from harness.catalogue import registry
 from harness.catalogue.cover import Candidate
 from harness.cluster import containers
-from harness.cluster.container_nodes import check_version
+from harness.cluster.docker import check_version
 from harness.history import manifest, store
 from harness.history.collect import collect
 from harness.history.schema import HISTORY, SCHEMA_VERSION

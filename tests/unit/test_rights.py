@@ -25,7 +25,6 @@ from harness.base.wait import wait_until
 from harness.catalogue import refusals, registry
 from harness.catalogue.apps import with_app
 from harness.cluster import admin as admins
-from harness.cluster import users
 from harness.cluster.plan import Node, Plan, draw_plan, with_secrets
 from harness.experiment import Cluster, Experiment, Fault, Need
 from harness.experiment.app import App
@@ -217,10 +216,10 @@ def setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Setting
             for broker in found.brokers:
                 broker.passwords[user] = passwords[user]
 
-        monkeypatch.setattr(users, "take", take)
-        monkeypatch.setattr(users, "give", give)
-        monkeypatch.setattr(users, "delete_user", delete)
-        monkeypatch.setattr(users, "restore_user", restore)
+        monkeypatch.setattr(admins, "take", take)
+        monkeypatch.setattr(admins, "give", give)
+        monkeypatch.setattr(admins, "delete_user", delete)
+        monkeypatch.setattr(admins, "restore_user", restore)
         yield found
 
 
@@ -230,7 +229,10 @@ def setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Setting
         (GROUP, "refuses the group (error 30)"),
         (replace(GROUP, how=None), "refuses the group (error 30)"),
         (READS, "refuses the topic (error 29)"),
-        (LOGIN, "lets nobody in: the broker refuses the login (error 58): Authentication failed"),
+        (
+            LOGIN,
+            "lets no client in: the broker refuses the login (error 58): Authentication failed",
+        ),
     ],
 )
 def test_every_broker_refuses_the_user_and_lets_it_in_again(
@@ -271,7 +273,7 @@ def test_another_error_is_no_refusal(setting: Setting) -> None:
 def test_what_no_broker_comes_to_know_of_is_said(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(users, "take", lambda *_: None)
+    monkeypatch.setattr(admins, "take", lambda *_: None)
     with pytest.raises(
         WaitTimeout, match=r"no refusal of member-1 by every broker.*'broker-1', ''"
     ):
@@ -360,10 +362,10 @@ def test_acls_are_counted_as_a_broker_tells_them() -> None:
     found = struct.pack(">ih", 0, 0) + no_message + struct.pack(">i", 2)
     found += resource(3, "orders", "members", USER) + resource(2, "t", "members")
     with answering(found) as port:
-        assert 3 == users.acls_known_by(port)
+        assert 3 == admins.acls_known_by(port)
     refused = struct.pack(">ih", 0, 54) + no_message + struct.pack(">i", 0)
     with answering(refused) as port, pytest.raises(OSError, match="error 54"):
-        users.acls_known_by(port)
+        admins.acls_known_by(port)
 
 
 def test_there_are_no_acls_without_an_authorizer(
@@ -372,8 +374,8 @@ def test_there_are_no_acls_without_an_authorizer(
     monkeypatch.setattr(admins, "admin_of", lambda _plan: pytest.fail("asked for"))
     with Ports() as ports:
         drawn = draw_plan(Cluster(security="sasl_ssl"), LANES, "run", ports)
-    users.grant_all(drawn)
-    users.grant_all(with_secrets(drawn, "sasl_ssl", tmp_path))
+    admins.grant_all(drawn)
+    admins.grant_all(with_secrets(drawn, "sasl_ssl", tmp_path))
 
 
 @dataclass
@@ -403,9 +405,9 @@ def test_members_may_read_and_others_may_do_everything(
     admin = Admin()
     monkeypatch.undo()  # here the real ones are meant
     monkeypatch.setattr(admins, "admin_of", lambda _plan: admin)
-    monkeypatch.setattr(users, "acls_known_by", lambda _port: 6)
+    monkeypatch.setattr(admins, "acls_known_by", lambda _port: 6)
 
-    users.grant_all(setting.plan)
+    admins.grant_all(setting.plan)
 
     assert [
         "create READ of User:members on GROUP orders",
@@ -416,13 +418,13 @@ def test_members_may_read_and_others_may_do_everything(
         "create READ of User:member-1 on TOPIC t",
     ] == admin.asked
     admin.asked.clear()
-    users.take(setting.plan, USER, "topic")
-    users.give(setting.plan, USER, "topic")
+    admins.take(setting.plan, USER, "topic")
+    admins.give(setting.plan, USER, "topic")
     changed = "READ of User:member-1 on TOPIC t"
     assert [f"delete {changed}", f"create {changed}"] == admin.asked
     admin.known = False
     with pytest.raises(ClusterError, match="member-1 had no ACL on the group"):
-        users.take(setting.plan, USER, "group")
+        admins.take(setting.plan, USER, "group")
 
 
 def test_a_user_is_deleted_and_has_its_own_password_again(
@@ -439,8 +441,8 @@ def test_a_user_is_deleted_and_has_its_own_password_again(
     monkeypatch.setattr(admins, "admin_of", lambda _plan: admin)
     assert setting.plan.secured is not None
 
-    users.delete_user(setting.plan, USER)
-    users.restore_user(setting.plan, USER)
+    admins.delete_user(setting.plan, USER)
+    admins.restore_user(setting.plan, USER)
 
     deleted, restored = asked
     assert isinstance(deleted, UserScramCredentialDeletion)

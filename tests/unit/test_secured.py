@@ -25,9 +25,9 @@ from harness.base.errors import BadInput
 from harness.base.ports import LOOPBACK, Ports
 from harness.catalogue import registry
 from harness.cluster import links, wire
+from harness.cluster.admin import users_known_by
 from harness.cluster.plan import IN_CONTAINERS, ON_LOOPBACK, Hosts, Plan, draw_plan, with_secrets
 from harness.cluster.secured import Secured
-from harness.cluster.users import users_known_by
 from harness.experiment import Cluster
 from harness.run.programs import given_of, variables
 from tests.unit.test_observer import answering
@@ -367,7 +367,7 @@ def test_a_login_is_that_of_rfc_7677() -> None:
     with pytest.raises(NotAdmitted, match="does not know the password"):
         scram("user", "pencil", "rOprNGfwEbeRWgbNEkqO", ask, digest="sha256")
     said.clear()
-    with pytest.raises(NotAdmitted, match="nobody began"):
+    with pytest.raises(NotAdmitted, match="was not begun"):
         scram("user", "pencil", "another", ask, digest="sha256")
 
 

@@ -92,7 +92,7 @@ CONTROLLER = Target("controller", "controller-101", 101)
             },
             r"Kafka 3\.9\.2 has a preview of protocol consumer only",
         ),
-        ({"cluster": Cluster()}, "needs nodes of an older release, as an experiment has them"),
+        ({"cluster": Cluster()}, "changes nothing where nodes never had another release"),
         (
             {"cluster": Cluster(), "faults": (FINALIZE,)},
             "changes nothing where nodes never had another release",
@@ -437,8 +437,7 @@ def test_what_is_below_the_newer_release_s_level_is_raised(
     assert [(1, {"metadata.version": 33, "share.version": 2})] == levels.asked
     assert found == Evidence(
         True,
-        "every broker tells that finalized are group.version 1, metadata.version 33, "
-        "share.version 2",
+        "every broker has finalized group.version 1, metadata.version 33, share.version 2",
     )
 
 

@@ -9,10 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.base.words import plural
-from harness.cluster.groups import MemberSeen
+from harness.cluster.wire import MemberSeen
 from harness.run.by_hand.fault_runner import ActiveFault
-from harness.run.by_hand.rebalances import Rebalance
-from harness.run.by_hand.watch import GroupSeen, Seen
+from harness.run.by_hand.watch import GroupSeen, Rebalance, Seen
 
 _MOST_GROUPS: Final = 8  # more are counted: the view has to fit a screen
 _MOST_MEMBERS: Final = 12  # of a group

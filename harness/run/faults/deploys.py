@@ -1,6 +1,6 @@
 """Faults of a group as a whole: a deploy replaces every process, scaling starts or ends some.
 
-Both go on step by step, and each process that is started or told to end is on record for itself.
+Both go on step by step, and each process that is started or ended is on record for itself.
 """
 
 import time
@@ -53,9 +53,7 @@ def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
         scene.mark(Step(_START, name))
         member = scene.fleet.start_member(name, instance_id)
         waiting[name] = member, time.monotonic(), time.time_ns() // 1_000
-        with suppress(
-            WaitTimeout
-        ):  # the others are started all the same, and what comes of it told
+        with suppress(WaitTimeout):  # the others are started all the same
             await_room(scene, [each for each, _, _ in waiting.values()])
 
     def note_those_in() -> bool:
@@ -82,7 +80,7 @@ def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
 
 
 def _rolling(scene: Scene, old: Sequence[Member]) -> None:
-    """One after the other, the new one first. Whoever rolls out stops where one does not come up.
+    """One after the other, the new one first. A rollout stops where one does not come up.
 
     So does a Deployment of Kubernetes with maxSurge 1 and maxUnavailable 0.
     """
@@ -105,7 +103,7 @@ def _old_first(scene: Scene, old: Sequence[Member], *, same_ids: bool = False) -
 
 
 def _at_once(scene: Scene, old: Sequence[Member]) -> None:
-    """All are told to end, and when all have ended the new ones are started.
+    """All are asked to end, and when all have ended the new ones are started.
 
     So does a Deployment of Kubernetes whose strategy is Recreate.
     """

@@ -100,7 +100,7 @@ def _expected_ms(fault: Fault) -> float:
 def _suffers(fault: Fault, through: ping.Answer, past: ping.Answer) -> bool:
     if fault.kind == "isolate":
         return through.outcome == "silent"
-    # Toxiproxy's own timers may fire a little early; 10 % tells a fault from none all the same.
+    # Toxiproxy's own timers may fire a little early; 10 % is proof enough all the same.
     return through.outcome == "answered" and through.ms - past.ms >= 0.9 * _expected_ms(fault)
 
 
