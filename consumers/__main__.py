@@ -18,7 +18,7 @@ CONFIGS: Final = {"consumer": ConsumerConfig, "producer": ProducerConfig, "probe
 _PROGRAMS: Final = {"probe": "probes"}  # modules that are called otherwise
 
 
-class _Parser(argparse.ArgumentParser):
+class _RoleParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         # argparse itself would exit with 2, which means "interrupted" here.
         raise BadInput(message)
@@ -26,7 +26,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program that `argv` names, until it is ordered to close, and return its exit code."""
-    parser = _Parser(prog="python -m consumers", description=__doc__)
+    parser = _RoleParser(prog="python -m consumers", description=__doc__)
     parser.add_argument("role", choices=tuple(CONFIGS))
     parser.add_argument("--config", type=Path, required=True, metavar="FILE.json")
     try:

@@ -90,7 +90,7 @@ class Listener(Protocol):
         """One of the above raised; must not raise itself."""
 
 
-class Client(Protocol):
+class GroupClient(Protocol):
     """One consumer of one client library, single-threaded."""
 
     @property

@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 
 from consumers.config import ConsumerConfig, ProducerConfig
 from consumers.journal import JournalContent, of_kinds
-from consumers.ranges import gaps
+from consumers.ranges import Runs
 from harness.base.stamps import parse_stamp
 
 Frame = Mapping[str, Any]
@@ -262,7 +262,7 @@ def _unasked(frame: Frame, policy: str, result: Sequence[Any]) -> Row:
 
 
 def _sends(frames: Iterable[Frame], topic: str) -> Iterator[Row]:
-    answered: dict[int, list[tuple[int, int]]] = {}
+    answered = Runs()
     sent: Sequence[int] | None = None
     named = []
     closed = False
@@ -271,7 +271,7 @@ def _sends(frames: Iterable[Frame], topic: str) -> Iterator[Row]:
             case "acknowledged" | "failed":
                 row = _send(frame, topic)
                 yield row
-                _add(answered.setdefault(row["partition"], []), row)
+                answered.add(row["partition"], row["first_number"], row["last_number"])
             case "sending":
                 sent = frame["sent"]
             case "unanswered":
@@ -284,7 +284,7 @@ def _sends(frames: Iterable[Frame], topic: str) -> Iterator[Row]:
     derived = (
         (partition, first, last)
         for partition, count in enumerate(sent)
-        for first, last in gaps(answered.get(partition, []), count)
+        for first, last in answered.gaps(partition, count)
     )
     missing = list(named if closed else derived)
     sent_at = _sent_at(frames, [(partition, first) for partition, first, _ in missing])
@@ -292,14 +292,6 @@ def _sends(frames: Iterable[Frame], topic: str) -> Iterator[Row]:
         about = {"partition": partition, "first_sent_at": sent_at[partition, first]}
         numbers = {"first_number": first, "last_number": last}
         yield _send({"kind": "unanswered", **about, **numbers, **_UNANSWERED}, topic)
-
-
-def _add(ranges: list[tuple[int, int]], row: Row) -> None:
-    """Add the numbers of a row, which mostly follow those before."""
-    first, last = row["first_number"], row["last_number"]
-    if ranges and ranges[-1][1] + 1 == first:
-        first = ranges.pop()[0]
-    ranges.append((first, last))
 
 
 def _send(frame: Frame, topic: str) -> Row:

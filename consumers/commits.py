@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from consumers.client import Answer, Client, Partition, Position
+from consumers.client import Answer, GroupClient, MemberIdentity, Partition, Position
 from consumers.journal import Journal
 
 NEVER_ANSWERED_KEPT: Final = 10_000  # a bound on memory, far above what can be in flight
@@ -18,7 +18,7 @@ class Committer:
     of a member that has just been thrown out, the last ones it had.
     """
 
-    def __init__(self, client: Client, journal: Journal) -> None:
+    def __init__(self, client: GroupClient, journal: Journal) -> None:
         self._client = client
         self._journal = journal
         self._last_id = 0
@@ -26,23 +26,14 @@ class Committer:
 
     def ask(self, how: str, positions: Sequence[Position], *, wait: bool) -> Sequence[Answer]:
         """Commit `positions`; with `wait` it returns the answers. Refusals raise nothing."""
-        self._last_id += 1
         now = self._client.member()
         asker = now if now.member_id is not None else self._client.known
-        self._journal.write(
-            "commit_asked",
-            id=self._last_id,
-            how=how,
-            offsets=positions,
-            member_id=asker.member_id,
-            generation=asker.generation,
-            in_group=now.member_id is not None,
-        )
+        asked = self._asked(how, positions, asker, in_group=now.member_id is not None)
         answers = self._client.commit(positions, wait=wait)
         if answers is not None:
-            self._answered(self._last_id, answers)
+            self._answered(asked, answers)
         else:
-            self._open[self._last_id] = frozenset(positions)
+            self._open[asked] = frozenset(positions)
             if len(self._open) > NEVER_ANSWERED_KEPT:
                 del self._open[next(iter(self._open))]
         return answers or ()
@@ -54,17 +45,15 @@ class Committer:
         make: Callable[[Sequence[Position]], list[Answer]],
     ) -> None:
         """As `ask`, but `make` commits the positions in a way of its own."""
+        self._answered(self._asked(how, positions, self._client.known), make(positions))
+
+    def _asked(
+        self, how: str, positions: Sequence[Position], asker: MemberIdentity, **more: bool
+    ) -> int:
         self._last_id += 1
-        asker = self._client.known
-        self._journal.write(
-            "commit_asked",
-            id=self._last_id,
-            how=how,
-            offsets=positions,
-            member_id=asker.member_id,
-            generation=asker.generation,
-        )
-        self._answered(self._last_id, make(positions))
+        by = {"member_id": asker.member_id, "generation": asker.generation, **more}
+        self._journal.write("commit_asked", id=self._last_id, how=how, offsets=positions, **by)
+        return self._last_id
 
     def answered(self, answers: Sequence[Answer]) -> None:
         """An answer came by callback: to one of ours, or to the library's own automatic commit."""

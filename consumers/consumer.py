@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 
 from consumers.client import (
     Answer,
-    Client,
     ClientError,
+    GroupClient,
     MemberIdentity,
     Partition,
     Position,
@@ -56,7 +56,7 @@ class ConsumerLoop:
     def __init__(
         self,
         config: ConsumerConfig,
-        client: Client,
+        client: GroupClient,
         journal: Journal,
         control: Control,
         transactions: Transactions | None = None,
@@ -358,11 +358,11 @@ def _transactions(config: ConsumerConfig) -> Transactions | None:
     return LibrdkafkaTransactions(config)
 
 
-def _connect(config: ConsumerConfig) -> Client:
+def _connect(config: ConsumerConfig) -> GroupClient:
     if config.client == "java":
-        from consumers.java import Java
+        from consumers.java import JavaClient
 
-        return Java(config)
+        return JavaClient(config)
 
     from confluent_kafka import KafkaException
 

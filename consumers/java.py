@@ -1,4 +1,4 @@
-"""Kafka's own KafkaConsumer as a `Client`, in a Java Virtual Machine inside this process.
+"""Kafka's own KafkaConsumer as a `GroupClient`, in a Java Virtual Machine inside this process.
 
 What is peculiar to it, and why the code is as it is:
 
@@ -41,6 +41,7 @@ from consumers.client import (
     made_from,
 )
 from consumers.config import ConsumerConfig
+from consumers.ranges import Runs
 from harness.base.credentials import shown
 from harness.base.errors import BadInput
 from harness.experiment import UNSET
@@ -92,8 +93,8 @@ def settings_of(config: ConsumerConfig) -> dict[str, object]:
     return {name: value for name, value in settings.items() if value != UNSET}
 
 
-class Java:
-    """One consumer; see `consumers.client.Client` for what each method means."""
+class JavaClient:
+    """One consumer; see `consumers.client.GroupClient` for what each method means."""
 
     def __init__(self, config: ConsumerConfig) -> None:
         """Start the JVM. Raises BadInput where the client refuses its configuration."""
@@ -248,14 +249,10 @@ def _ranges(part: Any, records: Any) -> list[Range]:
     first, last = int(found.get(0).offset()), int(found.get(count - 1).offset())
     if last - first + 1 == count:  # offsets of one partition only ever rise within a poll
         return [Range(topic, number, first, last, count)]
-    runs: list[Range] = []
+    runs = Runs()
     for record in found:
-        offset = int(record.offset())
-        if runs and runs[-1].last + 1 == offset:
-            runs[-1] = runs[-1]._replace(last=offset, records=runs[-1].records + 1)
-        else:
-            runs.append(Range(topic, number, offset, offset, 1))
-    return runs
+        runs.add(number, int(record.offset()), int(record.offset()))
+    return runs.of(topic)
 
 
 class JavaTransactions:

@@ -1,4 +1,4 @@
-"""confluent-kafka (librdkafka) as a `Client`.
+"""confluent-kafka (librdkafka) as a `GroupClient`.
 
 What is peculiar to it, and why the code is as it is:
 
@@ -75,7 +75,7 @@ def settings_of(config: ConsumerConfig) -> dict[str, object]:
 
 
 class Librdkafka:
-    """One consumer; see `consumers.client.Client` for what each method means."""
+    """One consumer; see `consumers.client.GroupClient` for what each method means."""
 
     def __init__(self, config: ConsumerConfig, more: dict[str, object] | None = None) -> None:
         """`more` are settings of librdkafka on top of ours, for benchmarks."""

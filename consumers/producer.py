@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, __ver
 from consumers.config import ProducerConfig
 from consumers.control import Control, run_program
 from consumers.journal import Journal
-from consumers.ranges import gaps
+from consumers.ranges import Runs
 from harness.base.credentials import shown
 from harness.base.errors import BadInput, HarnessError
 from harness.experiment.app import NUMBER_HEADER, numbered
@@ -95,12 +95,10 @@ class Ledger:
         self.sent = [0] * partitions  # how many, so also the next number
         self._write = write
         self._runs: dict[int, SentRange] = {}
-        self._answered: list[list[tuple[int, int]]] = [[] for _ in range(partitions)]
+        self._answered = Runs()
 
     def grow(self, partitions: int) -> None:
-        more = partitions - len(self.sent)
-        self.sent += [0] * more
-        self._answered += [[] for _ in range(more)]
+        self.sent += [0] * (partitions - len(self.sent))
 
     def answered(self, partition: int, record: SentRange) -> None:
         """One record was answered. A run that it does not continue is journalled."""
@@ -119,7 +117,7 @@ class Ledger:
     def unanswered(self) -> dict[int, list[tuple[int, int]]]:
         """First and last numbers, per partition, of what was sent and never answered."""
         missing = {
-            partition: gaps(self._answered[partition], sent)
+            partition: self._answered.gaps(partition, sent)
             for partition, sent in enumerate(self.sent)
         }
         return {partition: found for partition, found in missing.items() if found}
@@ -128,11 +126,7 @@ class Ledger:
         found = asdict(run)
         outcome = found.pop("outcome")
         self._write(outcome, partition=partition, **found)
-        ranges = self._answered[partition]
-        if ranges and ranges[-1][1] + 1 == run.first_number:
-            ranges[-1] = (ranges[-1][0], run.last_number)
-        else:
-            ranges.append((run.first_number, run.last_number))
+        self._answered.add(partition, run.first_number, run.last_number)
 
 
 class Pace:

@@ -103,8 +103,8 @@ def heartbeats(script: Script) -> None:
     """Heartbeats with everything right, and with one thing wrong, in every state."""
     group = script.group("heartbeats")
     members = [ProbeMember(script, group, "R35-wire", name) for name in (None, "steady", None)]
-    nobody = ProbeMember(script, group, "R35-wire", member_id="nobody")
-    nobody.heartbeat("to a group that is not there")
+    outsider = ProbeMember(script, group, "R35-wire", member_id="nobody")
+    outsider.heartbeat("to a group that is not there")
     for state, there in every_state(members):
         if state == "stable again":
             for member in there:

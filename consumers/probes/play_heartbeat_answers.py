@@ -34,7 +34,7 @@ not-whole X40: requests that lack something; none of them makes a group, as the 
     m: be rule=X40-regex
     m: join subscribedTopicNames=null subscribedTopicRegex=orders-( | join with a broken regular expression
     m: be rule=X40-group
-    m: beat epoch=1 | heartbeat to the group that nobody made
+    m: beat epoch=1 | heartbeat to the group that was not made
     m: be rule=X40
     m: join version=0 memberId= | join in version 0 without a member id
     m: leave | leave
@@ -57,8 +57,8 @@ instances X40-instance: one instance id, and three members that want it
     third: leave | leave with the instance id of another
     third: goodbye | goodbye with the instance id of another
     lost: be instance_id=instance-2 rule=X40-member
-    lost: beat epoch=@owner | heartbeat with an instance id that nobody has
-    lost: goodbye | goodbye with an instance id that nobody has
+    lost: beat epoch=@owner | heartbeat with an instance id that no member has
+    lost: goodbye | goodbye with an instance id that no member has
     owner: goodbye | goodbye
     owner: beat epoch=@owner | heartbeat after its goodbye
     next: join | join with an instance id that was let go
@@ -130,7 +130,9 @@ def epochs(script: Script) -> None:
     member.beat("the epoch before, as if an answer was lost", first, topicPartitions=member.given)
     member.beat("the epoch before, without what it owns", first)
     foreign = [{**topic_part, "partitions": [99]} for topic_part in member.given]
-    member.beat("the epoch before, with a partition of nobody", first, topicPartitions=foreign)
+    member.beat(
+        "the epoch before, with a partition that does not exist", first, topicPartitions=foreign
+    )
     member.beat("heartbeat with an epoch to come", second + 1)
     member.moves_on("subscribe to one topic again", [topic])
     member.beat("an older epoch", first, topicPartitions=member.given)

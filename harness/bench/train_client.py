@@ -15,7 +15,7 @@ import jpype
 
 from consumers.client import Answer, ClientError, Partition, Position
 from consumers.config import ConsumerConfig
-from consumers.java import Java, JavaTransactions
+from consumers.java import JavaClient, JavaTransactions
 from harness.base.wait import wait_until
 from harness.bench import train_brokers
 
@@ -81,7 +81,7 @@ def main(args: list[str]) -> int:
 
 def consume(config: ConsumerConfig) -> None:
     """Read all records, copying and committing each batch, then leave the group."""
-    client = Java(config)
+    client = JavaClient(config)
     transactions = JavaTransactions(config)
     client.subscribe(config.topic, _Quiet())
     seen = 0

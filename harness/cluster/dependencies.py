@@ -51,7 +51,7 @@ def check_reachable(experiments: Iterable[Experiment]) -> None:
 
 
 @dataclass(frozen=True)
-class Link:
+class DependencyLink:
     """The way from one lane to one dependency: a proxy, which listens on `port`."""
 
     lane: str
@@ -77,7 +77,7 @@ class Dependencies:
         self._run = run
         self._port = ports.take()
         self.links = tuple(
-            Link(lane, name, ports.take())
+            DependencyLink(lane, name, ports.take())
             for lane in lanes
             if lane.startswith("member-")
             for name in addresses
@@ -127,7 +127,7 @@ class Dependencies:
         places = self.places(lane)
         return {name: places[name] for name in self._addresses}
 
-    def connected(self, links: Sequence[Link]) -> list[Link]:
+    def connected(self, links: Sequence[DependencyLink]) -> list[DependencyLink]:
         """Those of these links over which there is a connection, or was one within a minute.
 
         It is the kernel that says so, which keeps a connection on its list for a while after its
@@ -164,7 +164,7 @@ class Dependencies:
                 return None
 
 
-def refused(link: Link) -> bool:
+def refused(link: DependencyLink) -> bool:
     """Whether a new connection over this link is refused."""
     try:
         socket.create_connection((LOOPBACK, link.port), timeout=_REACH_S).close()

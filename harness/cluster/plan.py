@@ -82,7 +82,7 @@ SECURED_SETTINGS: Final = {"group.initial.rebalance.delay.ms": "1000"}
 
 
 @dataclass(frozen=True)
-class Listener:
+class LaneListener:
     """A listener of one broker for one lane: the proxy listens on `proxy_port` in front of it."""
 
     lane: str
@@ -102,7 +102,7 @@ class Node:
     role: str  # broker | controller
     port: int  # direct listener, or the controller's only one
     peer_port: int = 0  # a broker's listener for the other brokers
-    listeners: tuple[Listener, ...] = ()
+    listeners: tuple[LaneListener, ...] = ()
 
     @property
     def name(self) -> str:
@@ -281,7 +281,7 @@ def draw_plan(
         for number in range(cluster.controllers)
     ]
     for number in ids:
-        listeners = tuple(Listener(lane, ports.take(), proxies[lane][number]) for lane in lanes)
+        listeners = tuple(LaneListener(lane, ports.take(), proxies[lane][number]) for lane in lanes)
         nodes.append(Node(number, "broker", direct[number], ports.take(), listeners))
     return Plan(
         run=run,

@@ -17,7 +17,7 @@ from harness.provision.cache import REPOSITORY, cache_dir, make_cache_dir
 from harness.provision.environment import env_dir, env_python
 
 
-class _Parser(argparse.ArgumentParser):
+class _SetUpParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(Exit.BAD_ARGUMENTS, f"{message}; see `{self.prog} --help`\n")
 
@@ -32,7 +32,7 @@ def main(args: list[str]) -> int:
     except HarnessError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    except BrokenPipeError:  # `| head`: nothing to say, and nobody to say it to
+    except BrokenPipeError:  # `| head`: nothing to say, and no reader
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FAILED
     except OSError as error:
@@ -57,8 +57,8 @@ def _ended_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _parser() -> _Parser:
-    parser = _Parser(prog="python3 -m harness.provision", description=__doc__)
+def _parser() -> _SetUpParser:
+    parser = _SetUpParser(prog="python3 -m harness.provision", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     setup = commands.add_parser("setup", help="make everything a run needs; done once")
     execute = commands.add_parser(

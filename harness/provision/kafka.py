@@ -51,7 +51,7 @@ class Jar:
 
     @property
     def file_name(self) -> str:
-        """Its name in the cache; tells organisation and version, and sorts."""
+        """Its name in the cache, with organisation and version; sorts."""
         return f"{self.organisation}__{self.artifact}__{self.version}.jar"
 
 
@@ -205,7 +205,7 @@ def controller_template(kafka_version: str) -> Path:
 
 
 def has_template(kafka_version: str) -> bool:
-    """Whether there is one that whoever plays runs may read, which need not be who set up.
+    """Whether there is one that every user of this machine may read, not only the one who set up.
 
     Kafka 4.4 writes its snapshot for the owner alone.
     """

@@ -130,8 +130,8 @@ def is_complete(kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True
 def ensure(kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True) -> list[str]:
     """Do every step that is not done, `late` ones included or not; what was done, a phrase each.
 
-    One set-up at a time: others wait. SetupError if a step that runs need fails, BadInput for a
-    version that there is not.
+    One set-up at a time: others wait. SetupError if a step that runs need fails, BadInput for an
+    unknown version.
     """
     kafka.check_offered(kafka_version)
     return _ensure(lambda: [step for step in steps(kafka_version) if late or not step.late])
@@ -255,7 +255,7 @@ def _say(text: str) -> None:
 
 
 def forget_failures(kafka_version: str = kafka.DEFAULT_VERSION) -> None:
-    """Let trainings that failed be tried again: whoever types `make setup` wants to know."""
+    """Let trainings that failed be tried again: `make setup` asks for that."""
     for purpose in aot.TRAINERS:
         with suppress(SetupError):  # nothing of it can have failed
             cache = aot.cache_of(purpose, kafka_version, find_java())

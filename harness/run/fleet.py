@@ -30,7 +30,7 @@ from harness.run.configs import Configs
 from harness.run.instance import Instance, ProcessTree
 from harness.run.member import Member, Partition, has_left
 from harness.run.named import naming_of_app
-from harness.run.programs import Programs, Restarts
+from harness.run.programs import AppProcesses, Restarts
 from harness.run.sink import Sink
 
 _LOOK_S: Final = 0.02
@@ -57,7 +57,7 @@ class Fleet:
         self.producer: subprocess.Popen[bytes] | None = None
         self._producer_ended_on_purpose = False
         self._probes: list[subprocess.Popen[bytes]] = []
-        self._programs: Programs | None = None
+        self._programs: AppProcesses | None = None
         self.brokers = BrokerSide(run_dir / "logs", plan)  # of programs; else it follows nothing
         self.restarts = Restarts()  # of programs that end by themselves
         self.settled = False  # the group was steady once: from then on what ends is judged
@@ -70,18 +70,13 @@ class Fleet:
             if sink_port is not None:
                 naming = naming_of_app(app, self.rounds)
                 self.sink = Sink(plan.run, run_dir, sink_port, naming)
-            self._programs = Programs(app, plan, run_dir, self.rounds, self.sink, dependencies)
+            self._programs = AppProcesses(app, plan, run_dir, self.rounds, self.sink, dependencies)
 
     def lane_of(self, member: str) -> str:
         """The lane of a member's links: its own where a network fault may hit it."""
         if member in self.members:
             return self.members[member].lane
         return member if member in self._plan.lanes else "members"
-
-    def _own_lane(self, name: str) -> str:
-        """The lane of one of our own members; a free one where faults are drawn."""
-        apart = any(lane.startswith("member-") for lane in self._plan.lanes)
-        return self._free_lane() if self._experiment.at_random and apart else self.lane_of(name)
 
     def _free_lane(self) -> str:
         """A lane that no living program uses, or the one that all share.
@@ -114,7 +109,10 @@ class Fleet:
         if self._programs is not None:
             self.members[name] = self._programs.start(name, self._free_lane(), instance_id)
             return self.members[name]
-        lane = self._own_lane(name)
+        apart = any(lane.startswith("member-") for lane in self._plan.lanes)
+        # Where there is no end of members, one that is free.
+        drawn = self._experiment.at_random and apart
+        lane = self._free_lane() if drawn else self.lane_of(name)
         config = self._configs.consumer(
             name, group, lane, instance_id, joins_when_told=joins_when_told
         )

@@ -16,7 +16,7 @@ from harness.base import processes
 from harness.base.errors import HarnessError, NoData
 from harness.base.whole import HALVES, writer_gone
 from harness.base.words import plural
-from harness.cluster.backends import left_of_backends, sweep_backends
+from harness.cluster.backends import sweep_backends
 from harness.history import judged, manifest
 from harness.run.interrupts import Progress
 
@@ -44,7 +44,7 @@ def sweep(say: Progress = lambda _text: None) -> int:
 def left_running() -> dict[str, int]:
     """How many processes and containers `sweep` would end, by run. Raises ClusterError."""
     found = Counter({run: len(left) for run, left in processes.orphans().items()})
-    return dict(found + Counter(left_of_backends()))
+    return dict(found + Counter(sweep_backends(dry=True)))
 
 
 def sweep_results(results: Path, *, dry: bool = False) -> list[Path]:

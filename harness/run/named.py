@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote_plus
 
+from consumers.ranges import Runs
 from harness.base.errors import VoidRun
 from harness.experiment.app import NUMBER_HEADER, App, Shows
 
@@ -156,16 +157,10 @@ def runs(shown: Iterable[Place]) -> list[list[Any]]:
 
 def joined(ranges: Iterable[list[Any]]) -> list[list[Any]]:
     """[by, partition, first, last] in the order shown: where one goes on with another, as one."""
-    found: list[list[Any]] = []
-    latest: dict[tuple[str, int], list[Any]] = {}
+    runs = Runs()
     for by, partition, first, last in ranges:
-        run = latest.get((by, partition))
-        if run is not None and run[3] + 1 == first:
-            run[3] = last
-        else:
-            latest[by, partition] = run = [by, partition, first, last]
-            found.append(run)
-    return found
+        runs.add((by, partition), first, last)
+    return [[*place, *run] for place, run in runs.all]
 
 
 # [by, partition, first, last] of the records that a line names; often none.

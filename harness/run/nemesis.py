@@ -26,11 +26,11 @@ from harness.run.faults import KINDS, Evidence, state_of
 from harness.run.faults.targets import Target, resolve
 from harness.run.patience import missed_s
 from harness.run.roles import changes
-from harness.run.scene import FaultState, Patience, Scene, Step
+from harness.run.scene import FaultState, FaultStep, Patience, Scene
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedFault:
     """A fault of the schedule with its time, in seconds since steady state."""
 
     name: str
@@ -39,18 +39,18 @@ class Planned:
     heal_s: float | None
 
 
-def plan_faults(experiment: Experiment, randomness: random.Random) -> list[Planned]:
+def plan_faults(experiment: Experiment, randomness: random.Random) -> list[PlannedFault]:
     """The schedule; each fault's phase is drawn from the seed, not to alias with timers.
 
     Where the faults themselves are drawn there is none: see `Nemesis.play_at_random`.
     """
-    planned: list[Planned] = []
+    planned: list[PlannedFault] = []
     if experiment.at_random:
         return planned
     for number, fault in enumerate(experiment.faults, start=1):
         inject_s = fault.at_s + randomness.uniform(0, fault.jitter_s)
         heal_s = inject_s + fault.lasts_s if fault.lasts_s else None
-        planned.append(Planned(f"{number}-{fault.kind}", fault, inject_s, heal_s))
+        planned.append(PlannedFault(f"{number}-{fault.kind}", fault, inject_s, heal_s))
     return planned
 
 
@@ -69,16 +69,16 @@ def draw(experiment: Experiment, members: int, randomness: random.Random) -> tup
     return fault, randomness.uniform(0, fault.jitter_s)
 
 
-def _state(item: Planned, phase: str, target: Target | None = None) -> FaultState:
+def _state(item: PlannedFault, phase: str, target: Target | None = None) -> FaultState:
     name = target.name if target else item.fault.target
     return FaultState(item.fault.kind, name, phase, item.inject_s, item.heal_s)
 
 
 class Nemesis:
-    def __init__(self, journal: Journal, planned: list[Planned]) -> None:
+    def __init__(self, journal: Journal, planned: list[PlannedFault]) -> None:
         self._journal = journal
         self._planned = planned
-        self._open: dict[str, tuple[Planned, Target]] = {}
+        self._open: dict[str, tuple[PlannedFault, Target]] = {}
         for item in planned:
             self._mark(item, "planned")
 
@@ -113,7 +113,7 @@ class Nemesis:
                 heapq.heapify(actions)
 
     @staticmethod
-    def _waits_for_programs(scene: Scene, item: Planned) -> bool:
+    def _waits_for_programs(scene: Scene, item: PlannedFault) -> bool:
         kind = KINDS[item.fault.kind]
         starts = kind.effects_of(item.fault).starts_process and not kind.heals
         return starts and scene.experiment.app is not None
@@ -142,7 +142,7 @@ class Nemesis:
         for number in count(1):
             scene.wait("steady state before the next fault", scene.well, patience_s)
             fault, phase_s = draw(experiment, len(scene.fleet.live()), scene.random)
-            item = Planned(f"{number}-{fault.kind}", fault, fault.at_s + phase_s, None)
+            item = PlannedFault(f"{number}-{fault.kind}", fault, fault.at_s + phase_s, None)
             scene.faults.clear()  # what is over is on record
             item = self._due(scene, item)
             ends_s = min(item.inject_s, over_s)
@@ -153,14 +153,14 @@ class Nemesis:
             self._mark(item, "planned")
             self._play_alone(scene, item)
 
-    def _due(self, scene: Scene, item: Planned) -> Planned:
+    def _due(self, scene: Scene, item: PlannedFault) -> PlannedFault:
         """The fault with its times from steady state, as it is due so long after this moment."""
         begins_s = time.monotonic() - scene.steady_at + item.inject_s
         item = replace(item, inject_s=begins_s)
         scene.faults[item.name] = _state(item, "planned")
         return item
 
-    def _play_alone(self, scene: Scene, item: Planned) -> None:
+    def _play_alone(self, scene: Scene, item: PlannedFault) -> None:
         if item.fault.lasts_s:
             item = replace(item, heal_s=item.inject_s + item.fault.lasts_s)
         self._inject(scene, item)
@@ -169,12 +169,12 @@ class Nemesis:
             self._heal(scene, item)
         scene.well_since = None
 
-    def inject(self, scene: Scene, item: Planned, target: Target) -> Evidence:
+    def inject(self, scene: Scene, item: PlannedFault, target: Target) -> Evidence:
         """Inject a fault that is in no schedule. Raises VoidRun as `play`."""
         self._mark(item, "planned")
         return self._inject_into(scene, item, target)
 
-    def heal(self, scene: Scene, item: Planned) -> None:
+    def heal(self, scene: Scene, item: PlannedFault) -> None:
         """Heal a fault that was injected so, if it still is. Raises VoidRun as `play`."""
         if item.name in self._open:
             self._heal(scene, item)
@@ -196,7 +196,7 @@ class Nemesis:
                 problems.append(f"{item.name}: {type(error).__name__}: {error}")
         return problems
 
-    def _inject(self, scene: Scene, item: Planned) -> None:
+    def _inject(self, scene: Scene, item: PlannedFault) -> None:
         kind = KINDS[item.fault.kind]
         scene.follow()  # roles are what they are now, however long the fault before took
         on_link = kind.effects_of(item.fault).breaks == Breaks.LINK
@@ -207,7 +207,7 @@ class Nemesis:
         ]
         self._inject_into(scene, item, resolve(scene, item.fault, on_link=on_link, taken=taken))
 
-    def _inject_into(self, scene: Scene, item: Planned, target: Target) -> Evidence:
+    def _inject_into(self, scene: Scene, item: PlannedFault, target: Target) -> Evidence:
         kind = KINDS[item.fault.kind]
         self._reach(scene, item, "injecting", target)
         if kind.heals:
@@ -234,7 +234,7 @@ class Nemesis:
         scene.say(f"  {item.fault.kind} of {target.name}: {effect}{evidence.text}")
         return evidence
 
-    def _heal(self, scene: Scene, item: Planned, *, settle: bool = True) -> None:
+    def _heal(self, scene: Scene, item: PlannedFault, *, settle: bool = True) -> None:
         """Heal a fault, even if that cannot be written down, as on a full disk. Raises VoidRun.
 
         It is open until it is healed, so that `heal_all` tries again.
@@ -268,11 +268,13 @@ class Nemesis:
         proof = f": {known}" if known else ""
         scene.say(f"  {item.fault.kind} of {target.name}: healed{proof}")
 
-    def _reach(self, scene: Scene, item: Planned, phase: str, target: Target, **more: Any) -> None:
+    def _reach(
+        self, scene: Scene, item: PlannedFault, phase: str, target: Target, **more: Any
+    ) -> None:
         scene.faults[item.name] = _state(item, phase, target)
         self._mark(item, phase, target, **more)
 
-    def _mark_step(self, scene: Scene, item: Planned, step: Step) -> None:
+    def _mark_step(self, scene: Scene, item: PlannedFault, step: FaultStep) -> None:
         """Each as a fault of its own, so that it is judged like one that comes alone."""
         scene.steps.append(step)
         begun = [each.process for each in scene.steps if each.phase == "injecting"]
@@ -286,7 +288,9 @@ class Nemesis:
         target = Target("member", step.process)
         self._mark(replace(item, name=name, fault=fault), step.phase, target, **more)
 
-    def _mark(self, item: Planned, phase: str, target: Target | None = None, **more: Any) -> None:
+    def _mark(
+        self, item: PlannedFault, phase: str, target: Target | None = None, **more: Any
+    ) -> None:
         self._journal.write(
             "fault",
             fault=item.name,

@@ -95,7 +95,7 @@ class _Seen:
 
 
 @dataclass
-class Programs:
+class AppProcesses:
     """Starts processes of an app and watches them; `stop` ends the watching."""
 
     app: App

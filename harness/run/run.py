@@ -42,7 +42,7 @@ from harness.run.output import read_output, read_written
 from harness.run.programs import build, needs_building
 from harness.run.record import broker_facts, first_record, keep_sources
 from harness.run.roles import authorized, lanes
-from harness.run.scene import Patience, Scene, View
+from harness.run.scene import ClusterView, Patience, Scene
 from harness.run.turns import Turn
 from harness.run.waiting import Pressure
 from harness.run.why import cannot_run
@@ -50,7 +50,7 @@ from harness.run.why import cannot_run
 AFTER_S: Final = 1.0  # kept running when all is well: a member about to drop out would have
 
 
-class Run:
+class ExperimentRun:
     """One run.
 
     1. reserve the folder, write the manifest, start the watchdog and the observer
@@ -196,7 +196,7 @@ class Run:
                 # While it looks for the coordinator, the brokers make the topic of the positions.
                 self._manifest["versions"] |= started.versions()
                 self._manifest["effective"] |= broker_facts(plan)
-            view = View(self.run_dir / "journals" / "observer.journal")
+            view = ClusterView(self.run_dir / "journals" / "observer.journal")
             scene = Scene(
                 self._experiment,
                 started,

@@ -13,7 +13,7 @@ from harness.base.errors import VoidRun
 from harness.base.wait import wait_until
 from harness.base.words import plural
 from harness.cluster.backend import RunningCluster
-from harness.cluster.dependencies import Dependencies, Link
+from harness.cluster.dependencies import Dependencies, DependencyLink
 from harness.cluster.ping import Witness
 from harness.experiment import Experiment
 from harness.run.fleet import Fleet
@@ -23,7 +23,7 @@ Patience = float | Callable[[], float]  # seconds, or what says how many as thin
 
 
 @dataclass
-class View:
+class ClusterView:
     journal: Path
     read: int = 0
     brokers: dict[int, bool] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class FaultState:
 
 
 @dataclass(frozen=True)
-class Step:
+class FaultStep:
     """What a fault that goes on step by step has begun, or has done, to one process.
 
     `kind` is that of the fault which it would be by itself. `at_us` is when it was done; now, where
@@ -83,15 +83,15 @@ class Scene:
     experiment: Experiment
     cluster: RunningCluster
     fleet: Fleet
-    view: View
+    view: ClusterView
     observer: subprocess.Popen[bytes]
     topic: str
     random: random.Random
     dependencies: Dependencies | None = None
     look: Callable[["Scene"], None] = lambda _scene: None
     say: Callable[[str], None] = lambda _text: None
-    mark: Callable[[Step], None] = lambda _step: None
-    steps: list[Step] = field(default_factory=list)
+    mark: Callable[[FaultStep], None] = lambda _step: None
+    steps: list[FaultStep] = field(default_factory=list)
     steady_at: float = 0.0  # monotonic seconds
     late_s: float = 0.0  # by how much the schedule is late, for programs that take long to start
     missed_until: float = 0.0  # monotonic seconds: a program that was killed may be waited for
@@ -104,7 +104,7 @@ class Scene:
     # By the name of a fault's target and the broker: connections that the fault is to end.
     witnesses: dict[str, dict[int, Witness]] = field(default_factory=dict)
     # By the name of a fault's target: links to dependencies that were in use when it began.
-    in_use: dict[str, list[Link]] = field(default_factory=dict)
+    in_use: dict[str, list[DependencyLink]] = field(default_factory=dict)
     # Likewise: how many posts to the sink were on record.
     posted: dict[str, int] = field(default_factory=dict)
 

@@ -19,7 +19,7 @@ from harness.run.faults import KINDS
 from harness.run.folder import reserve
 from harness.run.interrupts import Progress
 from harness.run.leftovers import sweep, sweep_results
-from harness.run.run import Run
+from harness.run.run import ExperimentRun
 from harness.run.screen import Screen
 
 
@@ -103,8 +103,8 @@ def play_run(
     `reserved` is called with the folder before anything is in it, `on_phase` as a phase begins.
     A run that is `alone`, and of no suite, completes what killed runs left in the results, says
     what it plays, and takes the first Ctrl-C for an end of the faults that it draws.
-    Raises what `Run.play` and `reserve` do, SetupError where a version or an image cannot be had,
-    and BadInput where nothing listens that the program uses.
+    Raises what `ExperimentRun.play` and `reserve` do, SetupError where a version or an image
+    cannot be had, and BadInput where nothing listens that the program uses.
     """
     experiment = order.experiment
     check_reachable([experiment])
@@ -126,7 +126,7 @@ def play_run(
             watch.phase(phase)
             on_phase(phase)
 
-        Run(
+        ExperimentRun(
             order.name,
             experiment,
             tools,

@@ -142,7 +142,7 @@ from consumers.config import ConsumerConfig
 from consumers.client import Position
 from jpype import JClass
 
-client = java.Java(ConsumerConfig.of(json.loads(sys.argv[1])))
+client = java.JavaClient(ConsumerConfig.of(json.loads(sys.argv[1])))
 seen, failed = [], []
 
 class Listener:

@@ -93,13 +93,13 @@ def test_a_killed_writer_loses_nothing_it_said(tmp_path: Path, round_: int) -> N
 
 def test_a_cut_anywhere_is_torn_and_keeps_every_frame_before_it(tmp_path: Path) -> None:
     data = written(tmp_path / "whole").read_bytes()
-    whole = read_journal(tmp_path / "whole")
+    every = list(read_journal(tmp_path / "whole").frames)
     ends = {0, len(MAGIC)}
     cut = tmp_path / "cut"
     for length in range(len(data)):
         cut.write_bytes(data[:length])
         content = read_journal(cut)
-        assert whole.frames[: len(content.frames)] == list(content.frames)
+        assert every[: len(content.frames)] == list(content.frames)
         assert content.torn == (content.whole_bytes < length)
         ends.add(content.whole_bytes)
     assert len(ends) == 5  # nothing, the magic bytes, the ends of all frames but the last

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.client import Range
-from consumers.ranges import ErrorAmongRecordsError, Ranger, gaps
+from consumers.ranges import ErrorAmongRecordsError, Ranger, Runs
 
 Place = tuple[int, int]
 SIZES = st.integers(1, 150)
@@ -147,7 +147,10 @@ def test_no_records_no_ranges() -> None:
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5)), max_size=10), st.integers(0, 40))
 def test_gaps_are_exactly_the_numbers_in_no_range(spans: list[tuple[int, int]], until: int) -> None:
     covered = [(first, first + more) for first, more in spans]
-    missing = [n for first, last in gaps(covered, until) for n in range(first, last + 1)]
+    runs = Runs()
+    for first, last in covered:
+        runs.add(0, first, last)
+    missing = [n for first, last in runs.gaps(0, until) for n in range(first, last + 1)]
     expected = [n for n in range(until) if not any(a <= n <= b for a, b in covered)]
     # Ranges never reach beyond what was sent.
     if all(last < until for _, last in covered):

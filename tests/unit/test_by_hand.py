@@ -41,18 +41,18 @@ from harness.run.by_hand import (
     breakable,
     control_socket,
     fault_runner,
-    layout,
+    up,
     view,
     watch,
 )
 from harness.run.by_hand.control_socket import Request
 from harness.run.by_hand.fault_runner import FaultRunner
 from harness.run.by_hand.up import PORT_BASE
-from harness.run.by_hand.watch import GroupSeen, Rebalance, Rebalances, Seen, Watch
+from harness.run.by_hand.watch import GroupSeen, Rebalances, RebalanceSeen, Seen, Watch
 from harness.run.faults import KINDS, Evidence, Kind
 from harness.run.faults.targets import Target
 from harness.run.roles import check_role
-from harness.run.scene import Scene, View
+from harness.run.scene import ClusterView, Scene
 from tests.free_ports import in_a_row
 from tests.unit.test_messages import GROUP, MEMBER, NOTHING, STREAMS_MEMBER, TOPOLOGY
 from tests.unit.test_observer import answering, offset_fetch_answer
@@ -395,7 +395,7 @@ def upright(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     watchdogs: list[subprocess.Popen[bytes]] = []
 
     def stand(results: str) -> Path:
-        found = tmp_path / results / layout.NAME / f"20261124T2110-{len(watchdogs)}"
+        found = tmp_path / results / up.NAME / f"20261124T2110-{len(watchdogs)}"
         (found / "logs").mkdir(parents=True)
         processes.hold(found)
         waiting = "import sys; sys.stdin.read()"
@@ -407,7 +407,7 @@ def upright(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
                 stdin=subprocess.PIPE,
             )
         )
-        wait_until("watchdog", lambda: found in layout.standing(), timeout_s=PATIENCE_S)
+        wait_until("watchdog", lambda: found in up.standing(), timeout_s=PATIENCE_S)
         return found
 
     yield stand
@@ -420,38 +420,34 @@ def test_the_cluster_that_is_meant_is_the_nearest_or_the_only_one(
     upright: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = upright("first")
-    others = [each for each in layout.standing() if tmp_path not in each.parents]
-    every = layout.standing
-    monkeypatch.setattr(
-        layout, "standing", lambda: [each for each in every() if each not in others]
-    )
+    others = [each for each in up.standing() if tmp_path not in each.parents]
+    every = up.standing
+    monkeypatch.setattr(up, "standing", lambda: [each for each in every() if each not in others])
 
-    assert first == layout.the_one(tmp_path / "first")
-    assert first == layout.the_one(tmp_path / "elsewhere")
+    assert first == up.the_one(tmp_path / "first")
+    assert first == up.the_one(tmp_path / "elsewhere")
     for results, base in (("first", 30_000), ("first", PORT_BASE), ("second", PORT_BASE)):
         with pytest.raises(SetupError, match=f"a cluster is up already, in .*{first.name}"):
-            layout.refuse_a_second(tmp_path / results, base)
-    layout.refuse_a_second(tmp_path / "second", 30_000)
+            up.refuse_a_second(tmp_path / results, base)
+    up.refuse_a_second(tmp_path / "second", 30_000)
     second = upright("second")
-    assert [first, second] == [
-        layout.the_one(tmp_path / results) for results in ("first", "second")
-    ]
+    assert [first, second] == [up.the_one(tmp_path / results) for results in ("first", "second")]
     with pytest.raises(BadInput, match="2 clusters are up, and none of them below"):
-        layout.the_one(tmp_path / "elsewhere")
+        up.the_one(tmp_path / "elsewhere")
 
 
 def test_what_nobody_holds_any_more_is_not_up(upright: Callable[[str], Path]) -> None:
     found = upright("first")
     (found / "owner").unlink()
 
-    assert found not in layout.standing()
+    assert found not in up.standing()
 
 
 def test_without_any_there_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "standing", list)
+    monkeypatch.setattr(up, "standing", list)
 
     with pytest.raises(NoData, match=r"no cluster is up: `.* up` brings one up"):
-        layout.the_one(tmp_path)
+        up.the_one(tmp_path)
 
 
 # Its ports.
@@ -467,7 +463,7 @@ def test_addresses_are_one_block_and_stay() -> None:
     plans = []
     for _ in range(2):
         with Ports(base) as ports:
-            plans.append(draw_plan(layout.fitted(Cluster()), layout.LANES, "run", ports))
+            plans.append(draw_plan(up.fitted(Cluster()), up.LANES, "run", ports))
 
     first, again = plans
     assert [f"127.0.0.1:{base + number}" for number in range(9)] == [
@@ -522,15 +518,13 @@ def test_a_taken_port_is_named_with_the_option_by_which_another_is_chosen(
 def test_each_release_offers_the_groups_that_it_has(kafka: str, offered: str) -> None:
     assert (
         offered
-        == layout.fitted(Cluster(kafka_version=kafka)).settings[
-            "group.coordinator.rebalance.protocols"
-        ]
+        == up.fitted(Cluster(kafka_version=kafka)).settings["group.coordinator.rebalance.protocols"]
     )
 
 
 def test_whoever_brings_a_cluster_up_decides() -> None:
     said = {"num.partitions": "1", "group.share.session.timeout.ms": "3000"}
-    own = layout.fitted(Cluster(brokers=1, settings=said)).settings
+    own = up.fitted(Cluster(brokers=1, settings=said)).settings
 
     assert said.items() <= own.items()
     # A broker ends at its start over a value below its own least.
@@ -582,7 +576,7 @@ class Bench:
                 "Any", SimpleNamespace(plan=plan, running=lambda number: self.seen.brokers[number])
             ),
             cast("Any", SimpleNamespace(members={}, live=list, processed=dict)),
-            View(folder / "none"),
+            ClusterView(folder / "none"),
             cast("Any", None),
             "t",
             random.Random(1),
@@ -1061,7 +1055,7 @@ def test_the_view_says_which_groups_are_not_of_consumers() -> None:
 def test_members_are_called_by_their_clients_names() -> None:
     member_ = MemberSeen("audit-1", "127.0.0.1", (), "N8K7rzp1SW2yJG1S5v9g/w")
     now = seen(group(members=(member_, MemberSeen("", "127.0.0.1", (), "x"))))
-    left = Rebalance("orders", 1, "Member N8K7rzp1SW2yJG1S5v9g/w left", 3, epoch=True)
+    left = RebalanceSeen("orders", 1, "Member N8K7rzp1SW2yJG1S5v9g/w left", 3, epoch=True)
 
     assert {"N8K7rzp1SW2yJG1S5v9g/w": "audit-1"} == view.names_in(now)
     assert "orders: epoch 3, Member audit-1 left" == view.named(str(left), view.names_in(now))

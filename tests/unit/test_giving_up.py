@@ -16,7 +16,7 @@ from harness.base.errors import VoidRun, WaitTimeout
 from harness.run.fleet import Fleet
 from harness.run.instance import ProcessTree
 from harness.run.member import Member
-from harness.run.run import Run, _reach
+from harness.run.run import ExperimentRun, _reach
 from harness.run.scene import Scene
 
 FENCED = {"code": 82, "name": "FENCED_INSTANCE_ID", "text": "fenced"}
@@ -73,11 +73,11 @@ def scene_of(*members: Member, settled: bool = True, told: list[str] | None = No
     return scene
 
 
-def run_of() -> Run:
+def run_of() -> ExperimentRun:
     run: Any = SimpleNamespace(
         _experiment=SimpleNamespace(app=None), _manifest={"phases": [{}]}, _say=lambda _text: None
     )
-    return cast("Run", run)
+    return cast("ExperimentRun", run)
 
 
 def test_a_fatal_error_and_the_exit_code_for_it_make_one_that_gave_up(ended: Ended) -> None:
@@ -142,10 +142,10 @@ def test_what_a_group_does_not_reach_is_for_rules_where_a_client_gave_up(ended: 
         raise WaitTimeout("no steady state")
 
     run = run_of()
-    Run._as_far_as_it_goes(run, scene_of(ended()), phase)
+    ExperimentRun._as_far_as_it_goes(run, scene_of(ended()), phase)
     assert "no steady state" == run._manifest["phases"][-1]["missed"]
     with pytest.raises(WaitTimeout):
-        Run._as_far_as_it_goes(run_of(), scene_of(), phase)
+        ExperimentRun._as_far_as_it_goes(run_of(), scene_of(), phase)
 
 
 @pytest.mark.parametrize(("code", "stuck"), [(1, 0), (3, 1)])

@@ -14,7 +14,7 @@ from rich.console import Console
 from harness.experiment import Experiment
 from harness.run.instance import Instance
 from harness.run.member import Member
-from harness.run.scene import FaultState, Scene, View
+from harness.run.scene import ClusterView, FaultState, Scene
 from harness.run.screen import Screen
 
 
@@ -37,7 +37,7 @@ def member(number: int, *partitions: int, ended: int | None = None, **more: Any)
 
 @pytest.fixture
 def scene() -> Scene:
-    view = View(Path("none"), brokers={1: True, 2: False, 3: True})
+    view = ClusterView(Path("none"), brokers={1: True, 2: False, 3: True})
     view.group = {"state": "Stable", "members": 2, "coordinator": 3}
     nodes = [SimpleNamespace(id=number) for number in (1, 2, 3)]
     members = [member(1, 5, 0), member(2), member(3, ended=-9), member(4, ended=0, closed=True)]

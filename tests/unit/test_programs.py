@@ -34,7 +34,7 @@ from harness.run import programs as programs_module
 from harness.run.fleet import Fleet
 from harness.run.member import Member
 from harness.run.named import naming_of_app, runs
-from harness.run.programs import MOST, MOST_AT_FIRST, Programs, Restarts, build, variables
+from harness.run.programs import MOST, MOST_AT_FIRST, AppProcesses, Restarts, build, variables
 from harness.run.record import first_record
 from harness.run.sink import Sink
 from harness.run.why import cannot_run
@@ -75,11 +75,11 @@ def run_dir(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def programs_of(plan: Plan, run_dir: Path) -> Iterator[Callable[[App], Programs]]:
-    made: list[Programs] = []
+def programs_of(plan: Plan, run_dir: Path) -> Iterator[Callable[[App], AppProcesses]]:
+    made: list[AppProcesses] = []
 
-    def of(app: App) -> Programs:
-        made.append(Programs(app, plan, run_dir, PARTITIONS))
+    def of(app: App) -> AppProcesses:
+        made.append(AppProcesses(app, plan, run_dir, PARTITIONS))
         return made[-1]
 
     yield of
@@ -118,7 +118,7 @@ def shown(run_dir: Path) -> list[list[Any]]:
 
 
 def test_a_process_has_what_it_needs_by_the_names_that_programs_know(
-    programs_of: Callable[[App], Programs], plan: Plan, run_dir: Path
+    programs_of: Callable[[App], AppProcesses], plan: Plan, run_dir: Path
 ) -> None:
     prints = app(
         "import json; print(json.dumps([dict(os.environ), sys.argv[1:], os.getcwd()]))",
@@ -142,7 +142,7 @@ def test_a_process_has_what_it_needs_by_the_names_that_programs_know(
 
 
 def test_a_process_is_given_the_address_of_the_proxy_on_its_lane(
-    programs_of: Callable[[App], Programs], plan: Plan, run_dir: Path
+    programs_of: Callable[[App], AppProcesses], plan: Plan, run_dir: Path
 ) -> None:
     prints = app(
         "import json; print(json.dumps([dict(os.environ), sys.argv[1:]]))",
@@ -181,7 +181,7 @@ def test_a_process_is_told_where_it_shows_its_work(plan: Plan, run_dir: Path) ->
         shows = app(says, effects=effects)
         shows = replace(shows, command=(*shows.command, place), environment={"WHERE": place})
         sink = Sink(plan.run, folder, 7, naming_of_app(shows, 3)) if effects.http else None
-        programs = Programs(shows, plan, folder, PARTITIONS, sink)
+        programs = AppProcesses(shows, plan, folder, PARTITIONS, sink)
         programs.start("member-1", "member-1", None)
         ended(folder)
         programs.stop()
@@ -198,7 +198,7 @@ def test_a_dynamic_member_has_no_instance_id(plan: Plan) -> None:
 
 
 def test_effects_by_number_are_places_in_partitions(
-    programs_of: Callable[[App], Programs], run_dir: Path
+    programs_of: Callable[[App], AppProcesses], run_dir: Path
 ) -> None:
     """Numbers go round the partitions: 0 to 5 are the first two records of each of three."""
     effects = Shows(stdout=r"^done (?P<n>\d+)$")
@@ -219,7 +219,7 @@ def test_effects_by_number_are_places_in_partitions(
 
 
 def test_effects_by_offset_are_kept_as_they_are(
-    programs_of: Callable[[App], Programs], run_dir: Path
+    programs_of: Callable[[App], AppProcesses], run_dir: Path
 ) -> None:
     effects = Shows(stdout=r"p(?P<partition>\d+) o(?P<offset>\d+)")
 
@@ -232,7 +232,7 @@ def test_effects_by_offset_are_kept_as_they_are(
 
 
 def test_lines_of_kafkas_verifiable_consumer_show_what_each_poll_brought(
-    programs_of: Callable[[App], Programs], run_dir: Path
+    programs_of: Callable[[App], AppProcesses], run_dir: Path
 ) -> None:
     line = json.dumps(
         {
@@ -254,7 +254,7 @@ def test_lines_of_kafkas_verifiable_consumer_show_what_each_poll_brought(
 
 
 def test_lines_that_name_no_record_are_counted_and_the_last_is_kept(
-    programs_of: Callable[[App], Programs], run_dir: Path
+    programs_of: Callable[[App], AppProcesses], run_dir: Path
 ) -> None:
     lines = "print('finished 1\\n\\nfinished 2')"
     programs = programs_of(app(lines, effects=Shows(stdout=r"done (?P<n>\d+)")))
@@ -270,7 +270,7 @@ def test_lines_that_name_no_record_are_counted_and_the_last_is_kept(
 
 
 def test_a_line_is_read_when_it_is_whole_and_the_last_at_its_end(
-    programs_of: Callable[[App], Programs], run_dir: Path
+    programs_of: Callable[[App], AppProcesses], run_dir: Path
 ) -> None:
     """`done 1` with `2` to come is no record 1."""
     effects = Shows(stdout=r"done (?P<n>\d+)")
@@ -289,7 +289,7 @@ def test_a_line_is_read_when_it_is_whole_and_the_last_at_its_end(
 
 
 def test_a_pattern_whose_group_is_no_number_voids_the_run(
-    programs_of: Callable[[App], Programs], run_dir: Path
+    programs_of: Callable[[App], AppProcesses], run_dir: Path
 ) -> None:
     programs = programs_of(app("print('done now')", effects=Shows(stdout="done (?P<n>.*)")))
     programs.start("member-1", "member-1", None)
@@ -306,7 +306,7 @@ def test_a_pattern_whose_group_is_no_number_voids_the_run(
     [("pass", 0), ("sys.exit(3)", 3), ("os.kill(os.getpid(), signal.SIGKILL)", -9)],
 )
 def test_how_a_process_ended_is_on_record(
-    programs_of: Callable[[App], Programs], run_dir: Path, line: str, code: int
+    programs_of: Callable[[App], AppProcesses], run_dir: Path, line: str, code: int
 ) -> None:
     member = programs_of(app(line)).start("member-1", "member-1", None)
 
@@ -319,7 +319,7 @@ def test_how_a_process_ended_is_on_record(
 
 
 def test_a_command_that_is_not_there_voids_the_run(
-    programs_of: Callable[[App], Programs], run_dir: Path
+    programs_of: Callable[[App], AppProcesses], run_dir: Path
 ) -> None:
     missing = replace(app(), command=("./no-such-program",), folder=str(run_dir))
 
@@ -360,7 +360,7 @@ def test_its_own_path_is_where_a_program_is_looked_for(run_dir: Path) -> None:
 
 
 def test_a_line_without_an_end_is_passed_over_and_what_follows_is_read(
-    programs_of: Callable[[App], Programs], run_dir: Path, monkeypatch: pytest.MonkeyPatch
+    programs_of: Callable[[App], AppProcesses], run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(programs_module, "_READ_BYTES", 1_000)
     endless = "sys.stdout.write('x' * 5_500 + '\\ndone 7\\n' + 'done 8\\n' * 500)"
@@ -375,7 +375,7 @@ def test_a_line_without_an_end_is_passed_over_and_what_follows_is_read(
 
 
 def test_what_prints_without_end_voids_the_run_before_the_disk_is_full(
-    programs_of: Callable[[App], Programs], run_dir: Path, monkeypatch: pytest.MonkeyPatch
+    programs_of: Callable[[App], AppProcesses], run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(programs_module, "MOST_LOG_BYTES", 1_000_000)
     programs = programs_of(app("while True: print('too much ' * 100)"))
@@ -391,7 +391,7 @@ def living(plan: Plan) -> list[psutil.Process]:
 
 
 @pytest.fixture
-def family(programs_of: Callable[[App], Programs], plan: Plan, run_dir: Path) -> Member:
+def family(programs_of: Callable[[App], AppProcesses], plan: Plan, run_dir: Path) -> Member:
     """A program like npm: a process that has started another, which has started a third."""
     grandchild = child(READY)
     member = programs_of(app(child(grandchild, READY), READY)).start("member-1", "member-1", None)
@@ -435,7 +435,7 @@ def test_children_of_a_process_that_is_gone_are_still_its_own(family: Member, pl
 
 
 def test_what_children_print_after_its_end_is_read(
-    programs_of: Callable[[App], Programs], run_dir: Path
+    programs_of: Callable[[App], AppProcesses], run_dir: Path
 ) -> None:
     goes_on = run_dir / "go on"
     waits = f"while not os.path.exists({str(goes_on)!r}): time.sleep(0.01)"
@@ -882,7 +882,7 @@ def test_consecutive_records_are_one_run_and_what_comes_twice_another(
 
 
 def test_a_watching_that_cannot_write_any_more_voids_the_run(
-    programs_of: Callable[[App], Programs], monkeypatch: pytest.MonkeyPatch
+    programs_of: Callable[[App], AppProcesses], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programs = programs_of(app(READY))
 

@@ -368,7 +368,7 @@ def test_a_node_that_was_not_of_the_older_release_is_not_upgraded(
     found = KINDS[UPGRADE.kind].prove(scene_of(release_of=lambda _: release), UPGRADE, BROKER)
 
     assert took_effect == found.took_effect
-    assert found.text.startswith(f"direct listener: refused; it was Kafka {release or 'of no'}")
+    assert found.text.startswith(f"direct listener: refused; it was Kafka {release or 'of an'}")
 
 
 def test_a_node_is_upgraded_when_its_own_log_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,7 +393,7 @@ def test_a_node_is_upgraded_when_its_own_log_says_so(monkeypatch: pytest.MonkeyP
 def test_a_node_that_comes_back_with_another_release_is_not_healed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(broker_faults, "_TOLD_S", 0.01)
+    monkeypatch.setattr(broker_faults, "_LOGGED_S", 0.01)
     monkeypatch.setattr(broker_faults, "_await_listening", lambda *_: None)
 
     with pytest.raises(WaitTimeout, match=r"Kafka 4\.3\.1 in the log of broker-1.*Kafka 4\.2\.2"):
@@ -446,7 +446,7 @@ def test_levels_that_a_broker_never_tells_are_no_effect(monkeypatch: pytest.Monk
     found = Levels(monkeypatch, late=10**9).play()
 
     assert not found.took_effect
-    assert found.text.endswith("brokers did not tell of {'broker-2': {'metadata.version': 33}}")
+    assert found.text.endswith("brokers lack {'broker-2': {'metadata.version': 33}}")
 
 
 def test_where_nothing_is_to_be_raised_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

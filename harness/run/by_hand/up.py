@@ -52,7 +52,7 @@ from harness.run.interrupts import Interrupted, heard, interruptible, uninterrup
 from harness.run.leftovers import sweep
 from harness.run.nemesis import Nemesis
 from harness.run.record import first_record
-from harness.run.scene import Scene, View
+from harness.run.scene import ClusterView, Scene
 from harness.run.screen import Screen
 
 LOG: Final = "up.log"  # in its folder, every line that it said
@@ -223,16 +223,16 @@ class _ByHand:
 
     @contextmanager
     def _ending(self, cluster: RunningCluster, watch: Watch) -> Iterator[None]:
+        def stop() -> None:
+            cluster.stop()
+            self._stopped = True
+
         try:
             yield
         finally:
             with uninterrupted(self.say), ExitStack() as last_first:
-                last_first.callback(self._stop, cluster)
+                last_first.callback(stop)
                 last_first.callback(watch.stop)
-
-    def _stop(self, cluster: RunningCluster) -> None:
-        cluster.stop()
-        self._stopped = True
 
     def _scene(self, cluster: RunningCluster, watchdog: subprocess.Popen[bytes]) -> Scene:
         return Scene(
@@ -241,7 +241,7 @@ class _ByHand:
             Fleet(self._experiment, self._plan, self._tools, self._folder),
             # There is no observer: the watch of this process fills the view, and whatever waits in
             # the scene makes sure of the watchdog instead.
-            View(self._folder / "journals" / "observer.journal"),
+            ClusterView(self._folder / "journals" / "observer.journal"),
             watchdog,
             TOPIC,
             random.Random(),

@@ -11,7 +11,7 @@ from rich.text import Text
 from harness.base.words import plural
 from harness.cluster.wire import MemberSeen
 from harness.run.by_hand.fault_runner import ActiveFault
-from harness.run.by_hand.watch import GroupSeen, Rebalance, Seen
+from harness.run.by_hand.watch import GroupSeen, RebalanceSeen, Seen
 
 _MOST_GROUPS: Final = 8  # more are counted: the view has to fit a screen
 _MOST_MEMBERS: Final = 12  # of a group
@@ -36,7 +36,7 @@ def names_in(seen: Seen) -> dict[str, str]:
 def drawn(
     head: str,
     seen: Seen,
-    rebalances: Mapping[str, Rebalance],
+    rebalances: Mapping[str, RebalanceSeen],
     active: Sequence[ActiveFault],
     gone: Mapping[str, str],
 ) -> RenderableType:
@@ -70,7 +70,7 @@ def _brokers(seen: Seen) -> Text:
     return text
 
 
-def _group(group: GroupSeen, last: Rebalance | None, names: Mapping[str, str]) -> Text:
+def _group(group: GroupSeen, last: RebalanceSeen | None, names: Mapping[str, str]) -> Text:
     text = Text(group.name, "bold")
     text.append(f"  {_KINDS.get(group.kind, '')}")
     text.append(group.state, "" if group.state == _STABLE else "yellow")

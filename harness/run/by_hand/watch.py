@@ -184,7 +184,7 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class Rebalance:
+class RebalanceSeen:
     """The last rebalance of a group: when it began, in microseconds since the epoch, and why.
 
     `generation` is the one it led to, null while it goes on; `took_ms` is how long members had to
@@ -212,11 +212,11 @@ class Rebalance:
 @dataclass
 class Rebalances:
     logs: list[Path]
-    last: dict[str, Rebalance] = field(default_factory=dict)
+    last: dict[str, RebalanceSeen] = field(default_factory=dict)
     _read: dict[Path, int] = field(default_factory=dict)
     _causes: dict[str, tuple[int, str]] = field(default_factory=dict)
 
-    def follow(self) -> list[Rebalance]:
+    def follow(self) -> list[RebalanceSeen]:
         """Read every log on; what has begun or ended since, in the order of time."""
         lines = [line for log in self.logs for line in self._lines(log)]
         lines.sort(key=lambda line: line[:_STAMP])  # those of one broker stay in their order
@@ -233,7 +233,7 @@ class Rebalances:
         self._read[log] = self._read.get(log, 0) + whole
         return [line for line in data[:whole].split(b"\n") if _MARK in line]
 
-    def _take(self, line: bytes) -> Iterator[Rebalance]:
+    def _take(self, line: bytes) -> Iterator[RebalanceSeen]:
         text = line.decode("utf-8", "replace")
         try:
             at, row = parse_stamp(text), row_of(text[text.index(MARK) :])
@@ -245,11 +245,11 @@ class Rebalances:
             self.last[found.group] = found
             yield found
 
-    def _of(self, group: str, at: int, row: dict[str, Any]) -> Rebalance | None:
+    def _of(self, group: str, at: int, row: dict[str, Any]) -> RebalanceSeen | None:
         last = self.last.get(group)
         match row["event"]:
             case "rebalance_started":
-                return Rebalance(group, at, _short(row["reason"]))
+                return RebalanceSeen(group, at, _short(row["reason"]))
             case "assignment_received" if last is not None and last.generation is None:
                 took_ms = (at - last.began_us) / 1_000
                 return replace(
@@ -259,7 +259,7 @@ class Rebalances:
                 since, cause = self._causes.pop(group, (0, ""))
                 fresh = at - since <= _CAUSE_US
                 why = cause if fresh and cause else row.get("reason") or "what it reads changed"
-                return Rebalance(group, at, _short(why), row["generation"], epoch=True)
+                return RebalanceSeen(group, at, _short(why), row["generation"], epoch=True)
             case _ if row.get("reason"):
                 who, reason = row.get("member_id") or "", row["reason"]
                 cause = (

@@ -55,7 +55,7 @@ def _prove_paused(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     The threads of a process stop one by one within milliseconds of the signal, and one of them may
     answer until then: an answer is asked for again.
     """
-    answers: list[ping.Answer] = []
+    answers: list[ping.Ping] = []
 
     def silent() -> bool:
         port = scene.cluster.plan.node(target.id).port

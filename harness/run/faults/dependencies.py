@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from harness.base.errors import BadInput, WaitTimeout
-from harness.cluster.dependencies import Dependencies, Link, refused
+from harness.cluster.dependencies import Dependencies, DependencyLink, refused
 from harness.cluster.proxies import Toxic, both_ways
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks, Effects
@@ -45,7 +45,7 @@ def _proxies_of(scene: Scene) -> Dependencies:
     return scene.dependencies
 
 
-def _links(scene: Scene, target: Target) -> list[Link]:
+def _links(scene: Scene, target: Target) -> list[DependencyLink]:
     """Those of one dependency or of all, for every process; or all those of one process."""
     links = _proxies_of(scene).links
     if target.kind == "member":
@@ -96,7 +96,7 @@ def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
     return Evidence(bit and bool(used), f"{said}; {using}")
 
 
-def _seen(scene: Scene, fault: Fault, links: Sequence[Link]) -> tuple[bool, str]:
+def _seen(scene: Scene, fault: Fault, links: Sequence[DependencyLink]) -> tuple[bool, str]:
     proxies = _proxies_of(scene)
     if fault.how == _REFUSED:
         open_still = [link.proxy for link in links if not refused(link)]

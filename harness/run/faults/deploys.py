@@ -20,7 +20,7 @@ from harness.run.faults.members import how_it_came, is_in_group, is_lost, termin
 from harness.run.faults.targets import Target
 from harness.run.joining import await_room
 from harness.run.member import Member
-from harness.run.scene import Scene, Step
+from harness.run.scene import FaultStep, Scene
 
 # A member that did not leave holds the others' rebalance up until its session ends: 45 s by
 # default.
@@ -34,12 +34,12 @@ _MOST_NAMES: Final = 8  # in a line for a person
 
 def _end(scene: Scene, members: Sequence[Member]) -> None:
     for member in members:
-        scene.mark(Step(_END, member.name))
+        scene.mark(FaultStep(_END, member.name))
     scene.fleet.end_in_order(*members, follow=scene.follow)
     for member in members:
         found = terminated(member)
         at_us = member.ending.at_us if member.ending else None
-        scene.mark(Step(_END, member.name, "injected", found.took_effect, found.text, at_us))
+        scene.mark(FaultStep(_END, member.name, "injected", found.took_effect, found.text, at_us))
 
 
 def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
@@ -50,7 +50,7 @@ def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
     waiting: dict[str, tuple[Member, float, int]] = {}
     for instance_id in instance_ids:
         name = scene.fleet.next_name()
-        scene.mark(Step(_START, name))
+        scene.mark(FaultStep(_START, name))
         member = scene.fleet.start_member(name, instance_id)
         waiting[name] = member, time.monotonic(), time.time_ns() // 1_000
         with suppress(WaitTimeout):  # the others are started all the same
@@ -60,7 +60,7 @@ def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
         for name, (member, since, at_us) in list(waiting.items()):
             if is_in_group(scene, member):
                 text = f"{name} was in the group {time.monotonic() - since:.2f} s after its start"
-                scene.mark(Step(_START, name, "injected", True, text, at_us))
+                scene.mark(FaultStep(_START, name, "injected", True, text, at_us))
                 del waiting[name]
         # None cuts short the time that another has.
         return all(is_lost(scene, who, since) for who, since, _ in waiting.values())
@@ -75,7 +75,7 @@ def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
         found = Evidence(False, f"{name} did not get into the group: {why}")
         if member.foreign:
             found = how_it_came(scene, member)
-        scene.mark(Step(_START, name, "injected", found.took_effect, found.text, at_us))
+        scene.mark(FaultStep(_START, name, "injected", found.took_effect, found.text, at_us))
     return not waiting
 
 
