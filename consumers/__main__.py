@@ -14,7 +14,11 @@ from typing import Final, NoReturn
 from consumers.config import ConsumerConfig, ProbeConfig, ProducerConfig
 from harness.base.errors import BadInput, HarnessError
 
-CONFIGS: Final = {"consumer": ConsumerConfig, "producer": ProducerConfig, "probe": ProbeConfig}
+CONFIGS: Final[dict[str, type[ConsumerConfig | ProducerConfig | ProbeConfig]]] = {
+    "consumer": ConsumerConfig,
+    "producer": ProducerConfig,
+    "probe": ProbeConfig,
+}
 _PROGRAMS: Final = {"probe": "probes"}  # modules that are called otherwise
 
 

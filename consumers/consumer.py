@@ -350,7 +350,7 @@ def _transactions(config: ConsumerConfig) -> Transactions | None:
     if config.commit != "transaction":
         return None
     if config.client == "java":
-        from consumers.java import JavaTransactions
+        from consumers.java_client import JavaTransactions
 
         return JavaTransactions(config)
     from consumers.librdkafka import LibrdkafkaTransactions
@@ -360,7 +360,7 @@ def _transactions(config: ConsumerConfig) -> Transactions | None:
 
 def _connect(config: ConsumerConfig) -> GroupClient:
     if config.client == "java":
-        from consumers.java import JavaClient
+        from consumers.java_client import JavaClient
 
         return JavaClient(config)
 

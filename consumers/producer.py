@@ -75,11 +75,11 @@ class SentRange:
 
     def grown_by(self, other: "SentRange") -> bool:
         """Take `other`, a single record, in if it follows on; False if it starts a new run."""
-        known = self.last_offset is not None and other.first_offset is not None
         if (
             (self.outcome, self.error_code) != (other.outcome, other.error_code)
             or self.last_number + 1 != other.first_number
-            or (known and self.last_offset + 1 != other.first_offset)
+            or (None not in (self.last_offset, other.first_offset)
+            and (self.last_offset or 0) + 1 != other.first_offset)
         ):
             return False
         self.last_number = other.last_number

@@ -115,10 +115,13 @@ def read(text: str) -> Result:
         name: float("nan") if found[name] is None else found[name]
         for name in ("standstill_s", "lost", "unread", "repeats", "acknowledged")
     }
-    kept = ("exit_code", "sentence", "experiment", "fetched_only")
     return Result(
-        **{name: found[name] for name in kept},
-        **{name: Path(found[name]) for name in ("page", "folder")},
+        exit_code=found["exit_code"],
+        sentence=found["sentence"],
+        page=Path(found["page"]),
+        folder=Path(found["folder"]),
+        experiment=found["experiment"],
+        fetched_only=found["fetched_only"],
         costs=tuple(found["costs"]),
         verdicts=verdicts,
         **numbers,
@@ -128,7 +131,8 @@ def read(text: str) -> Result:
 def _verdict(found: Mapping[str, Any]) -> Verdict:
     return Verdict(
         **{name: found[name] for name in ("rule", "title", "verdict", "expected", "as_expected")},
-        **{name: found[name] or "" for name in ("reason", "unit")},
+        reason=found["reason"] or "",
+        unit=found["unit"] or "",
         examined=found["examined"] or 0,
         measured=(found["measured_min"], found["measured_max"]),
         bound=(found["bound_low"], found["bound_high"]),

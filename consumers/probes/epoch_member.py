@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from consumers.probes.member import commit_topics
+from consumers.probes.classic_member import commit_topics
 from consumers.probes.script import Body, Question, Script
 from harness.base.errors import ClusterError
 

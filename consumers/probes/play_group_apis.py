@@ -7,7 +7,7 @@ from typing import Final
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
-from consumers.probes.member import ProbeMember, every_state, form, liars
+from consumers.probes.classic_member import ProbeMember, every_state, form, liars
 from consumers.probes.scene_tables import tables
 from consumers.probes.script import Question, Script
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
+from consumers.probes.classic_member import ProbeMember, form, subscription
 from consumers.probes.epoch_member import EpochMember
-from consumers.probes.member import ProbeMember, form, subscription
 from consumers.probes.scene_tables import tables
 from consumers.probes.script import Question, Script
 

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
-from consumers.probes.member import (
+from consumers.probes.classic_member import (
     Admin,
     ProbeMember,
     commit_topics,

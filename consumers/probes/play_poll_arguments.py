@@ -16,7 +16,7 @@ import jpype
 
 from consumers import jvm
 from consumers.config import ProbeConfig
-from consumers.java import DESERIALIZERS
+from consumers.java_client import DESERIALIZERS
 from consumers.journal import Journal
 from consumers.probes.script import Body, ask_library
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from consumers import jvm
 from consumers.config import ProbeConfig
-from consumers.java import DESERIALIZERS
+from consumers.java_client import DESERIALIZERS
 from consumers.journal import Journal
 from consumers.probes.script import ask_library
 

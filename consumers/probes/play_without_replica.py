@@ -12,8 +12,8 @@ from typing import Final
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
+from consumers.probes.classic_member import Admin, ProbeMember, form
 from consumers.probes.epoch_member import EpochMember
-from consumers.probes.member import Admin, ProbeMember, form
 from consumers.probes.script import Scene, Script, worst
 from harness.base.errors import ClusterError
 

@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from consumers.probes.classic_member import Admin, ProbeMember, form, join_all, settle
 from consumers.probes.epoch_member import EpochMember
-from consumers.probes.member import Admin, ProbeMember, form, join_all, settle
 from consumers.probes.script import Script
 
 TOGETHER: Final[Mapping[str, Callable[..., object]]] = {

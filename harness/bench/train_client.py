@@ -15,7 +15,7 @@ import jpype
 
 from consumers.client import Answer, ClientError, Partition, Position
 from consumers.config import ConsumerConfig
-from consumers.java import JavaClient, JavaTransactions
+from consumers.java_client import JavaClient, JavaTransactions
 from harness.base.wait import wait_until
 from harness.bench import train_brokers
 

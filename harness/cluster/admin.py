@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from typing import Any, Final
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclBinding,
     AclBindingFilter,
     AclOperation,
@@ -36,7 +36,7 @@ from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan
 from harness.experiment import Experiment
 
 _CREATION_S: Final = 30
-_PATIENCE_S: Final = 40  # longer than a broker takes for anything: its own answer says more
+_ANSWER_S: Final = 40  # longer than a broker takes for anything: its own answer says more
 _MECHANISM: Final = ScramMechanism.SCRAM_SHA_512
 _ITERATIONS: Final = 4_096  # the least that Kafka takes: each login of a client costs as many
 # What a right is to, by the words of an experiment.
@@ -60,7 +60,7 @@ def answers(
     """
     admin = admin_of(plan)  # kept until it has answered
     try:
-        return [each.result(timeout=_PATIENCE_S) for each in ask(admin).values()]
+        return [each.result(timeout=_ANSWER_S) for each in ask(admin).values()]
     except (KafkaException, TimeoutError) as error:
         raise ClusterError(f"{failed}: {error}") from error
 

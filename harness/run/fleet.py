@@ -18,19 +18,19 @@ from consumers.config import ConsumerConfig, ProbeConfig, ProducerConfig
 from harness.base import processes
 from harness.base.errors import HarnessError, VoidRun, WaitTimeout
 from harness.base.wait import wait_until
-from harness.cluster.dependencies import Dependencies
+from harness.cluster.dependency_proxies import Dependencies
 from harness.cluster.plan import Plan
 from harness.experiment import Experiment
 from harness.history.whose import SHARED
 from harness.provision import wheels
 from harness.provision.tools import Tools
 from harness.run import why
+from harness.run.app_processes import AppProcesses, Restarts
 from harness.run.broker_side import BrokerSide
 from harness.run.configs import Configs
 from harness.run.instance import Instance, ProcessTree
 from harness.run.member import Member, Partition, has_left
 from harness.run.named import naming_of_app
-from harness.run.programs import AppProcesses, Restarts
 from harness.run.sink import Sink
 
 _LOOK_S: Final = 0.02

@@ -21,7 +21,7 @@ from harness.cluster import links
 from harness.cluster.admin import create_topic, create_users, grant_all
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of
-from harness.cluster.dependencies import Dependencies
+from harness.cluster.dependency_proxies import Dependencies
 from harness.cluster.features import releases_in
 from harness.cluster.plan import OUTPUT, TOPIC, Plan, group_settings, with_secrets
 from harness.experiment import Experiment
@@ -32,6 +32,7 @@ from harness.history.programs import observed
 from harness.history.shown import WRITTEN
 from harness.provision.tools import Tools
 from harness.run import beside, joining, patience
+from harness.run.app_processes import build, needs_building
 from harness.run.estimate import drains_within_s
 from harness.run.fleet import Fleet
 from harness.run.folder import SCRATCH
@@ -39,7 +40,6 @@ from harness.run.interrupts import Interrupted, Progress, interruptible, uninter
 from harness.run.named import naming_of_app
 from harness.run.nemesis import Nemesis, plan_faults
 from harness.run.output import read_output, read_written
-from harness.run.programs import build, needs_building
 from harness.run.record import broker_facts, first_record, keep_sources
 from harness.run.roles import authorized, lanes
 from harness.run.scene import ClusterView, Patience, Scene

@@ -13,7 +13,7 @@ from harness.base.errors import VoidRun
 from harness.base.wait import wait_until
 from harness.base.words import plural
 from harness.cluster.backend import RunningCluster
-from harness.cluster.dependencies import Dependencies, DependencyLink
+from harness.cluster.dependency_proxies import Dependencies, DependencyLink
 from harness.cluster.ping import Witness
 from harness.experiment import Experiment
 from harness.run.fleet import Fleet

@@ -10,9 +10,9 @@ from harness.base import processes
 from harness.base.errors import BadInput
 from harness.base.paths import here
 from harness.cluster.backends import check_engines
-from harness.cluster.dependencies import check_reachable
+from harness.cluster.dependency_proxies import check_reachable
 from harness.experiment import Experiment
-from harness.provision import kafka, steps, wheels
+from harness.provision import kafka, setup_steps, wheels
 from harness.provision.tools import Tools, resolve_tools
 from harness.run.estimate import growth_bytes
 from harness.run.faults import KINDS
@@ -52,12 +52,12 @@ def bring_versions(experiments: Iterable[Experiment]) -> None:
     every = list(experiments)
     for version in sorted({version for each in every for version in each.cluster.releases}):
         if not kafka.is_set_up(version):
-            steps.ensure(version, late=False)
+            setup_steps.ensure(version, late=False)
     for client, version in sorted({each for one in every for each in _clients(one)}):
         if client == "java" and not kafka.has_jars(version):
-            steps.ensure_client(version)
+            setup_steps.ensure_client(version)
         if client == "librdkafka" and not wheels.is_set_up(version):
-            steps.ensure_wheel(version)
+            setup_steps.ensure_wheel(version)
 
 
 def _plays_embedded(experiment: Experiment) -> bool:

@@ -18,7 +18,7 @@ from harness.base.paths import check_for_kafka
 from harness.catalogue.cover import Candidate, Cover
 from harness.catalogue.limits import promised_in
 from harness.cluster.backends import check_engines
-from harness.cluster.dependencies import check_reachable
+from harness.cluster.dependency_proxies import check_reachable
 from harness.experiment import Verdict
 from harness.history import manifest
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite

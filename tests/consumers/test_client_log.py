@@ -1,6 +1,6 @@
 import pytest
 
-from consumers.collect import ClientLogEvent, parse_client_log, parse_librdkafka_log
+from consumers.history_rows import ClientLogEvent, parse_client_log, parse_librdkafka_log
 
 # Captured from librdkafka 2.16.0 against Kafka 4.3.1.
 SESSION = (

@@ -4,9 +4,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from consumers import collect
-from consumers.collect import ClientLogEvent
+from consumers import history_rows
 from consumers.config import ConsumerConfig, ProducerConfig
+from consumers.history_rows import ClientLogEvent
 from consumers.journal import JournalContent
 from harness.history.schema import HISTORY
 
@@ -24,12 +24,12 @@ STARTED = {
 
 def consumer_rows(*told: Any) -> dict[str, list[dict[str, Any]]]:
     """Rows of a consumer, all of them."""
-    return {name: list(rows) for name, rows in collect.consumer_rows(*told).items()}
+    return {name: list(rows) for name, rows in history_rows.consumer_rows(*told).items()}
 
 
 def producer_rows(*told: Any) -> dict[str, list[dict[str, Any]]]:
     """Rows of a producer, all of them."""
-    return {name: list(rows) for name, rows in collect.producer_rows(*told).items()}
+    return {name: list(rows) for name, rows in history_rows.producer_rows(*told).items()}
 
 
 def journal(*frames: dict[str, Any], torn: bool = False) -> JournalContent:

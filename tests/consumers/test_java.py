@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from consumers.config import ConsumerConfig
-from consumers.java import settings_of
+from consumers.java_client import settings_of
 from consumers.journal import read_journal, tail_journal
 from harness.base.wait import wait_until
 from harness.experiment import UNSET
@@ -137,12 +137,12 @@ def test_what_the_client_refuses_is_one_sentence(
 INSIDE = """
 import json, sys
 from collections.abc import Sequence
-from consumers import java, jvm
+from consumers import java_client, jvm
 from consumers.config import ConsumerConfig
 from consumers.client import Position
 from jpype import JClass
 
-client = java.JavaClient(ConsumerConfig.of(json.loads(sys.argv[1])))
+client = java_client.JavaClient(ConsumerConfig.of(json.loads(sys.argv[1])))
 seen, failed = [], []
 
 class Listener:
@@ -165,7 +165,7 @@ def polled(*offsets):
     by_part = maps()
     by_part.put(part("t", 3), found)
     records = JClass("org.apache.kafka.clients.consumer.ConsumerRecords")(by_part, maps())
-    return java._ranges(part("t", 3), records)
+    return java_client._ranges(part("t", 3), records)
 
 both = lists()
 both.add(part("t", 1)); both.add(part("t", 0))

@@ -13,7 +13,13 @@ import pytest
 
 from consumers import probes
 from consumers.config import ProbeConfig
-from consumers.probes.member import ProbeMember, assignment, commit_topics, join_all, subscription
+from consumers.probes.classic_member import (
+    ProbeMember,
+    assignment,
+    commit_topics,
+    join_all,
+    subscription,
+)
 from consumers.probes.scene_tables import tables
 from consumers.probes.script import Body, Question, Script, worst
 from harness.base.errors import BadInput

@@ -12,7 +12,7 @@ import pytest
 
 from harness.base.errors import BadInput, Exit, SetupError
 from harness.bench.train_brokers import free_ports
-from harness.provision import ivy, kafka, steps
+from harness.provision import ivy, kafka, setup_steps
 from harness.provision.cache import SCRATCH
 from harness.provision.command import main
 from harness.provision.java import Java, find_java
@@ -77,7 +77,7 @@ def test_a_release_is_fetched_checked_and_kept_and_later_uses_ask_nobody(
     assert names == sorted(jar.file_name for jar in kafka.read_lock(VERSION))
 
     registry.asked.clear()
-    fetch = next(step for step in steps.steps(VERSION) if "jars" in step.title)
+    fetch = next(step for step in setup_steps.steps(VERSION) if "jars" in step.title)
     assert fetch.title == f"Kafka {VERSION} jars (3 files)"
     assert fetch.is_done()
     assert registry.asked == []
@@ -197,7 +197,7 @@ def test_what_has_no_lock_is_not_set_up_and_says_how_it_will_be(registry: Regist
     ):
         kafka.read_lock(VERSION)
 
-    done = {step.title: step.is_done() for step in steps.steps(VERSION)}
+    done = {step.title: step.is_done() for step in setup_steps.steps(VERSION)}
 
     title = next(title for title in done if title.startswith(f"Kafka {VERSION} jars"))
     assert title.endswith(
@@ -205,7 +205,7 @@ def test_what_has_no_lock_is_not_set_up_and_says_how_it_will_be(registry: Regist
     )
     assert not done[title]
     assert not done["AOT cache for brokers"]
-    steps.forget_failures(VERSION)  # of which there are none
+    setup_steps.forget_failures(VERSION)  # of which there are none
 
 
 @pytest.mark.parametrize(

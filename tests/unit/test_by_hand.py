@@ -39,16 +39,16 @@ from harness.run import faults as all_faults
 from harness.run import nemesis
 from harness.run.by_hand import (
     breakable,
+    cluster_watch,
     control_socket,
     fault_runner,
+    live_view,
     up,
-    view,
-    watch,
 )
+from harness.run.by_hand.cluster_watch import GroupSeen, Rebalances, RebalanceSeen, Seen, Watch
 from harness.run.by_hand.control_socket import Request
 from harness.run.by_hand.fault_runner import FaultRunner
 from harness.run.by_hand.up import PORT_BASE
-from harness.run.by_hand.watch import GroupSeen, Rebalances, RebalanceSeen, Seen, Watch
 from harness.run.faults import KINDS, Evidence, Kind
 from harness.run.faults.targets import Target
 from harness.run.roles import check_role
@@ -839,7 +839,7 @@ def plan_at(*ports: int) -> Any:
 
 def test_a_look_sees_brokers_partitions_and_groups_with_their_lag() -> None:
     with answering(b"", None, **ANSWERS) as port:
-        found = watch.look(plan_at(port, nobodys_port()), Seen())
+        found = cluster_watch.look(plan_at(port, nobodys_port()), Seen())
 
     assert {1: True, 2: False} == found.brokers
     assert {"t": 2} == found.topics()
@@ -855,8 +855,8 @@ def test_a_group_whose_coordinator_is_down_stays_without_one() -> None:
     before = seen(group("gone", lag=4))
     nobody = {**ANSWERS, **answers(listed())}
     with answering(b"", None, **nobody) as port:
-        down = watch.look(plan_at(port, nobodys_port()), before)
-        all_there = watch.look(plan_at(port), before)
+        down = cluster_watch.look(plan_at(port, nobodys_port()), before)
+        all_there = cluster_watch.look(plan_at(port), before)
 
     assert GroupSeen("gone", None, "Stable", (), 4) == down.groups["gone"]
     assert {} == all_there.groups
@@ -925,7 +925,7 @@ def test_a_watch_that_breaks_down_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
     def breaks(_plan: Any, _before: Seen) -> Seen:
         raise RuntimeError("what nobody thought of")
 
-    monkeypatch.setattr(watch, "look", breaks)
+    monkeypatch.setattr(cluster_watch, "look", breaks)
     watching = Watch(plan_at())
     watching.start()
     watching.stop()
@@ -1014,7 +1014,7 @@ def test_a_member_of_a_streams_group_is_named_once(tmp_path: Path) -> None:
 def shown(now: Seen, last: Any, broken: Any, gone: dict[str, str] | None = None) -> str:
     console = Console(width=120, force_terminal=False)
     with console.capture() as captured:
-        console.print(view.drawn("up 3 s", now, last, broken, gone or {}))
+        console.print(live_view.drawn("up 3 s", now, last, broken, gone or {}))
     return captured.get()
 
 
@@ -1048,7 +1048,7 @@ def test_the_view_says_which_groups_are_not_of_consumers() -> None:
     assert "jobs  share group, Stable, 0 members" in drawn
     assert "others  Stable, 0 members" in drawn
     assert ["jobs: share group, Stable, 0 members, broker-2"] == [
-        *view.changes(seen(), seen(share))
+        *live_view.changes(seen(), seen(share))
     ]
 
 
@@ -1057,10 +1057,12 @@ def test_members_are_called_by_their_clients_names() -> None:
     now = seen(group(members=(member_, MemberSeen("", "127.0.0.1", (), "x"))))
     left = RebalanceSeen("orders", 1, "Member N8K7rzp1SW2yJG1S5v9g/w left", 3, epoch=True)
 
-    assert {"N8K7rzp1SW2yJG1S5v9g/w": "audit-1"} == view.names_in(now)
-    assert "orders: epoch 3, Member audit-1 left" == view.named(str(left), view.names_in(now))
+    assert {"N8K7rzp1SW2yJG1S5v9g/w": "audit-1"} == live_view.names_in(now)
+    assert "orders: epoch 3, Member audit-1 left" == live_view.named(
+        str(left), live_view.names_in(now)
+    )
     assert "ago: Member audit-1 left" in shown(now, {"orders": left}, [])
-    before = view.names_in(now)
+    before = live_view.names_in(now)
     assert "ago: Member audit-1 left" in shown(seen(group()), {"orders": left}, [], gone=before)
 
 
@@ -1071,15 +1073,15 @@ def test_a_line_for_each_change_and_none_for_what_is_as_it_was() -> None:
         "broker-2 does not answer",
         "orders: Stable, 0 members, no coordinator",
         "new: Stable, 0 members, broker-2",
-    ] == [*view.changes(before, after)]
+    ] == [*live_view.changes(before, after)]
     assert ["broker-2 answers again", "orders: Stable, 0 members, broker-2", "new: gone"] == [
-        *view.changes(after, before)
+        *live_view.changes(after, before)
     ]
     lagging = seen(group("orders", lag=5))
-    assert [] == [*view.changes(before, lagging)]
+    assert [] == [*live_view.changes(before, lagging)]
     thin = dataclasses.replace(before, partitions=dict([partition(0, isr=2)]))
-    assert ["1 partition lacks replicas"] == [*view.changes(before, thin)]
-    assert ["every partition has all its replicas"] == [*view.changes(thin, before)]
+    assert ["1 partition lacks replicas"] == [*live_view.changes(before, thin)]
+    assert ["every partition has all its replicas"] == [*live_view.changes(thin, before)]
 
 
 KILLED = """

@@ -192,7 +192,8 @@ def taken_over(docker_engine: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 def marked() -> str:
     with compose._alone() as lock:
-        return compose._marked(lock)
+        lock.seek(0)
+        return lock.read()
 
 
 @pytest.mark.parametrize(

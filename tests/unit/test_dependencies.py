@@ -23,7 +23,7 @@ from harness.base.wait import wait_until
 from harness.catalogue import registry
 from harness.catalogue.apps import with_app
 from harness.catalogue.cover import Candidate
-from harness.cluster.dependencies import Dependencies, check_reachable, refused
+from harness.cluster.dependency_proxies import Dependencies, check_reachable, refused
 from harness.experiment import Experiment, Fault
 from harness.experiment.app import App, address_of
 from harness.provision import toxiproxy

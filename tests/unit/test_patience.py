@@ -13,8 +13,8 @@ from harness.catalogue.apps import with_app
 from harness.experiment import Experiment, Fault, Group
 from harness.experiment.app import App
 from harness.run import patience
-from harness.run.faults import KINDS, members
-from harness.run.faults.members import how_it_came, is_lost
+from harness.run.faults import KINDS, member_faults
+from harness.run.faults.member_faults import how_it_came, is_lost
 from harness.run.faults.targets import Target
 from harness.run.scene import Patience, Scene
 
@@ -195,7 +195,7 @@ def test_who_has_asked_to_join_is_not_waited_for_until_others_let_it_in(
                 raise WaitTimeout(f"no {what}")
 
     stage.wait, stage.fleet.members = wait, {"member-4": member}
-    monkeypatch.setattr(members, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
+    monkeypatch.setattr(member_faults, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
 
     fault = Fault(kind="start-consumer", target="new member")
     found = KINDS["start-consumer"].prove(stage, fault, Target("member", "member-4"))

@@ -23,18 +23,17 @@ from harness.base.ports import Ports
 from harness.base.wait import wait_until
 from harness.catalogue import registry
 from harness.catalogue.apps import with_app
-from harness.cluster.dependencies import Dependencies
+from harness.cluster.dependency_proxies import Dependencies
 from harness.cluster.plan import Plan, draw_plan
 from harness.experiment import Cluster, Experiment
 from harness.experiment.app import App, Records, Shows, Stop
 from harness.history.whose import SHARED
 from harness.provision.tools import Tools, resolve_tools
-from harness.run import programs as building
-from harness.run import programs as programs_module
+from harness.run import app_processes as programs_module
+from harness.run.app_processes import MOST, MOST_AT_FIRST, AppProcesses, Restarts, build, variables
 from harness.run.fleet import Fleet
 from harness.run.member import Member
 from harness.run.named import naming_of_app, runs
-from harness.run.programs import MOST, MOST_AT_FIRST, AppProcesses, Restarts, build, variables
 from harness.run.record import first_record
 from harness.run.sink import Sink
 from harness.run.why import cannot_run
@@ -362,7 +361,7 @@ def test_its_own_path_is_where_a_program_is_looked_for(run_dir: Path) -> None:
 def test_a_line_without_an_end_is_passed_over_and_what_follows_is_read(
     programs_of: Callable[[App], AppProcesses], run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(programs_module, "_READ_BYTES", 1_000)
+    monkeypatch.setattr(programs_module, "_LONGEST_LINE", 1_000)
     endless = "sys.stdout.write('x' * 5_500 + '\\ndone 7\\n' + 'done 8\\n' * 500)"
 
     programs_of(app(endless, effects=Shows(stdout=r"^done (?P<n>\d+)$"))).start(
@@ -815,7 +814,7 @@ def test_what_may_be_secret_of_an_app_never_reaches_the_manifest(tools: Tools) -
 
 @pytest.fixture
 def unbuilt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(building, "_built", set())
+    monkeypatch.setattr(programs_module, "_built", set())
 
 
 def built(run_dir: Path, command: tuple[str, ...], run: str = "no-run") -> str:
@@ -853,7 +852,7 @@ def test_a_build_step_that_is_not_there_voids_the_run(run_dir: Path) -> None:
 def test_a_build_that_takes_too_long_leaves_nothing_running(
     run_dir: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "BUILD_S", 0.3)
+    monkeypatch.setattr(programs_module, "BUILD_S", 0.3)
 
     with pytest.raises(VoidRun, match="was not built within 0 min"):
         built(run_dir, python(child(READY), READY), plan.run)

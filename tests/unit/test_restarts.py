@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.run.programs import CAME_UP_S, LONGEST_PAUSE_S, MOST, MOST_AT_FIRST, Restarts
+from harness.run.app_processes import CAME_UP_S, LONGEST_PAUSE_S, MOST, MOST_AT_FIRST, Restarts
 
 
 def line_of(lived_s: list[float], *, settled: bool = True) -> list[float]:

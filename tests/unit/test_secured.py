@@ -29,7 +29,7 @@ from harness.cluster.admin import users_known_by
 from harness.cluster.plan import IN_CONTAINERS, ON_LOOPBACK, Hosts, Plan, draw_plan, with_secrets
 from harness.cluster.secured import Secured
 from harness.experiment import Cluster
-from harness.run.programs import given_of, variables
+from harness.run.app_processes import given_of, variables
 from tests.unit.test_observer import answering
 
 LANES = ("members", "producers")

@@ -10,7 +10,7 @@ import pytest
 from harness.base.errors import BadInput, SetupError
 from harness.catalogue import registry
 from harness.experiment import BACKENDS, Cluster, Experiment, Group
-from harness.provision import kafka, steps, wheels
+from harness.provision import kafka, setup_steps, wheels
 from harness.run.screen import Screen
 from harness.run.start import Order, bring_versions, play_run
 
@@ -26,10 +26,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     )
     monkeypatch.setattr(kafka, "has_jars", lambda version: version in ("4.3.1", "4.2.2"))
     monkeypatch.setattr(
-        steps, "ensure", lambda version, *, late: found.append(f"brokers {version} {late}")
+        setup_steps, "ensure", lambda version, *, late: found.append(f"brokers {version} {late}")
     )
-    monkeypatch.setattr(steps, "ensure_client", lambda version: found.append(f"client {version}"))
-    monkeypatch.setattr(steps, "ensure_wheel", lambda version: found.append(f"wheel {version}"))
+    monkeypatch.setattr(
+        setup_steps, "ensure_client", lambda version: found.append(f"client {version}")
+    )
+    monkeypatch.setattr(
+        setup_steps, "ensure_wheel", lambda version: found.append(f"wheel {version}")
+    )
     monkeypatch.setattr(wheels, "is_set_up", lambda version: version == "2.8.2")
     return found
 

@@ -9,8 +9,8 @@ from harness.base.errors import BadInput, ClusterError, Exit, HarnessError
 from harness.experiment import Fault
 from harness.history.effects import Breaks
 from harness.run.by_hand.breakable import check_target, fault_of, group_meant, topic_meant
+from harness.run.by_hand.cluster_watch import Watch
 from harness.run.by_hand.control_socket import Request
-from harness.run.by_hand.watch import Watch
 from harness.run.faults import effects_of
 from harness.run.faults.targets import Target, fitting
 from harness.run.interrupts import Interrupted, Progress

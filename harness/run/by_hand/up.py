@@ -42,10 +42,10 @@ from harness.history import manifest
 from harness.provision.tools import Tools, resolve_tools
 from harness.run import beside
 from harness.run.by_hand.breakable import experiment_of
+from harness.run.by_hand.cluster_watch import Rebalances, Seen, Watch
 from harness.run.by_hand.control_socket import Request, listening
 from harness.run.by_hand.fault_runner import FaultRunner
-from harness.run.by_hand.view import changes, drawn, named, names_in
-from harness.run.by_hand.watch import Rebalances, Seen, Watch
+from harness.run.by_hand.live_view import changes, drawn, named, names_in
 from harness.run.fleet import Fleet
 from harness.run.folder import SCRATCH, reserve
 from harness.run.interrupts import Interrupted, heard, interruptible, uninterrupted

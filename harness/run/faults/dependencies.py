@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from harness.base.errors import BadInput, WaitTimeout
-from harness.cluster.dependencies import Dependencies, DependencyLink, refused
+from harness.cluster.dependency_proxies import Dependencies, DependencyLink, refused
 from harness.cluster.proxies import Toxic, both_ways
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks, Effects

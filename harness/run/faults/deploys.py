@@ -16,7 +16,7 @@ from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks, Effects
 from harness.run import patience
 from harness.run.faults.kind import Change, Evidence, Kind
-from harness.run.faults.members import how_it_came, is_in_group, is_lost, terminated
+from harness.run.faults.member_faults import how_it_came, is_in_group, is_lost, terminated
 from harness.run.faults.targets import Target
 from harness.run.joining import await_room
 from harness.run.member import Member

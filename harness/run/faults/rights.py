@@ -20,7 +20,7 @@ from harness.cluster.plan import GROUP, TOPIC
 from harness.experiment import SASL_SSL, UNSET, Experiment, Fault
 from harness.history.effects import Breaks, Effects
 from harness.run.faults.kind import Evidence, Kind, Needed, outlasts_session
-from harness.run.faults.members import JOIN_S
+from harness.run.faults.member_faults import JOIN_S
 from harness.run.faults.network import ports_of
 from harness.run.faults.targets import Target
 from harness.run.scene import Scene

@@ -10,7 +10,7 @@ from harness.experiment import Experiment, Fault, one_of
 from harness.history.effects import Breaks, Effects, Proof
 from harness.run import patience
 from harness.run.faults.kind import Evidence, Kind
-from harness.run.faults.members import JOIN_S, await_gone, close, kill, terminate
+from harness.run.faults.member_faults import JOIN_S, await_gone, close, kill, terminate
 from harness.run.faults.targets import Target
 from harness.run.member import Member
 from harness.run.scene import Scene

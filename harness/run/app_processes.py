@@ -16,7 +16,7 @@ from consumers.journal import Journal
 from harness.base import processes
 from harness.base.credentials import Credentials
 from harness.base.errors import VoidRun
-from harness.cluster.dependencies import Dependencies
+from harness.cluster.dependency_proxies import Dependencies
 from harness.cluster.plan import GROUP, TOPIC, Plan
 from harness.experiment.app import App, filled
 from harness.run.instance import Instance, ProcessTree
@@ -31,7 +31,7 @@ import subprocess
 from collections.abc import Iterable
 
 _LOOK_S: Final = 0.02
-_READ_BYTES: Final = 1_000_000  # of what a program has printed, at a time
+_LONGEST_LINE: Final = 1_000_000  # bytes; no line that shows a record is that long
 MOST_LOG_BYTES: Final = 500_000_000  # of each process, before a run's logs fill the disk
 MOST: Final = 30  # in a run
 # Before the group was steady once, and without a pause: what cannot work at all is refused soon.
@@ -256,35 +256,28 @@ class AppProcesses:
             )
 
     def _read_on(self, seen: _Seen, at_us: int, *, last: bool) -> None:
+        """Read whole lines, or what is left once it has ended; a very long one in pieces."""
         size = seen.log.stat().st_size
         if size > MOST_LOG_BYTES:
             raise VoidRun(
                 f"{seen.member.name} has printed more than {MOST_LOG_BYTES // 10**6} MB: let it "
                 "log less; its last words: " + processes.last_lines(seen.log, 1)
             )
-        while self._lines is not None and size > seen.read:
-            before = seen.read
-            self._read_piece(seen, at_us, last=last)
-            if seen.read == before:  # the rest of a line is still to come
-                return
-
-    def _read_piece(self, seen: _Seen, at_us: int, *, last: bool) -> None:
-        assert self._lines is not None
+        if self._lines is None or size <= seen.read:
+            return
+        shown: list[list[Any]] = []
         with seen.log.open("rb") as log:
             log.seek(seen.read)
-            data = log.read(_READ_BYTES)
-        last = last and len(data) < _READ_BYTES
-        whole = len(data) if last else data.rfind(b"\n") + 1
-        if not whole and len(data) == _READ_BYTES:  # no line that shows a record is that long
-            whole = len(data)
-        seen.read += whole
-        shown: list[list[Any]] = []
-        for line in data[:whole].decode(errors="replace").splitlines():
-            ranges = self._lines(line)
-            shown += ranges
-            if not ranges and line.strip():
-                seen.unread += 1
-                seen.unread_text = line.strip()
+            while data := log.readline(_LONGEST_LINE):
+                if not (last or data.endswith(b"\n") or len(data) == _LONGEST_LINE):
+                    break  # the rest of it is still to come
+                seen.read += len(data)
+                for line in data.decode(errors="replace").splitlines():
+                    ranges = self._lines(line)
+                    shown += ranges
+                    if not ranges and line.strip():
+                        seen.unread += 1
+                        seen.unread_text = line.strip()
         if shown:
             self._write(
                 "shown",

@@ -94,7 +94,7 @@ def look(plan: Plan, before: Seen) -> Seen:
         # Of one whose coordinator is gone no answer came; one that no broker has any more is gone.
         if name not in groups and len(ports) < len(plan.brokers):
             groups[name] = replace(group, coordinator=None)
-    return Seen(brokers, partitions, dict(sorted(wire.items())))
+    return Seen(brokers, partitions, dict(sorted(groups.items())))
 
 
 def _metadata(port: int) -> wire.Metadata | None:

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from harness.base.words import plural
 from harness.cluster.wire import MemberSeen
+from harness.run.by_hand.cluster_watch import GroupSeen, RebalanceSeen, Seen
 from harness.run.by_hand.fault_runner import ActiveFault
-from harness.run.by_hand.watch import GroupSeen, RebalanceSeen, Seen
 
 _MOST_GROUPS: Final = 8  # more are counted: the view has to fit a screen
 _MOST_MEMBERS: Final = 12  # of a group
