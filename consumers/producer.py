@@ -78,8 +78,10 @@ class SentRange:
         if (
             (self.outcome, self.error_code) != (other.outcome, other.error_code)
             or self.last_number + 1 != other.first_number
-            or (None not in (self.last_offset, other.first_offset)
-            and (self.last_offset or 0) + 1 != other.first_offset)
+            or (
+                None not in (self.last_offset, other.first_offset)
+                and (self.last_offset or 0) + 1 != other.first_offset
+            )
         ):
             return False
         self.last_number = other.last_number

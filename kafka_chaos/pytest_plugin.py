@@ -113,7 +113,6 @@ class KafkaChaos:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Where runs are kept."""
     parser.addini(
         _INI,
         f"folder of all runs, from the root of the tests (default: what {PROJECT} says, or else "

@@ -33,6 +33,8 @@ class ProbeMember:
     session_timeout_ms: int = 30_000
     rebalance_timeout_ms: int = 20_000
     topics: tuple[str, ...] = ()
+    protocol_type: str = "consumer"
+    protocol: str = ASSIGNOR
     member_id: str = ""
     generation: int = -1
     leader: str = ""
@@ -57,13 +59,12 @@ class ProbeMember:
             "rebalanceTimeoutMs": self.rebalance_timeout_ms,
             "memberId": self.member_id,
             "groupInstanceId": self.instance_id,
-            "protocolType": "consumer",
-            "protocols": [{"name": ASSIGNOR, "metadata": subscription(self.topics, note)}],
+            "protocolType": self.protocol_type,
+            "protocols": [{"name": self.protocol, "metadata": subscription(self.topics, note)}],
             "reason": None,
         }
 
     def try_join(self, step: str) -> Body | None:
-        """One JoinGroup and its answer, whatever it is."""
         return self.begin_join(step).result()
 
     def join(self, step: str, note: str = "") -> None:
@@ -129,7 +130,6 @@ class ProbeMember:
         positions: Mapping[str, int],
         version: int | None = None,
     ) -> Body | None:
-        """OffsetCommit, in the usual version or another."""
         body = self._myself("generationIdOrMemberEpoch")
         body["topics"] = commit_topics(positions)
         return self._begin(step, "OFFSET_COMMIT", body, version).result()
@@ -289,7 +289,6 @@ class Admin:
         self._ask(step, "DELETE_GROUPS", {"groupsNames": [self.group]})
 
     def delete_position(self, step: str, topic: str) -> None:
-        """OffsetDelete of a topic's first partition."""
         topics = [{"name": topic, "partitions": [{"partitionIndex": 0}]}]
         self._ask(step, "OFFSET_DELETE", {"groupId": self.group, "topics": topics})
 

@@ -120,7 +120,6 @@ class EpochMember:
         epoch: int | None = None,
         expected: Body | None = None,
     ) -> None:
-        """OffsetCommit, with its own epoch or another."""
         body = {
             "groupId": self.group,
             "generationIdOrMemberEpoch": self.epoch if epoch is None else epoch,

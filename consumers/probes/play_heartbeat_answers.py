@@ -8,10 +8,10 @@ from typing import Final
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
-from consumers.probes.classic_member import ProbeMember, form, subscription
+from consumers.probes.classic_member import ProbeMember, form
 from consumers.probes.epoch_member import EpochMember
 from consumers.probes.scene_tables import tables
-from consumers.probes.script import Question, Script
+from consumers.probes.script import Script
 
 # What is refused in full-static must not cost the others their places: all leave as they came.
 _SCENES: Final = tables(
@@ -156,7 +156,7 @@ def classic_group(script: Script) -> None:
     new.beat("heartbeat to a classic group", 1)
     new.leave("leave of a classic group")
     old.leave("leave of the classic member")
-    joining = script.begin(_classic_join(connect, "worker-1"))
+    joining = _worker(script, connect, "worker-1").begin_join("classic join of type connect")
     script.until_state(connect, "PreparingRebalance")
     worker = EpochMember(script, connect, "X40-group")
     worker.join("join to a group of another type")
@@ -172,23 +172,13 @@ def modern_group(script: Script) -> None:
     old = ProbeMember(script, group, "X40-classic", member_id=new.member_id, generation=new.epoch)
     old.heartbeat("classic heartbeat as a member of KIP-848")
     old.sync("classic sync as a member of KIP-848")
-    script.ask(_classic_join(group, "worker-2"))
+    _worker(script, group, "worker-2").try_join("classic join of type connect")
     new.beat("heartbeat after that")
     new.leave("leave")
 
 
-def _classic_join(group: str, instance: str) -> Question:
-    """A classic JoinGroup of a static member of another type, which joins in one step."""
-    body = {
-        "groupId": group,
-        "sessionTimeoutMs": 10_000,
-        "rebalanceTimeoutMs": 10_000,
-        "memberId": "",
-        "groupInstanceId": instance,
-        "protocolType": "connect",
-        "protocols": [{"name": "default", "metadata": subscription(())}],
-        "reason": None,
-    }
-    step = "classic join of type connect"
-    rule, api = "X40-classic", "JOIN_GROUP"
-    return Question(step, rule, api, body, group, instance_id=instance, generation=-1)
+def _worker(script: Script, group: str, instance: str) -> ProbeMember:
+    """A static member of another type, which joins in one step."""
+    worker = ProbeMember(script, group, "X40-classic", instance, 10_000, 10_000)
+    worker.protocol_type, worker.protocol = "connect", "default"
+    return worker

@@ -262,7 +262,6 @@ def partitions(script: Script) -> None:
 
 
 def _look(script: Script, topic: str, rule: str) -> list[Body]:
-    """A topic's partitions, as recorded metadata show them."""
     body = {"topics": [{"name": topic}], "allowAutoTopicCreation": False}
     question = Question(f"metadata of {topic}", rule, "METADATA", body)
     answer = script.ask(question, next(iter(script.brokers.addresses)))

@@ -28,7 +28,6 @@ _JAVA: Final = {
 
 
 def play(config: ProbeConfig, journal: Journal) -> None:
-    """Make every consumer, and write down what became of it."""
     jvm.start(config.java_home, config.class_path)
     common = {
         "bootstrap.servers": config.bootstrap,

@@ -144,7 +144,6 @@ def bench_check(_tools: Tools, rounds: int) -> list[Figure]:
 
 
 def _check(run_dir: Path) -> Cost:
-    """What one judgement takes."""
     cost = cost_of([sys.executable, "-m", "harness", "check", str(run_dir)])
     if cost.exit_code != 0:
         raise HarnessError(f"check of {run_dir} ended with exit code {cost.exit_code}")

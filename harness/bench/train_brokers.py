@@ -132,7 +132,6 @@ def _is_up(admin: AdminClient) -> bool:
 
 
 def produce(address: str) -> None:
-    """Send RECORDS records, all acknowledged."""
     producer = Producer({"bootstrap.servers": address, "acks": "all", "enable.idempotence": True})
     for number in range(RECORDS):
         producer.produce(TOPIC, b"x" * 100, partition=number % 6)

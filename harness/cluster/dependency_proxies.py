@@ -165,7 +165,6 @@ class Dependencies:
 
 
 def refused(link: DependencyLink) -> bool:
-    """Whether a new connection over this link is refused."""
     try:
         socket.create_connection((LOOPBACK, link.port), timeout=_REACH_S).close()
     except ConnectionRefusedError:

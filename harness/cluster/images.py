@@ -284,7 +284,6 @@ class ProgramContainer:
             self._over.wait(_AGAIN_S)
 
     def _catch_up(self) -> None:
-        """Copy what is still missing, once it has ended."""
         with self._writing:
             self._caught_up = True  # a stream that is late writes nothing more
         with engine_errors(f"the output of {self._name}"):

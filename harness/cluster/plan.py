@@ -168,7 +168,6 @@ class Plan:
         return next(node for node in self.nodes if node.id == node_id)
 
     def direct(self) -> str:
-        """Bootstrap servers of the listeners that no fault touches."""
         return ",".join(f"{LOOPBACK}:{node.port}" for node in self.brokers)
 
     def bootstrap(self, lane: str) -> str:
@@ -379,13 +378,13 @@ def group_settings(group: Group, kafka_version: str) -> dict[str, str]:
     if not any(member.protocol == "consumer" for member in members):
         offered = "classic" if kafka_version.startswith(_OLD) else "classic,consumer"
         return {PROTOCOLS: offered}
-    session, heartbeat = str(group.session_timeout_ms), str(group.heartbeat_interval_ms)
-    return {
-        PROTOCOLS: "classic,consumer",
-        "group.consumer.min.session.timeout.ms": session,
-        "group.consumer.session.timeout.ms": session,
-        "group.consumer.max.session.timeout.ms": session,
-        "group.consumer.min.heartbeat.interval.ms": heartbeat,
-        "group.consumer.heartbeat.interval.ms": heartbeat,
-        "group.consumer.max.heartbeat.interval.ms": heartbeat,
+    timers = {
+        "session.timeout.ms": str(group.session_timeout_ms),
+        "heartbeat.interval.ms": str(group.heartbeat_interval_ms),
     }
+    fixed = {
+        f"group.consumer.{limit}{timer}": value
+        for timer, value in timers.items()
+        for limit in ("min.", "", "max.")
+    }
+    return {PROTOCOLS: "classic,consumer", **fixed}

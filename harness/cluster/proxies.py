@@ -65,7 +65,6 @@ class Toxiproxy:
         return str(self._call("get", "/version")["version"])
 
     def add(self, proxies: Iterable[str], toxics: Iterable[Toxic]) -> None:
-        """Put toxics on proxies, and read them back."""
         toxics = list(toxics)
         for proxy in proxies:
             for toxic in toxics:

@@ -175,7 +175,6 @@ def ask(
 def ask_over(
     link: socket.socket, call: Call, asked: Body, timeout_s: float, client_id: str = CLIENT_ID
 ) -> Body:
-    """Ask over a connection, as `ask` does."""
     deadline = time.monotonic() + timeout_s
     link.sendall(call.request(asked, client_id))
     return decoded(call.answers, answer_on(link, deadline)[4:])  # less its number

@@ -85,7 +85,10 @@ def _candidates() -> list[Path]:
 
 
 def _ask(binary: Path) -> Java | None:
-    version = _released(binary) or _answered(binary)
+    version = _released(binary)
+    if not version:
+        with suppress(SetupError):
+            version = parse_version(answer([binary, "-version"], ASK_TIMEOUT_S))
     return Java(binary, version) if version else None
 
 
@@ -98,12 +101,6 @@ def _released(binary: Path) -> str | None:
     except OSError:
         return None
     return _first(r'^JAVA_VERSION="([^"]+)"', text)
-
-
-def _answered(binary: Path) -> str | None:
-    with suppress(SetupError):
-        return parse_version(answer([binary, "-version"], ASK_TIMEOUT_S))
-    return None
 
 
 def parse_version(text: str) -> str | None:

@@ -19,8 +19,7 @@ from harness.base.errors import VoidRun
 from harness.cluster.dependency_proxies import Dependencies
 from harness.cluster.plan import GROUP, TOPIC, Plan
 from harness.experiment.app import App, filled
-from harness.run.instance import Instance, ProcessTree
-from harness.run.member import Member
+from harness.run.member import Instance, Member, ProcessTree
 from harness.run.named import joined, lines_of, naming_of_app
 from harness.run.sink import Sink
 
@@ -341,12 +340,10 @@ def needs_building(app: App) -> bool:
 
 
 def built() -> frozenset[Built]:
-    """What was built in this process."""
     return frozenset(_built)
 
 
 def take_as_built(others: Iterable[Built]) -> None:
-    """Take over what another process has built."""
     _built.update(others)
 
 

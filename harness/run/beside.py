@@ -15,7 +15,7 @@ from harness.cluster.secured import HARNESS
 from harness.run.scene import Scene
 from harness.run.watchdog import IMAGES
 
-_LAST_LOOK_S: Final = 10.0  # the observer itself waits 5 s for the end of its last look
+LAST_LOOK_S: Final = 10.0  # the observer itself waits 5 s for the end of its last look
 LONGEST_S: Final = 180.0  # no script waits for more than a few session timeouts
 
 
@@ -50,11 +50,6 @@ def tell(observer: subprocess.Popen[bytes], order: str) -> None:
     """Give the observer an order. Its end is noticed by those that follow the scene."""
     with suppress(BrokenPipeError):
         processes.tell(observer, order)
-
-
-def end(observer: subprocess.Popen[bytes]) -> None:
-    """Let it finish its look and close its journal, while there is a cluster to look at."""
-    processes.let_end(observer, _LAST_LOOK_S)
 
 
 def _started(name: str, run_dir: Path, *arguments: str) -> subprocess.Popen[bytes]:

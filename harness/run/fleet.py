@@ -28,8 +28,7 @@ from harness.run import why
 from harness.run.app_processes import AppProcesses, Restarts
 from harness.run.broker_side import BrokerSide
 from harness.run.configs import Configs
-from harness.run.instance import Instance, ProcessTree
-from harness.run.member import Member, Partition, has_left
+from harness.run.member import Instance, Member, Partition, ProcessTree, has_left
 from harness.run.named import naming_of_app
 from harness.run.sink import Sink
 

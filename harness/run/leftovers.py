@@ -170,7 +170,6 @@ def remove_links(parent: Path) -> None:
 
 
 def remove_if_empty(*folders: Path) -> None:
-    """Remove those of these folders, in this order, that are empty."""
     for folder in folders:
         with suppress(OSError):  # it is not empty, or not there
             folder.rmdir()

@@ -220,7 +220,8 @@ class ExperimentRun:
                 if dependencies is not None:
                     last_first.callback(dependencies.stop)
                 if observer is not None:
-                    last_first.callback(beside.end, observer)
+                    # It closes its journal while there still is a cluster to look at.
+                    last_first.callback(processes.let_end, observer, beside.LAST_LOOK_S)
                 last_first.callback(self._kill, fleet)
 
     def _kill(self, fleet: Fleet) -> None:

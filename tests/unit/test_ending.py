@@ -19,8 +19,7 @@ from harness.run.faults import KINDS
 from harness.run.faults.kind import Evidence
 from harness.run.faults.targets import Target
 from harness.run.fleet import Fleet
-from harness.run.instance import ProcessTree
-from harness.run.member import Member
+from harness.run.member import Member, ProcessTree
 from harness.run.scene import Scene
 
 GRACE_S = 0.3
@@ -106,7 +105,7 @@ def test_a_member_is_gone_with_its_last_process(
 ) -> None:
     member = start(ENDS.format(code=0))
     left: list[Any] = ["a child"]
-    monkeypatch.setattr("harness.run.instance.processes.of_member", lambda *_: left)
+    monkeypatch.setattr("harness.run.member.processes.of_member", lambda *_: left)
 
     os.kill(member.instance.pid, signal.SIGTERM)
     wait_until("the end of the program", lambda: not member.running, timeout_s=10)

@@ -14,8 +14,7 @@ import pytest
 from consumers.journal import Journal
 from harness.base.errors import VoidRun, WaitTimeout
 from harness.run.fleet import Fleet
-from harness.run.instance import ProcessTree
-from harness.run.member import Member
+from harness.run.member import Member, ProcessTree
 from harness.run.run import ExperimentRun, _reach
 from harness.run.scene import Scene
 

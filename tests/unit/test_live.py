@@ -12,8 +12,7 @@ import pytest
 from rich.console import Console
 
 from harness.experiment import Experiment
-from harness.run.instance import Instance
-from harness.run.member import Member
+from harness.run.member import Instance, Member
 from harness.run.scene import ClusterView, FaultState, Scene
 from harness.run.screen import Screen
 

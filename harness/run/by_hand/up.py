@@ -204,7 +204,12 @@ class _ByHand:
             next_request = ending.enter_context(listening(self._folder))
             journal = Journal(self._folder / "journals" / "faults.journal", member="nemesis")
             ending.callback(journal.end)
-            scene = self._scene(cluster, watchdog)
+            # There is no observer: the watch of this process fills the view, and what waits in the
+            # scene makes sure of the watchdog instead.
+            view = ClusterView(self._folder / "journals" / "observer.journal")
+            fleet = Fleet(self._experiment, self._plan, self._tools, self._folder)
+            ours = self._experiment, cluster, fleet, view, watchdog, TOPIC, random.Random()
+            scene = Scene(*ours)
             runner = FaultRunner(scene, Nemesis(journal, []), watch, self.say)
             self._seen = watch.look()
             watch.start()
@@ -233,19 +238,6 @@ class _ByHand:
             with uninterrupted(self.say), ExitStack() as last_first:
                 last_first.callback(stop)
                 last_first.callback(watch.stop)
-
-    def _scene(self, cluster: RunningCluster, watchdog: subprocess.Popen[bytes]) -> Scene:
-        return Scene(
-            self._experiment,
-            cluster,
-            Fleet(self._experiment, self._plan, self._tools, self._folder),
-            # There is no observer: the watch of this process fills the view, and whatever waits in
-            # the scene makes sure of the watchdog instead.
-            ClusterView(self._folder / "journals" / "observer.journal"),
-            watchdog,
-            TOPIC,
-            random.Random(),
-        )
 
     def _serve(
         self,

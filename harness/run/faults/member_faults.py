@@ -63,7 +63,6 @@ def close(scene: Scene, _fault: Fault, target: Target) -> None:
 
 
 def _prove_closed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    """Its process ended by itself, with exit code 0."""
     member = scene.fleet.members[target.name]
     try:
         scene.wait(f"end of {target.name}", lambda: not member.running, JOIN_S)
