@@ -128,6 +128,7 @@ def sweep_backends(*, dry: bool = False) -> dict[str, int]:
         return {}
     from harness.cluster import compose
 
-    removed = (containers.left if dry else containers.sweep)(engine)
+    left = containers.left(engine)
+    removed = left if dry else containers.remove_left(engine, left)
     healed = compose.sweep(engine, dry=dry)
     return {**removed, **({_ON_COMPOSE: healed} if healed else {})}

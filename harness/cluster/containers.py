@@ -194,14 +194,6 @@ def _gone_already() -> Iterator[None]:
             raise
 
 
-def sweep(engine: docker.DockerClient) -> dict[str, int]:
-    """Remove what runs left whose harness is gone; how many containers of each run.
-
-    Raises ClusterError.
-    """
-    return remove_left(engine, left(engine))
-
-
 def left(engine: docker.DockerClient) -> dict[str, int]:
     """How many containers and networks are there of each run whose harness is gone.
 

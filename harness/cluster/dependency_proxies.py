@@ -122,11 +122,6 @@ class Dependencies:
                 found[f"{link.dependency}.port"] = str(link.port)
         return found
 
-    def variables(self, lane: str) -> dict[str, str]:
-        """What each process on a lane is given in its environment."""
-        places = self.places(lane)
-        return {name: places[name] for name in self._addresses}
-
     def connected(self, links: Sequence[DependencyLink]) -> list[DependencyLink]:
         """Those of these links over which there is a connection, or was one within a minute.
 

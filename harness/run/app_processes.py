@@ -148,8 +148,9 @@ class AppProcesses:
         if self.app.effects.output_topic:
             places["output_topic"] = given["KAFKA_OUTPUT_TOPIC"] = self.app.effects.output_topic
         if self.dependencies is not None:
-            given |= self.dependencies.variables(lane)
-            places |= self.dependencies.places(lane)
+            found = self.dependencies.places(lane)
+            places |= found
+            given |= {name: found[name] for name in self.app.dependencies}
         own = {key: filled(text, places) for key, text in self.app.environment.items()}
         log = self.run_dir / "logs" / f"{name}.log"
         started_at = time.time_ns() // 1_000

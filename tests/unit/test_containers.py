@@ -364,7 +364,7 @@ def late(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_sweep_removes_what_the_engine_was_just_making(late: Any) -> None:
-    assert {"left": 3} == containers.sweep(late)
+    assert {"left": 3} == containers.remove_left(late, containers.left(late))
     assert [] == late.there
 
 
@@ -372,7 +372,7 @@ def test_a_sweep_removes_what_the_engine_was_just_making(late: Any) -> None:
 def test_a_container_that_does_not_say_whose_it_is_stays(late: Any, owner: str) -> None:
     late.owner = owner
 
-    assert {} == containers.sweep(late)
+    assert {} == containers.remove_left(late, containers.left(late))
     assert ["broker-1"] == late.there
 
 
@@ -390,5 +390,5 @@ def test_who_ends_its_own_run_waits_for_nothing(late: Any) -> None:
 def test_where_nothing_is_left_nobody_waits(late: Any) -> None:
     late.there = []
 
-    assert {} == containers.sweep(late)
+    assert {} == containers.remove_left(late, containers.left(late))
     assert ["broker-2", "broker-3"] == late.late

@@ -121,7 +121,7 @@ class Setting:
         wait_until(what, condition, timeout_s=min(timeout_s, 0.3))
 
     def program(self, lane: str, dependency: str = "DB") -> Program:
-        host, _, port = self.dependencies.variables(lane)[dependency].partition(":")
+        host, _, port = self.dependencies.places(lane)[dependency].partition(":")
         link = socket.create_connection((host, int(port)), timeout=5)
         self._stack.callback(link.close)
         program = Program(link)
@@ -171,7 +171,7 @@ def test_each_process_is_given_a_proxy_of_its_own(setting: Setting) -> None:
     addresses = {places[name] for places in (first, second) for name in ("DB", "CACHE")}
     assert 4 == len(addresses)
     assert not addresses & {server.address for server in setting.servers.values()}
-    assert {"DB", "CACHE"} == set(setting.dependencies.variables("member-2"))
+    assert {"DB", "CACHE"} <= set(setting.dependencies.places("member-2"))
 
 
 def test_a_slow_dependency_answers_every_process_late_until_it_is_healed(setting: Setting) -> None:

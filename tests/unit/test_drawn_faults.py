@@ -125,7 +125,7 @@ class Drawing:
         self.nemesis.play_at_random(cast("Scene", self.stage), PATIENCE_S)
 
     def phases(self) -> Counter[str]:
-        return Counter(frame["phase"] for frame in read_journal(self.path).frames[1:])
+        return Counter(frame["phase"] for frame in list(read_journal(self.path).frames)[1:])
 
 
 def test_faults_come_until_the_time_is_over_each_when_all_is_well_after_the_one_before(
