@@ -127,9 +127,9 @@ def test_what_the_client_refuses_is_one_sentence(
 ) -> None:
     java_settings["settings"] = {"max.poll.records": "0"}
     process = started(written, java_settings)
-    _, told = process.communicate(timeout=60)
+    _, heard = process.communicate(timeout=60)
     assert 4 == process.returncode
-    sentence = told.decode().strip().splitlines()[-1]
+    sentence = heard.decode().strip().splitlines()[-1]
     assert sentence.startswith("the Java client refuses the configuration: ")
     assert "max.poll.records" in sentence
 

@@ -73,17 +73,17 @@ def test_a_killed_writer_loses_nothing_it_said(tmp_path: Path, round_: int) -> N
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
     )
     assert writer.stdout is not None
-    with writer, writer.stdout as told:
+    with writer, writer.stdout as heard:
         kill_after = random.Random(round_).randint(1, 3_000)  # seeded: a round can be run again
         last = 0
-        for line in told:
+        for line in heard:
             last = int(line)
             if last == kill_after:
                 writer.send_signal(signal.SIGKILL)
     content = read_journal(path)
     polls = [f["poll"] for f in content.frames if f["kind"] == "delivered"]
     assert list(range(len(polls))) == polls
-    # One more than told is right: killed between the write and the telling.
+    # One more is right: killed between the write and the line.
     assert len(polls) in (last, last + 1)
     # The kernel looks for a fatal signal between the pages of one write: what was not said yet may
     # be torn there, and nowhere else.

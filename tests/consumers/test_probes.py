@@ -59,7 +59,7 @@ def test_every_call_that_scripts_make_can_be_said_with_kafkas_own_classes() -> N
     run(CODEC)
 
 
-# What Java's poll refuses needs no broker: nobody listens at this address.
+# What Java's poll refuses needs no broker: nothing listens at this address.
 POLLS = """
 import json
 from consumers.config import ProbeConfig

@@ -78,12 +78,12 @@ def harness(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_file_is_the_cluster_that_experiments_run_on() -> None:
-    told = json.loads(composed("config", "--format", "json"))
-    services: dict[str, Any] = told["services"]
+    heard = json.loads(composed("config", "--format", "json"))
+    services: dict[str, Any] = heard["services"]
 
     assert {"toxiproxy", *(node.name for node in PLAN.nodes)} == set(services)
     assert PLAN.proxies() == sorted(
-        json.loads(told["configs"]["toxiproxy"]["content"]),
+        json.loads(heard["configs"]["toxiproxy"]["content"]),
         key=lambda proxy: [each["name"] for each in PLAN.proxies()].index(proxy["name"]),
     )
     for node in PLAN.nodes:

@@ -56,14 +56,14 @@ def nothing_is_kept() -> bool:
     return not kafka.home(VERSION).exists() and not list(cache.glob(f"{SCRATCH}*"))
 
 
-def test_a_release_is_fetched_checked_and_kept_and_later_uses_ask_nobody(
+def test_a_release_is_fetched_checked_and_kept_and_later_uses_ask_nothing(
     registry: Registry, java: Java, shell: Shell
 ) -> None:
     clients = registry.has_kafka(VERSION)
 
-    told = ivy.adopt(VERSION, java, shell)
+    heard = ivy.adopt(VERSION, java, shell)
 
-    assert told == (
+    assert heard == (
         f"Kafka {VERSION}: 3 files, 0 MB, checked against the registry's checksums "
         "(1 by SHA-512, 1 by SHA-256, 1 by SHA-1)"
     )

@@ -113,7 +113,7 @@ def test_what_a_process_was_started_from_stays(empty_cache: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("options", "goes"), [((), False), (("--yes",), True)], ids=["asked of nobody", "yes"]
+    ("options", "goes"), [((), False), (("--yes",), True)], ids=["not asked", "yes"]
 )
 def test_nothing_is_removed_without_a_yes(
     empty_cache: Path,

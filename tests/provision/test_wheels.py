@@ -71,7 +71,7 @@ def test_a_version_gets_an_environment_of_its_own(index: Path) -> None:
     )
     assert "2.77.1\n" == answer.stdout
 
-    made.unlink()  # a second use needs nobody
+    made.unlink()  # a second use needs no index
     assert [] == setup_steps.ensure_wheel("2.77.1")
     assert "confluent-kafka-2.77.1" in [each.path.name for each in unused.unused()]
 

@@ -1,4 +1,4 @@
-"""Kills of `check` while it judges a judged run again, and a disk that is full meanwhile.
+"""Kills of `check` while it judges a judged run again, and a disk that is full then.
 
 At every instant the run is as it was judged before, or as it is judged now: never without verdicts,
 page, summary or JUnit, with no half file, and never with parts of both. Most rounds do without a
@@ -134,7 +134,7 @@ def _heard(process: subprocess.Popen[str]) -> str:
 
 @cache
 def _length_s(form: str) -> float:
-    """How long it takes here, when nobody kills it."""
+    """How long it takes here, when it is not killed."""
     with tempfile.TemporaryDirectory(prefix="torture-") as scratch:
         run_dir = Path(shutil.copytree(_judged(), Path(scratch) / "raw"))
         begun = time.monotonic()

@@ -144,7 +144,7 @@ def test_what_is_not_said_is_as_usual() -> None:
 def test_what_can_be_broken_follows_from_what_a_kind_breaks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A kind that nobody here knows by its name."""
+    """A kind that no code here knows by its name."""
 
     def known(name: str, targets: tuple[str, ...], breaks: Breaks) -> None:
         kind = Kind(name, targets, _nothing, _seen, _nothing, effects=Effects(breaks=breaks))
@@ -165,7 +165,7 @@ def test_what_can_be_broken_follows_from_what_a_kind_breaks(
 
 
 def test_the_lane_of_all_members_is_no_target_of_an_experiment() -> None:
-    """There some may have lanes of their own, and nobody else is on this one."""
+    """There some may have lanes of their own, and no other member is on this one."""
     fault = Fault(kind="latency", target="members", latency_ms=100, lasts_s=3)
 
     with pytest.raises(BadInput, match="target 'members' of latency is not a role"):
@@ -436,7 +436,7 @@ def test_the_cluster_that_is_meant_is_the_nearest_or_the_only_one(
         up.the_one(tmp_path / "elsewhere")
 
 
-def test_what_nobody_holds_any_more_is_not_up(upright: Callable[[str], Path]) -> None:
+def test_what_no_one_holds_any_more_is_not_up(upright: Callable[[str], Path]) -> None:
     found = upright("first")
     (found / "owner").unlink()
 
@@ -453,7 +453,7 @@ def test_without_any_there_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
 # Its ports.
 
 
-def nobodys_port() -> int:
+def free_port() -> int:
     with Ports() as ports:
         return ports.take()
 
@@ -522,7 +522,7 @@ def test_each_release_offers_the_groups_that_it_has(kafka: str, offered: str) ->
     )
 
 
-def test_whoever_brings_a_cluster_up_decides() -> None:
+def test_the_one_that_brings_a_cluster_up_decides() -> None:
     said = {"num.partitions": "1", "group.share.session.timeout.ms": "3000"}
     own = up.fitted(Cluster(brokers=1, settings=said)).settings
 
@@ -640,29 +640,29 @@ def bench(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Bench:
 
 
 def test_a_fault_is_proven_and_healed_when_it_is_due(bench: Bench) -> None:
-    told = bench.ask("kill-broker", "coordinator", lasts_s=5.0)
+    noted = bench.ask("kill-broker", "coordinator", lasts_s=5.0)
 
     assert ["kill-broker broker-2"] == bench.done
-    assert told.waits
+    assert noted.waits
     bench.after(4.9)
-    assert told.waits
+    assert noted.waits
     bench.after(0.2)
-    assert (0, "") == told.ended
+    assert (0, "") == noted.ended
     assert ["kill-broker broker-2", "heal broker-2"] == bench.done
     assert [
         "kill-broker of broker-2, the coordinator of orders, for 5 s",
         "kill-broker of broker-2: it is gone",
         "kill-broker of broker-2: healed",
-    ] == told.heard
-    assert told.heard == bench.said
+    ] == noted.heard
+    assert noted.heard == bench.said
     assert ["planned", "injecting", "injected", "healing", "healed"] == bench.phases()
     bench.after(100)
     assert 2 == len(bench.done)
 
 
-def test_whoever_has_enough_has_it_healed_at_once(bench: Bench) -> None:
-    told = bench.ask("kill-broker", "broker 1", lasts_s=3_600.0)
-    told.enough = True
+def test_the_one_that_has_enough_has_it_healed_at_once(bench: Bench) -> None:
+    noted = bench.ask("kill-broker", "broker 1", lasts_s=3_600.0)
+    noted.enough = True
     bench.after(0)
 
     assert ["kill-broker broker-1", "heal broker-1"] == bench.done
@@ -684,7 +684,7 @@ def test_a_target_that_has_a_fault_is_refused(bench: Bench) -> None:
     assert Exit.BAD_ARGUMENTS == again.ended[0]
     assert "broker-2 has a fault already, kill-broker, which heals in 20 s" in again.ended[1]
     assert first.ended is None
-    for _ in range(2):  # whoever does not care which gets one that is free
+    for _ in range(2):  # one that names none gets one that is free
         assert bench.ask("pause-broker", "any broker").ended is None
     assert "broker-2" not in [each.removeprefix("pause-broker ") for each in bench.done[1:]]
     assert bench.ask("pause-broker", "any broker").ended is not None
@@ -692,22 +692,22 @@ def test_a_target_that_has_a_fault_is_refused(bench: Bench) -> None:
     assert bench.ask("kill-broker", "broker 2").ended is None
 
 
-def test_what_did_not_take_effect_is_healed_and_told(bench: Bench) -> None:
+def test_what_did_not_take_effect_is_healed_and_reported(bench: Bench) -> None:
     bench.took_effect = False
 
-    told = bench.ask("kill-broker", "broker 1")
+    noted = bench.ask("kill-broker", "broker 1")
 
-    assert (Exit.FAILED, "kill-broker of broker-1 did not take effect: it is gone") == told.ended
+    assert (Exit.FAILED, "kill-broker of broker-1 did not take effect: it is gone") == noted.ended
     assert ["kill-broker broker-1", "heal broker-1"] == bench.done
     assert [] == bench.runner.active
 
 
-def test_what_fails_is_told_and_healed(bench: Bench) -> None:
+def test_what_fails_is_reported_and_healed(bench: Bench) -> None:
     bench.fails = [ClusterError("it refused")]
-    told = bench.ask("kill-broker", "broker 1")
+    noted = bench.ask("kill-broker", "broker 1")
 
-    assert told.ended is not None
-    assert "could not be injected: it refused" in told.ended[1]
+    assert noted.ended is not None
+    assert "could not be injected: it refused" in noted.ended[1]
     assert ["kill-broker broker-1", "heal broker-1"] == bench.done
 
     healing = bench.ask("kill-broker", "broker 3")
@@ -749,19 +749,19 @@ def test_a_request_that_asks_for_no_fault_is_refused(bench: Bench, fault: dict[s
 def test_a_group_without_a_coordinator_right_now_has_none_to_break(bench: Bench) -> None:
     bench.seen = seen(group(coordinator=None), brokers=(1, 3))
 
-    told = bench.ask("kill-broker", "coordinator")
+    noted = bench.ask("kill-broker", "coordinator")
 
-    assert told.ended is not None
-    assert Exit.FAILED == told.ended[0]
-    assert "nothing is the coordinator of orders right now (broker-2 down)" in told.ended[1]
+    assert noted.ended is not None
+    assert Exit.FAILED == noted.ended[0]
+    assert "nothing is the coordinator of orders right now (broker-2 down)" in noted.ended[1]
 
 
-def test_the_end_heals_everything_and_tells_everybody(bench: Bench) -> None:
-    told = [bench.ask("kill-broker", f"broker {number}") for number in (1, 2)]
+def test_the_end_heals_everything_and_ends_every_request(bench: Bench) -> None:
+    noted = [bench.ask("kill-broker", f"broker {number}") for number in (1, 2)]
     bench.runner.end()
 
     assert ["heal broker-1", "heal broker-2"] == bench.done[2:]
-    assert [(0, ""), (0, "")] == [each.ended for each in told]
+    assert [(0, ""), (0, "")] == [each.ended for each in noted]
 
 
 # What is seen.
@@ -839,7 +839,7 @@ def plan_at(*ports: int) -> Any:
 
 def test_a_look_sees_brokers_partitions_and_groups_with_their_lag() -> None:
     with answering(b"", None, **ANSWERS) as port:
-        found = cluster_watch.look(plan_at(port, nobodys_port()), Seen())
+        found = cluster_watch.look(plan_at(port, free_port()), Seen())
 
     assert {1: True, 2: False} == found.brokers
     assert {"t": 2} == found.topics()
@@ -847,15 +847,15 @@ def test_a_look_sees_brokers_partitions_and_groups_with_their_lag() -> None:
         MemberSeen("a", "127.0.0.1", (("t", 0),), "a-1a"),
         MemberSeen("b", "127.0.0.1", (("t", 1),), "b-1a"),
     )
-    # Nothing is committed of the second partition, so nobody knows what is left of it.
+    # Nothing is committed of the second partition, so what is left of it is unknown.
     assert {"orders": GroupSeen("orders", 1, "Stable", members, 3)} == found.groups
 
 
 def test_a_group_whose_coordinator_is_down_stays_without_one() -> None:
     before = seen(group("gone", lag=4))
-    nobody = {**ANSWERS, **answers(listed())}
-    with answering(b"", None, **nobody) as port:
-        down = cluster_watch.look(plan_at(port, nobodys_port()), before)
+    without = {**ANSWERS, **answers(listed())}
+    with answering(b"", None, **without) as port:
+        down = cluster_watch.look(plan_at(port, free_port()), before)
         all_there = cluster_watch.look(plan_at(port), before)
 
     assert GroupSeen("gone", None, "Stable", (), 4) == down.groups["gone"]
@@ -923,14 +923,14 @@ def test_ends_are_those_of_partitions_that_the_broker_leads() -> None:
 
 def test_a_watch_that_breaks_down_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(_plan: Any, _before: Seen) -> Seen:
-        raise RuntimeError("what nobody thought of")
+        raise RuntimeError("what was not thought of")
 
     monkeypatch.setattr(cluster_watch, "look", breaks)
     watching = Watch(plan_at())
     watching.start()
     watching.stop()
 
-    with pytest.raises(HarnessError, match="the watch ended: what nobody thought of"):
+    with pytest.raises(HarnessError, match="the watch ended: what was not thought of"):
         watching.check()
 
 
@@ -1096,7 +1096,7 @@ except HarnessError as error:
 """
 
 
-def test_a_detached_cluster_that_is_killed_before_it_is_up_is_told_of() -> None:
+def test_a_detached_cluster_that_is_killed_before_it_is_up_is_reported() -> None:
     done = subprocess.run(
         [sys.executable, "-c", KILLED],
         capture_output=True,

@@ -39,7 +39,7 @@ LANES = ("members", "producers", "member-1", "member-2")
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """Somebody's server: it says back what it is told, and counts who came."""
+    """A user's server: it sends back what it gets, and counts its clients."""
 
     def __init__(self) -> None:
         self.came = 0
@@ -76,7 +76,7 @@ class Program:
 
 
 class Given(Ports):
-    """Ports that were somebody's before, and one more for what is asked first."""
+    """Ports that were another program's before, and one more for what is asked first."""
 
     def __init__(self, numbers: Iterable[int]) -> None:
         super().__init__()
@@ -259,7 +259,7 @@ def test_refused_ends_connections_and_takes_no_new_ones(setting: Setting) -> Non
     assert setting.program("member-1").asks() is not None
 
 
-def test_a_fault_on_what_nobody_uses_took_no_effect(setting: Setting) -> None:
+def test_a_fault_on_what_no_one_uses_took_no_effect(setting: Setting) -> None:
     setting.program("member-1", "CACHE")
 
     evidence = setting.inject(cut("dependency DB"))
@@ -317,7 +317,7 @@ def using(address: str) -> Experiment:
     return with_app(registry.load("slow-dependency"), app)
 
 
-def test_where_nobody_listens_is_said_before_anything_starts(tmp_path: Path) -> None:
+def test_where_no_one_listens_is_said_before_anything_starts(tmp_path: Path) -> None:
     with Ports() as ports:
         experiment = using(f"{LOOPBACK}:{ports.take()}")
         candidate = Candidate.of("slow-dependency", experiment)
@@ -331,7 +331,7 @@ def test_where_nobody_listens_is_said_before_anything_starts(tmp_path: Path) -> 
     assert [] == list(tmp_path.iterdir())
 
 
-def test_where_somebody_listens_nothing_is_said() -> None:
+def test_where_a_user_listens_nothing_is_said() -> None:
     with Server() as server:
         check_reachable([using(server.address), registry.load("baseline")])
 

@@ -184,7 +184,7 @@ def test_only_who_has_asked_for_nothing_in_its_time_is_given_up() -> None:
 def test_who_has_asked_to_join_is_not_waited_for_until_others_let_it_in(
     asked_at: int, waited_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is to be healed meanwhile would be late by as long as one member is stuck."""
+    """What is to be healed then would be late by as long as one member is stuck."""
     clock = SimpleNamespace(now_s=0.0)
     stage, member = scene(held_up_s=120), process(asked_at=asked_at)
 

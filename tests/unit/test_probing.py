@@ -18,7 +18,7 @@ from harness.base.wait import wait_until
 from harness.run import beside
 from harness.run.scene import Scene
 
-# Ends with the exit code that it is told.
+# Ends with the exit code that it is heard.
 WAITS = "import sys; sys.exit(int(sys.stdin.readline()))"
 
 
@@ -36,7 +36,7 @@ def scene_of(process: subprocess.Popen[bytes], journal: Path) -> Scene:
 
 @pytest.fixture
 def process() -> Iterator[subprocess.Popen[bytes]]:
-    """A script that goes on until it is told to end."""
+    """A script that goes on until it is ended."""
     with subprocess.Popen([sys.executable, "-c", WAITS], stdin=subprocess.PIPE) as started:
         yield started
         started.kill()

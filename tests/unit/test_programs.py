@@ -1,4 +1,4 @@
-"""Processes of a program of somebody else's: started, watched, ended with all that they started."""
+"""Processes of a program under test: started, watched, ended with all that they started."""
 
 from __future__ import annotations
 
@@ -168,9 +168,9 @@ def test_a_process_is_given_the_address_of_the_proxy_on_its_lane(
     assert ["${CACHE}", "{OTHER}"] == words[1:]
 
 
-def test_a_process_is_told_where_it_shows_its_work(plan: Plan, run_dir: Path) -> None:
+def test_a_process_is_reported_where_it_shows_its_work(plan: Plan, run_dir: Path) -> None:
     says = "import json; print(json.dumps([dict(os.environ), sys.argv[1:]]))"
-    for effects, name, place, told in (
+    for effects, name, place, heard in (
         (Shows(http=True), "KAFKA_CHAOS_SINK", "{sink}", "http://127.0.0.1:7/member-1"),
         (Shows(output_topic="done"), "KAFKA_OUTPUT_TOPIC", "{output_topic}", "done"),
     ):
@@ -186,7 +186,7 @@ def test_a_process_is_told_where_it_shows_its_work(plan: Plan, run_dir: Path) ->
         programs.stop()
 
         environment, words = json.loads((folder / "logs" / "member-1.log").read_text())
-        assert (told, told, [told]) == (environment[name], environment["WHERE"], words)
+        assert (heard, heard, [heard]) == (environment[name], environment["WHERE"], words)
 
 
 def test_a_dynamic_member_has_no_instance_id(plan: Plan) -> None:
@@ -480,8 +480,8 @@ def test_a_program_that_ignores_its_signal_is_killed_after_its_grace(
     assert [] == fleet.close_members()
 
     assert member.gone
-    told = [frame["what"] for frame in frames(run_dir, "program_told")]
-    assert ["SIGTERM", "SIGKILL"] == told
+    heard = [frame["what"] for frame in frames(run_dir, "program_told")]
+    assert ["SIGTERM", "SIGKILL"] == heard
     assert -signal.SIGKILL == ended(run_dir)["exit_code"]
 
 
@@ -520,7 +520,7 @@ def test_what_ends_before_the_first_join_voids_the_run(
         follow_until(fleet, "refusal", lambda: False)
 
 
-def test_who_dies_of_a_port_that_another_has_is_told_what_to_do(
+def test_who_dies_of_a_port_that_another_has_is_reported_what_to_do(
     fleet_of: Callable[[App], Fleet],
 ) -> None:
     fleet = fleet_of(app("sys.exit('listen tcp :8080: bind: address already in use')"))
@@ -631,7 +631,7 @@ def test_why_a_program_has_not_joined_is_said_of_each(
     ) == said[said.index("member-2 ") :]
 
 
-def test_who_is_in_a_group_of_another_type_is_told_that_it_cannot_be_followed(
+def test_who_is_in_a_group_of_another_type_is_reported_that_it_cannot_be_followed(
     fleet_of: Callable[[App], Fleet], run_dir: Path
 ) -> None:
     """It works, and asks for topics in calls of its own."""
@@ -651,7 +651,7 @@ def test_who_is_in_a_group_of_another_type_is_told_that_it_cannot_be_followed(
     ) == fleet.why_not_joined()
 
 
-def test_who_asked_to_join_is_told_what_became_of_it(
+def test_who_asked_to_join_is_reported_what_became_of_it(
     fleet_of: Callable[[App], Fleet], run_dir: Path
 ) -> None:
     fleet = fleet_of(app(READY))
@@ -672,7 +672,7 @@ def test_who_asked_to_join_is_told_what_became_of_it(
     ) == fleet.why_not_joined()
 
 
-def test_who_does_not_name_itself_on_a_shared_lane_is_told_how(
+def test_who_does_not_name_itself_on_a_shared_lane_is_reported_how(
     fleet_of: Callable[[App], Fleet], run_dir: Path
 ) -> None:
     fleet = fleet_of(app(READY))
@@ -689,7 +689,7 @@ def test_who_does_not_name_itself_on_a_shared_lane_is_told_how(
     ) == fleet.why_not_joined()
 
 
-def test_who_reads_another_topic_is_told_so_once_for_all(
+def test_who_reads_another_topic_is_reported_so_once_for_all(
     fleet_of: Callable[[App], Fleet], run_dir: Path
 ) -> None:
     fleet = fleet_of(app(READY))
@@ -706,7 +706,7 @@ def test_who_reads_another_topic_is_told_so_once_for_all(
     ) == fleet.why_not_joined()
 
 
-def test_who_joins_and_gets_no_further_is_told_what_may_be_missing(
+def test_who_joins_and_gets_no_further_is_reported_what_may_be_missing(
     fleet_of: Callable[[App], Fleet], run_dir: Path
 ) -> None:
     fleet = fleet_of(app(READY))
@@ -737,7 +737,7 @@ def test_who_joins_and_gets_no_further_is_told_what_may_be_missing(
     assert "" == said()
 
 
-def test_what_goes_into_the_background_is_told_to_stay(
+def test_what_goes_into_the_background_is_reported_to_stay(
     fleet_of: Callable[[App], Fleet], run_dir: Path
 ) -> None:
     fleet = fleet_of(app(child(READY), "sys.exit(0)"))
@@ -748,7 +748,7 @@ def test_what_goes_into_the_background_is_told_to_stay(
         follow_until(fleet, "refusal", lambda: False)
 
 
-def test_what_waits_for_input_is_told_that_there_is_none(
+def test_what_waits_for_input_is_reported_that_there_is_none(
     fleet_of: Callable[[App], Fleet],
 ) -> None:
     fleet = fleet_of(app("print('no more' if sys.stdin.read() == '' else 'more')"))

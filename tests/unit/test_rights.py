@@ -157,7 +157,7 @@ class Setting:
         self.plan = plan
         self.brokers = brokers
         self.member = Member()
-        self.meanwhile: Callable[[], object] = lambda: None
+        self.in_between: Callable[[], object] = lambda: None
         self.fleet = SimpleNamespace(
             members={USER: self.member},
             lane_of=lambda name: name if name in LANES else "members",
@@ -178,7 +178,7 @@ class Setting:
         return cast("Member", self.fleet.members[name])
 
     def _wait(self, what: str, condition: Callable[[], bool], _timeout_s: float) -> None:
-        self.meanwhile()
+        self.in_between()
         wait_until(what, condition, timeout_s=0.1)
 
     def answer(self, what: str, code: int) -> None:
@@ -245,14 +245,14 @@ def test_every_broker_refuses_the_user_and_lets_it_in_again(
     during = kind.prove(setting.scene, fault, TARGET)
     assert setting.member.expected_end
     kind.heal(setting.scene, fault, TARGET)
-    setting.meanwhile = lambda: setattr(setting.member, "records", 10)
-    told = kind.settle(setting.scene, fault, TARGET)
+    setting.in_between = lambda: setattr(setting.member, "records", 10)
+    heard = kind.settle(setting.scene, fault, TARGET)
 
     assert not before.took_effect
     assert during.took_effect
     asked = "asked as member-1 through its proxies"
     assert f"{asked}, broker-1 {words}; broker-2 {words}" == during.text
-    assert "member-1 reads again" == told
+    assert "member-1 reads again" == heard
     assert not setting.member.expected_end
 
 
@@ -283,9 +283,9 @@ def test_what_no_broker_comes_to_know_of_is_said(
 def test_another_process_comes_for_one_whose_client_gave_up(setting: Setting) -> None:
     setting.member.running, setting.member.exit_code = False, 1
 
-    told = KINDS["delete-acl"].settle(setting.scene, GROUP, TARGET)
+    heard = KINDS["delete-acl"].settle(setting.scene, GROUP, TARGET)
 
-    assert "member-1 had given up; member-4 came in its place" == told
+    assert "member-1 had given up; member-4 came in its place" == heard
     assert "member-4" in setting.fleet.members
 
 
@@ -350,7 +350,7 @@ def test_a_program_has_more_users_than_one() -> None:
         with_app(experiment(GROUP), app)
 
 
-def test_acls_are_counted_as_a_broker_tells_them() -> None:
+def test_acls_are_counted_as_a_broker_has_them() -> None:
     """As Kafka 4.4's brokers answer DescribeAcls v1."""
 
     def resource(kind: int, name: str, *users: str) -> bytes:
@@ -462,6 +462,6 @@ def test_the_run_asks_for_its_security_and_for_a_user_each(name: str) -> None:
     refusals.check_together(found)
 
 
-def test_nobody_is_asked_what_he_may_do_without_such_a_fault() -> None:
+def test_no_one_is_asked_what_he_may_do_without_such_a_fault() -> None:
     assert not authorized(registry.load("baseline"))
     assert not authorized(registry.load("connections-reset"))

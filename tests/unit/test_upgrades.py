@@ -1,4 +1,4 @@
-"""A cluster that goes from one release of Kafka to another: what is refused, started and told."""
+"""A cluster that goes from one release of Kafka to another: what is refused, started and heard."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_any_older_release_can_be_upgraded_from(before: str) -> None:
     ).cluster.releases
 
 
-def test_the_release_to_come_from_is_a_knob() -> None:
+def test_the_release_to_come_from_is_a_setting() -> None:
     turned = registry.with_knobs(registry.load("broker-upgrade"), {"upgraded_from": "3.9.2"})
     assert "3.9.2" == registry.checked(turned).cluster.upgraded_from
 
@@ -228,7 +228,7 @@ LOG = """\
 """
 
 
-def test_a_node_s_own_log_tells_which_release_it_had_when(
+def test_a_node_s_own_log_has_which_release_it_had_when(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     started = Started(monkeypatch, tmp_path, tools("4.3.1", tools("4.2.2")))
@@ -284,7 +284,7 @@ def level(name: str, *levels: int) -> bytes:
     return compact(name) + struct.pack(">hh", *levels) + b"\0"
 
 
-def test_a_broker_tells_which_levels_are_finalized() -> None:
+def test_a_broker_has_which_levels_are_finalized() -> None:
     asked: list[tuple[int, int]] = []
     supported = (0, b"\x02" + level("metadata.version", 7, 33))
     epoch = (1, struct.pack(">q", 35))
@@ -299,7 +299,7 @@ def test_a_broker_tells_which_levels_are_finalized() -> None:
     assert [(18, 3)] == asked
 
 
-def test_a_broker_without_features_tells_of_none() -> None:
+def test_a_broker_without_features_reports_none() -> None:
     with broker(lambda *_: versions_answer()) as port:
         assert {} == finalized_by(port)
 
@@ -372,12 +372,12 @@ def test_a_node_that_was_not_of_the_older_release_is_not_upgraded(
 
 
 def test_a_node_is_upgraded_when_its_own_log_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = ["4.2.2", "4.2.2", "4.3.1"]  # it serves before it tells
+    heard = ["4.2.2", "4.2.2", "4.3.1"]  # it serves before it logs
     upgraded: list[int] = []
     listening: list[tuple[list[str], bool]] = []
     scene = scene_of(
         upgrade=upgraded.append,
-        release_of=lambda _: told.pop(0),
+        release_of=lambda _: heard.pop(0),
         await_serving=lambda _: None,
         proxies=SimpleNamespace(switch=lambda names, *, on: listening.append((names, on))),
     )
@@ -441,7 +441,7 @@ def test_what_is_below_the_newer_release_s_level_is_raised(
     )
 
 
-def test_levels_that_a_broker_never_tells_are_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_levels_that_a_broker_never_has_are_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(broker_faults, "_KNOWN_S", 0.01)
     found = Levels(monkeypatch, late=10**9).play()
 
@@ -485,13 +485,13 @@ def test_how_a_heal_is_known_is_on_record(monkeypatch: pytest.MonkeyPatch, tmp_p
     player.inject(scene, item, BROKER)
     player.heal(scene, item)
 
-    told = {
+    heard = {
         frame["phase"]: frame.get("evidence")
         for frame in read_journal(tmp_path / "faults.journal").frames
         if frame["kind"] == "fault"
     }
-    assert "it is gone" == told["injected"]
-    assert "broker-1 is Kafka 4.3.1" == told["healed"]
+    assert "it is gone" == heard["injected"]
+    assert "broker-1 is Kafka 4.3.1" == heard["healed"]
     assert "  upgrade-broker of broker-1: healed: broker-1 is Kafka 4.3.1" == said[-1]
 
 
