@@ -61,6 +61,9 @@ class MemberIdentity(NamedTuple):
     generation: int | None
 
 
+NO_MEMBER: Final = MemberIdentity(None, None)
+
+
 class Polled(NamedTuple):
     """What one poll returned. An error stands for records that were not delivered."""
 
@@ -155,3 +158,20 @@ class Transactions(Protocol):
 def made_from(topic: str, partition: int, offset: int) -> bytes:
     """What a record of the output holds: which record it was made from."""
     return json.dumps([topic, partition, offset]).encode()
+
+
+class Adapter:
+    """What the clients of both libraries share: who listens, and who the consumer was last."""
+
+    def __init__(self) -> None:
+        self._listener: Listener | None = None
+        self.known = NO_MEMBER  # when a rebalance callback last ran
+
+    def _safely(self, where: str, act: Callable[[Listener], None]) -> None:
+        """Call the listener; nothing that is raised there may reach the library."""
+        if self._listener is None:
+            return
+        try:
+            act(self._listener)
+        except Exception as error:  # noqa: BLE001 (whatever it is)
+            self._listener.callback_failed(where, error)

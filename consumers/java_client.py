@@ -28,8 +28,10 @@ from jpype import JArray, JByte, JClass, JException, JInt, JProxy
 
 from consumers import jvm
 from consumers.client import (
+    NO_MEMBER,
     TRANSACTION_PATIENCE_S,
     TRANSACTION_TIMEOUT_MS,
+    Adapter,
     Answer,
     ClientError,
     Listener,
@@ -46,7 +48,6 @@ from harness.base.credentials import shown
 from harness.base.errors import BadInput
 from harness.experiment import UNSET
 
-_NO_MEMBER: Final = MemberIdentity(None, None)
 _CLIENTS: Final = "org.apache.kafka.clients.consumer"
 _LOGGING: Final = Path(__file__).with_name("java_log4j2.xml")
 _ASSIGNORS: Final = {
@@ -93,7 +94,7 @@ def settings_of(config: ConsumerConfig) -> dict[str, object]:
     return {name: value for name, value in settings.items() if value != UNSET}
 
 
-class JavaClient:
+class JavaClient(Adapter):
     """One consumer; see `consumers.client.GroupClient` for what each method means."""
 
     def __init__(self, config: ConsumerConfig) -> None:
@@ -109,8 +110,7 @@ class JavaClient:
             *config.jvm_options,
         )
         self._settings = settings_of(config) | config.admission_of_java()
-        self._listener: Listener | None = None
-        self.known = _NO_MEMBER
+        super().__init__()
         self._duration = JClass("java.time.Duration")
         self._partition = JClass("org.apache.kafka.common.TopicPartition")
         self._retriable = JClass("org.apache.kafka.common.errors.RetriableException")
@@ -196,7 +196,7 @@ class JavaClient:
         metadata = self._consumer.groupMetadata()
         member_id, generation = str(metadata.memberId()), int(metadata.generationId())
         return (
-            _NO_MEMBER if generation < 0 or not member_id else MemberIdentity(member_id, generation)
+            NO_MEMBER if generation < 0 or not member_id else MemberIdentity(member_id, generation)
         )
 
     def close(self) -> None:
@@ -207,34 +207,25 @@ class JavaClient:
                 self._listener.error(self._error(error))
 
     def _rebalanced(self, where: str, partitions: Any) -> None:
-        def act() -> None:
+        def act(listener: Listener) -> None:
             current = self.member()
             if current.member_id is not None:
                 self.known = current
-            if self._listener is not None:
-                found = [Partition(str(p.topic()), int(p.partition())) for p in partitions]
-                getattr(self._listener, where)(sorted(found))
+            found = [Partition(str(p.topic()), int(p.partition())) for p in partitions]
+            getattr(listener, where)(sorted(found))
 
         self._safely(where, act)
 
     def _committed(self, offsets: Any, error: Any) -> None:
-        def act() -> None:
+        def act(listener: Listener) -> None:
             code, name = jvm.code_of(error) if error is not None else (0, None)
             answers = [
                 Answer(str(p.topic()), int(p.partition()), int(offsets.get(p).offset()), code, name)
                 for p in offsets.keySet()
             ]
-            if self._listener is not None:
-                self._listener.committed(sorted(answers))
+            listener.committed(sorted(answers))
 
         self._safely("commit callback", act)
-
-    def _safely(self, where: str, act: Callable[[], None]) -> None:
-        try:
-            act()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it must not reach Java's poll
-            if self._listener is not None:
-                self._listener.callback_failed(where, error)
 
     def _error(self, error: Any) -> ClientError:
         code, name = jvm.code_of(error)

@@ -32,8 +32,10 @@ from confluent_kafka import (
 )
 
 from consumers.client import (
+    NO_MEMBER,
     TRANSACTION_PATIENCE_S,
     TRANSACTION_TIMEOUT_MS,
+    Adapter,
     Answer,
     ClientError,
     Listener,
@@ -49,7 +51,7 @@ from consumers.ranges import ErrorAmongRecordsError, Ranger
 from harness.base.credentials import shown
 from harness.experiment import UNSET
 
-_NO_MEMBER: Final = MemberIdentity(None, None)
+_CALLBACKS: Final = {"assigned": "on_assign", "revoked": "on_revoke", "lost": "on_lost"}
 _METADATA_MAGIC: Final = b"CGMDv2:"
 _GENERATION: Final = struct.Struct("=i")
 
@@ -74,7 +76,7 @@ def settings_of(config: ConsumerConfig) -> dict[str, object]:
     return {name: value for name, value in settings.items() if value != UNSET}
 
 
-class Librdkafka:
+class Librdkafka(Adapter):
     """One consumer; see `consumers.client.GroupClient` for what each method means."""
 
     def __init__(self, config: ConsumerConfig, more: dict[str, object] | None = None) -> None:
@@ -82,8 +84,7 @@ class Librdkafka:
         self._ranger = Ranger(config.topic)
         settings = settings_of(config) | config.admission_of_librdkafka() | (more or {})
         self.effective = shown(settings)
-        self._listener: Listener | None = None
-        self.known = _NO_MEMBER
+        super().__init__()
         self._incremental = config.protocol != "eager"
         self._sought: dict[Partition, int] = {}  # by the callback that is running
         callbacks: dict[str, Any] = {"on_commit": self._on_commit, "error_cb": self._on_error}
@@ -97,9 +98,7 @@ class Librdkafka:
         self._listener = listener
         self._consumer.subscribe(
             [topic],
-            on_assign=self._rebalanced("on_assign", listener.assigned),
-            on_revoke=self._rebalanced("on_revoke", listener.revoked),
-            on_lost=self._rebalanced("on_lost", listener.lost),
+            **{name: self._rebalanced(where) for where, name in _CALLBACKS.items()},
         )
 
     def poll_batch(self, limit: int, timeout_s: float) -> Polled:
@@ -144,19 +143,18 @@ class Librdkafka:
     def close(self) -> None:
         self._consumer.close()
 
-    def _rebalanced(
-        self, where: str, hear: Callable[[Sequence[Partition]], None]
-    ) -> Callable[[Consumer, list[TopicPartition]], None]:
+    def _rebalanced(self, where: str) -> Callable[[Consumer, list[TopicPartition]], None]:
         def callback(_consumer: Consumer, partitions: list[TopicPartition]) -> None:
-            def act() -> None:
+            def act(listener: Listener) -> None:
                 self._ranger.moved()
                 current = self.member()
                 if current.member_id is not None:
                     self.known = current
-                hear([Partition(p.topic, p.partition) for p in partitions])
+                found = [Partition(p.topic, p.partition) for p in partitions]
+                getattr(listener, where)(found)
                 self._assign_sought(partitions)
 
-            self._safely(where, act)
+            self._safely(_CALLBACKS[where], act)
 
         return callback
 
@@ -172,27 +170,16 @@ class Librdkafka:
             self._consumer.assign(partitions)
 
     def _on_commit(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
-        def act() -> None:
+        def act(listener: Listener) -> None:
             answers = [a for a in _answers(error, partitions) if a.committed >= 0]
             # An automatic commit with nothing new to say comes as "no offset stored".
-            if answers and self._listener is not None:
-                self._listener.committed(answers)
+            if answers:
+                listener.committed(answers)
 
         self._safely("on_commit", act)
 
     def _on_error(self, error: KafkaError) -> None:
-        def act() -> None:
-            if self._listener is not None:
-                self._listener.error(client_error(error))
-
-        self._safely("error_cb", act)
-
-    def _safely(self, where: str, act: Callable[[], None]) -> None:
-        try:
-            act()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it must not reach librdkafka
-            if self._listener is not None:
-                self._listener.callback_failed(where, error)
+        self._safely("error_cb", lambda listener: listener.error(client_error(error)))
 
 
 def parse_group_metadata(data: object) -> MemberIdentity:
@@ -202,14 +189,14 @@ def parse_group_metadata(data: object) -> MemberIdentity:
     another magic, or for a consumer that is no member now, both are None.
     """
     if not isinstance(data, bytes) or not data.startswith(_METADATA_MAGIC):
-        return _NO_MEMBER
+        return NO_MEMBER
     try:
         (generation,) = _GENERATION.unpack_from(data, len(_METADATA_MAGIC))
         _group, member_id, _rest = data[len(_METADATA_MAGIC) + _GENERATION.size :].split(b"\0", 2)
     except (struct.error, ValueError):
-        return _NO_MEMBER
+        return NO_MEMBER
     if generation < 0 or not member_id:
-        return _NO_MEMBER
+        return NO_MEMBER
     return MemberIdentity(member_id.decode(), generation)
 
 

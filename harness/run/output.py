@@ -13,6 +13,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from consumers.journal import Journal
+from consumers.ranges import Runs
 from harness.base.errors import VoidRun
 from harness.base.wait import wait_until
 from harness.cluster import wire
@@ -150,13 +151,8 @@ def _records(plan: Plan, topic: str, partitions: int, isolation: str) -> Iterato
 
 def ranges(copies: Counter[tuple[str, int, int]]) -> Iterator[tuple[str, int, int, int, int]]:
     """Runs of offsets with as many copies each: topic, partition, first, last, copies."""
-    run: tuple[str, int, int, int, int] | None = None
+    runs = Runs()
     for (topic, partition, offset), count in sorted(copies.items()):
-        if run and (topic, partition, offset - 1, count) == (run[0], run[1], run[3], run[4]):
-            run = (topic, partition, run[2], offset, count)
-            continue
-        if run:
-            yield run
-        run = (topic, partition, offset, offset, count)
-    if run:
-        yield run
+        runs.add((topic, partition, count), offset, offset)
+    for (topic, partition, count), (first, last) in runs.all:
+        yield topic, partition, first, last, count

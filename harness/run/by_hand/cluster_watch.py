@@ -8,6 +8,7 @@ are followed in the coordinators' logs.
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -67,11 +68,7 @@ class Seen:
 
     def topics(self) -> dict[str, int]:
         """How many partitions each topic has; those of Kafka's own are left out."""
-        found: dict[str, int] = {}
-        for topic, _ in self.partitions:
-            if not topic.startswith(_INTERNAL):
-                found[topic] = found.get(topic, 0) + 1
-        return found
+        return Counter(topic for topic, _ in self.partitions if not topic.startswith(_INTERNAL))
 
     def thin(self) -> int:
         return sum(len(row["isr"]) < row["replicas"] for row in self.partitions.values())
