@@ -1,6 +1,6 @@
 """What the consumer loop asks of a client library, and what it hears from it.
 
-`librdkafka.py` and `java.py` implement it; another client needs no change of the loop.
+`librdkafka.py` and `java_client.py` implement it; another client needs no change of the loop.
 """
 
 import json

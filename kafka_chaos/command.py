@@ -13,22 +13,9 @@ from typing import Final
 CARRIED: Final = "tree"  # where a wheel has the harness, the experiments and the consumers
 # Those of the harness, known here so that a slip is noticed before anything is set up.
 COMMANDS: Final = (
-    *(
-        "experiment",
-        "run",
-        "try",
-        "nightly",
-        "matrix",
-        "sweep",
-        "soak",
-        "check",
-        "report",
-        "sql",
-        "explain",
-    ),
-    *("keep", "pinned"),
-    *("up", "fault", "down"),
-    *("compare", "trend", "collect", "list", "describe", "clean", "doctor", "compare-protocols"),
+    *("experiment", "run", "try", "nightly", "matrix", "sweep", "soak", "check", "report", "sql"),
+    *("explain", "keep", "pinned", "up", "fault", "down", "compare", "trend", "collect", "list"),
+    *("describe", "clean", "doctor", "compare-protocols"),
 )
 OWN: Final = ("init", "setup", "bom")
 WITH_PARENT: Final = (

@@ -40,32 +40,24 @@ _RECORDED: Final = ("step", "rule", "api", "group", "member_id", "instance_id", 
 Body = dict[str, Any]
 
 # The newest version of each call that names topics by name (ids came later) and that both
-# coordinators, the old and the new, answer.
-VERSIONS: Final[dict[str, int]] = {
-    "ADD_OFFSETS_TO_TXN": 3,
-    "ALTER_PARTITION_REASSIGNMENTS": 0,
-    "CONSUMER_GROUP_DESCRIBE": 0,  # and no other coordinator than the new one
-    "CREATE_PARTITIONS": 3,
-    "CREATE_TOPICS": 7,
-    "DELETE_GROUPS": 2,
-    "DESCRIBE_GROUPS": 5,
-    "ELECT_LEADERS": 2,
-    "END_TXN": 3,
-    "FIND_COORDINATOR": 4,
-    "HEARTBEAT": 4,
-    "INIT_PRODUCER_ID": 4,
-    "JOIN_GROUP": 9,
-    "LEAVE_GROUP": 5,
-    "LIST_GROUPS": 4,
-    "LIST_OFFSETS": 7,
-    "METADATA": 9,
-    "OFFSET_COMMIT": 8,
-    "OFFSET_DELETE": 0,
-    "OFFSET_FETCH": 8,
-    "OFFSET_FOR_LEADER_EPOCH": 4,
-    "SYNC_GROUP": 5,
-    "TXN_OFFSET_COMMIT": 3,
+# coordinators, the old and the new, answer; of CONSUMER_GROUP_DESCRIBE the new one alone.
+_BY_VERSION: Final = {
+    0: ("ALTER_PARTITION_REASSIGNMENTS", "CONSUMER_GROUP_DESCRIBE", "OFFSET_DELETE"),
+    2: ("DELETE_GROUPS", "ELECT_LEADERS"),
+    3: ("ADD_OFFSETS_TO_TXN", "CREATE_PARTITIONS", "END_TXN", "TXN_OFFSET_COMMIT"),
+    4: (
+        "FIND_COORDINATOR",
+        "HEARTBEAT",
+        "INIT_PRODUCER_ID",
+        "LIST_GROUPS",
+        "OFFSET_FOR_LEADER_EPOCH",
+    ),
+    5: ("DESCRIBE_GROUPS", "LEAVE_GROUP", "SYNC_GROUP"),
+    7: ("CREATE_TOPICS", "LIST_OFFSETS"),
+    8: ("OFFSET_COMMIT", "OFFSET_FETCH"),
+    9: ("JOIN_GROUP", "METADATA"),
 }
+VERSIONS: Final = {api: version for version, apis in _BY_VERSION.items() for api in apis}
 
 
 class Codec:

@@ -35,28 +35,26 @@ STOP_TIMEOUT_S = 90  # the JVM writes the cache after Kafka has stopped
 
 def main(args: list[str]) -> int:
     """Train, and return 0; what went wrong is on stderr, the node's own log among it."""
-    java, version, kafka, classpath, template, output = args
-    folder = Path(output).parent / _NODE
-    address, command = write_node(folder, java, version, kafka, classpath, Path(template))
-    with node([*command[:1], f"-XX:AOTCacheOutput={output}", *command[1:]]):
-        work(address, kafka)
+    address, (java, *options) = write_node(args)
+    with node([java, f"-XX:AOTCacheOutput={args[-1]}", *options]):
+        work(address, kafka=args[2])
     return 0
 
 
-def write_node(
-    folder: Path, java: str, version: str, kafka: str, classpath: str, template: Path
-) -> tuple[str, list[str]]:
+def write_node(args: list[str]) -> tuple[str, list[str]]:
     """Write a formatted cluster of one node; its address, and the command that starts it.
 
-    It is broker and controller at once, so that one JVM loads what both need; settings and logging
-    are those of a run.
+    `args` are those of the command line. The node is broker and controller at once, so that one JVM
+    loads what both need; settings and logging are those of a run.
     """
+    java, version, kafka, classpath, template, output = args
+    folder = Path(output).parent / _NODE
     controller, direct, peers = free_ports(3)
     broker = Node(1, "broker", direct, peers)
     cluster = Cluster(brokers=1)
-    settings = broker_settings(cluster) | (
-        {} if kafka.startswith("3.") else share_replicas(cluster)
-    )
+    settings = broker_settings(cluster)
+    if not kafka.startswith("3."):
+        settings |= share_replicas(cluster)
     nodes = (Node(1, "controller", controller), broker)
     plan = Plan("training", random_id(), nodes, (), 0, settings)
     data = folder / "data"
@@ -64,8 +62,8 @@ def write_node(
     properties["process.roles"] = "broker,controller"
     properties["listeners"] += f",CONTROLLER://127.0.0.1:{controller}"
     meta = {"version": "1", "cluster.id": plan.cluster_id, "node.id": "1"}
-    shutil.copytree(template, data)
     meta["directory.id"] = random_id()
+    shutil.copytree(template, data)
     (data / "meta.properties").write_text(properties_text(meta))
     (folder / "node.properties").write_text(properties_text(properties))
     options = [f"-Dharness.logs={folder / _NODE}", f"-Dlog4j2.configurationFile={LOGGING}"]

@@ -42,11 +42,8 @@ class _Quiet:
 
 def main(args: list[str]) -> int:
     """Train, and return 0; what went wrong is on stderr, the node's own log among it."""
-    java, version, kafka, classpath, template, output = args
-    folder = Path(output).parent / "node"
-    address, command = train_brokers.write_node(
-        folder, java, version, kafka, classpath, Path(template)
-    )
+    java, _, kafka, classpath, _, output = args
+    address, command = train_brokers.write_node(args)
     with train_brokers.node(command):
         train_brokers.make_topics(address, train_brokers.TOPIC, _COPY)
         train_brokers.produce(address)
