@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import UnionType
-from typing import Any, Self, get_args, get_origin, get_type_hints
+from typing import Any, Final, Self, get_args, get_origin, get_type_hints
 
 from consumers.sabotage import conduct_of
 from harness.base.credentials import Credentials
@@ -19,6 +19,15 @@ from harness.experiment import (
     at_least,
     one_of,
 )
+
+# Settings of clients that hold a secret, and those that hold a path of this machine.
+_SECRET: Final = ("sasl.password", "sasl.jaas.config")
+_PATHS: Final = (
+    *("ssl.ca.location", "ssl.truststore.location"),
+    *("ssl.certificate.location", "ssl.key.location", "ssl.keystore.location"),
+)
+_HIDDEN: Final = "[hidden]"  # as Kafka's own clients write it
+_NOTHING: Final = "null"  # as these write what is not set
 
 
 def proven_by(path: str | None) -> Credentials | None:
@@ -236,3 +245,14 @@ class ProducerConfig(_Config):
             raise BadInput(
                 f"acks of {self.acks} with idempotence: librdkafka refuses that; use acks of all"
             )
+
+
+def shown(settings: Mapping[str, object]) -> dict[str, object]:
+    """Settings of a client without secrets, and with files by their names alone."""
+    found = dict(settings)
+    for name, value in settings.items():
+        if name in _SECRET and value != _NOTHING:
+            found[name] = _HIDDEN
+        if name in _PATHS:
+            found[name] = Path(str(value)).name
+    return found

@@ -42,9 +42,8 @@ from consumers.client import (
     Range,
     made_from,
 )
-from consumers.config import ConsumerConfig
+from consumers.config import ConsumerConfig, shown
 from consumers.ranges import Runs
-from harness.base.credentials import shown
 from harness.base.errors import BadInput
 from harness.experiment import UNSET
 

@@ -46,9 +46,8 @@ from consumers.client import (
     Range,
     made_from,
 )
-from consumers.config import ConsumerConfig
+from consumers.config import ConsumerConfig, shown
 from consumers.ranges import ErrorAmongRecordsError, Ranger
-from harness.base.credentials import shown
 from harness.experiment import UNSET
 
 _CALLBACKS: Final = {"assigned": "on_assign", "revoked": "on_revoke", "lost": "on_lost"}

@@ -13,11 +13,10 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, __version__, libversion
 
-from consumers.config import ProducerConfig
+from consumers.config import ProducerConfig, shown
 from consumers.control import Control, run_program
 from consumers.journal import Journal
 from consumers.ranges import Runs
-from harness.base.credentials import shown
 from harness.base.errors import BadInput, HarnessError
 from harness.experiment.app import NUMBER_HEADER, numbered
 

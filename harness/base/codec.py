@@ -30,6 +30,7 @@ ASSIGNMENT: Final = "version:h topicPartitions[topicName:text partitions:i*]"
 _TOKEN: Final = re.compile(r"(\w+)(?:@(\d+))?(?::(\w+)(\*?)|(\[|\??\{))|[\]}]")
 _NULL: Final = b"\xff"  # instead of a struct; before one is b"\1"
 _UUID_BYTES: Final = 16
+_LENGTH_BYTES: Final = 4
 
 
 def encoded(spec: str, values: Body) -> bytes:
@@ -171,22 +172,20 @@ def _message(spec: str) -> _Kind:
 
 
 def answer_on(link: socket.socket, deadline: float) -> bytes:
-    """The next message on a connection, less the length that stands before it.
+    """The next message on a connection, less the length that stands before it. Raises OSError.
 
-    `deadline` is of the monotonic clock, in seconds. Raises OSError, TimeoutError included.
+    `deadline` is of the monotonic clock, in seconds.
     """
-    return _received(link, int.from_bytes(_received(link, 4, deadline), "big"), deadline)
-
-
-def _received(link: socket.socket, length: int, deadline: float) -> bytes:
-    parts = b""
-    while len(parts) < length:
+    data, size = b"", _LENGTH_BYTES
+    while len(data) < size:
         left_s = deadline - time.monotonic()
         if left_s <= 0:
-            raise TimeoutError(f"{len(parts)} of {length} bytes of an answer came in time")
+            raise TimeoutError(f"{len(data)} of {size} bytes of an answer came in time")
         link.settimeout(left_s)
-        part = link.recv(length - len(parts))
+        part = link.recv(size - len(data))
         if not part:
             raise ConnectionResetError("the connection was closed in the middle of an answer")
-        parts += part
-    return parts
+        data += part
+        if len(data) == size == _LENGTH_BYTES:
+            size += int.from_bytes(data, "big")
+    return data[_LENGTH_BYTES:]

@@ -16,9 +16,8 @@ from harness.provision import kafka, setup_steps, wheels
 from harness.provision.tools import Tools, resolve_tools
 from harness.run.estimate import growth_bytes
 from harness.run.faults import KINDS
-from harness.run.folder import reserve
+from harness.run.folder import reserve, sweep, sweep_results
 from harness.run.interrupts import Progress
-from harness.run.leftovers import sweep, sweep_results
 from harness.run.run import ExperimentRun
 from harness.run.screen import Screen
 

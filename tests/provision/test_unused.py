@@ -123,7 +123,7 @@ def test_nothing_is_removed_without_a_yes(
     options: tuple[str, ...],
     goes: bool,
 ) -> None:
-    monkeypatch.setattr("harness.run.leftovers.sweep", lambda _say: 0)
+    monkeypatch.setattr("harness.run.folder.sweep", lambda _say: 0)
     old = write_old(empty_cache)
 
     code = main(["clean", "--cache", *options, "--results", str(tmp_path / "results")])

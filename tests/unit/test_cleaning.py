@@ -32,8 +32,8 @@ HALF_OF_ELSEWHERE = "requests.parquet.999999999+1@#2.tmp"  # its pid is of anoth
 
 @pytest.fixture(autouse=True)
 def _sweep_no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.run.leftovers.sweep", lambda _say: 0)
-    monkeypatch.setattr("harness.run.leftovers.sweep_backends", lambda **_: {})
+    monkeypatch.setattr("harness.run.folder.sweep", lambda _say: 0)
+    monkeypatch.setattr("harness.run.folder.sweep_backends", lambda **_: {})
     monkeypatch.setattr(processes, "orphans", dict)
 
 
@@ -103,7 +103,7 @@ def test_files_of_others_are_not_on_the_list(
 def test_what_would_go_is_listed_and_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("harness.run.leftovers.sweep_backends", lambda **_: {"run-9": 3})
+    monkeypatch.setattr("harness.run.folder.sweep_backends", lambda **_: {"run-9": 3})
     run_dir = tmp_path / "baseline" / "run-1"
     write_manifest(run_dir, status="running")
     (run_dir / "scratch").mkdir()

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from consumers.config import ProducerConfig
+from consumers.config import ProducerConfig, shown
 from consumers.probes.admission import NotAdmitted, scram
-from harness.base.credentials import Credentials, shown
+from harness.base.credentials import Credentials
 from harness.base.errors import BadInput
 from harness.base.ports import LOOPBACK, Ports
 from harness.catalogue import registry

@@ -47,9 +47,8 @@ from harness.run.by_hand.control_socket import Request, listening
 from harness.run.by_hand.fault_runner import FaultRunner
 from harness.run.by_hand.live_view import changes, drawn, named, names_in
 from harness.run.fleet import Fleet
-from harness.run.folder import SCRATCH, reserve
+from harness.run.folder import SCRATCH, reserve, sweep
 from harness.run.interrupts import Interrupted, heard, interruptible, uninterrupted
-from harness.run.leftovers import sweep
 from harness.run.nemesis import Nemesis
 from harness.run.record import first_record
 from harness.run.scene import ClusterView, Scene
