@@ -196,7 +196,7 @@ class App:
     Kafka, by the name of the variable in which each process is given that of a proxy in front of
     it. `start_s` is how long a process may take from its start until it asks to join, and
     `steady_s` how long the group may take until it is steady; null is what
-    `harness/run/patience.py` says.
+    `harness/run/joining.py` says.
     """
 
     name: str

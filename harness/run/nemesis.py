@@ -24,7 +24,7 @@ from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks
 from harness.run.faults import KINDS, Evidence, state_of
 from harness.run.faults.targets import Target, resolve
-from harness.run.patience import missed_s
+from harness.run.joining import missed_s
 from harness.run.roles import changes
 from harness.run.scene import FaultState, FaultStep, Patience, Scene
 

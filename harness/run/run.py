@@ -31,7 +31,7 @@ from harness.history.collect import collect
 from harness.history.programs import observed
 from harness.history.shown import WRITTEN
 from harness.provision.tools import Tools
-from harness.run import beside, joining, patience
+from harness.run import beside, joining
 from harness.run.app_processes import build, needs_building
 from harness.run.estimate import drains_within_s
 from harness.run.fleet import Fleet
@@ -325,7 +325,7 @@ class ExperimentRun:
                 else:
                     play = nemesis.play_one_by_one
                 if self._experiment.at_random or self._experiment.one_by_one:
-                    self._as_far_as_it_goes(scene, lambda: play(scene, patience.recover_s(scene)))
+                    self._as_far_as_it_goes(scene, lambda: play(scene, joining.recover_s(scene)))
                 else:
                     nemesis.play(scene)
             finally:
@@ -356,14 +356,14 @@ class ExperimentRun:
             self._manifest["phases"][-1]["missed"] = str(timeout)
 
     def _recover(self, scene: Scene) -> None:
-        _reach(scene, "steady state after the faults", scene.well, patience.recover_s(scene))
+        _reach(scene, "steady state after the faults", scene.well, joining.recover_s(scene))
         before = scene.fleet.processed()
         _reach(scene, "records from every partition", lambda: scene.consuming(before), 30)
         _reach(
             scene,
             f"{AFTER_S:g} s of steady state",
             lambda: scene.well_for(AFTER_S),
-            patience.recover_s(scene),
+            joining.recover_s(scene),
         )
 
     def _drain(self, scene: Scene) -> None:

@@ -12,7 +12,7 @@ from harness.base.wait import wait_until
 from harness.catalogue.apps import with_app
 from harness.experiment import Experiment, Fault, Group
 from harness.experiment.app import App
-from harness.run import patience
+from harness.run import joining
 from harness.run.faults import KINDS, member_faults
 from harness.run.faults.member_faults import how_it_came, is_lost
 from harness.run.faults.targets import Target
@@ -49,23 +49,23 @@ def test_a_join_may_take_as_long_as_members_announced() -> None:
     """Java and librdkafka announce five minutes, Sarama one."""
     unknown, java = scene(), scene(held_up_s=300)
 
-    assert (90, 90) == (patience.join_s(unknown), seconds(patience.steady_s(unknown)))
-    assert (390, 390) == (patience.join_s(java), seconds(patience.steady_s(java)))
+    assert (90, 90) == (joining.join_s(unknown), seconds(joining.steady_s(unknown)))
+    assert (390, 390) == (joining.join_s(java), seconds(joining.steady_s(java)))
     assert (120, 360) == (
-        seconds(patience.recover_s(unknown)),
-        seconds(patience.recover_s(java)),
+        seconds(joining.recover_s(unknown)),
+        seconds(joining.recover_s(java)),
     )
-    assert 30 == patience.commits_s(java)
+    assert 30 == joining.commits_s(java)
 
 
 def test_what_its_owner_says_counts() -> None:
     said = scene(held_up_s=60, start_s=20, steady_s=400)
 
-    assert (20, 80) == (patience.start_s(said), patience.join_s(said))
-    assert (400, 400) == (seconds(patience.steady_s(said)), seconds(patience.recover_s(said)))
-    assert 400 == patience.commits_s(said)
-    assert 80 == seconds(patience.steady_s(scene(held_up_s=60, start_s=20)))
-    assert 150 == seconds(patience.steady_s(scene(start_s=150, steady_s=30)))
+    assert (20, 80) == (joining.start_s(said), joining.join_s(said))
+    assert (400, 400) == (seconds(joining.steady_s(said)), seconds(joining.recover_s(said)))
+    assert 400 == joining.commits_s(said)
+    assert 80 == seconds(joining.steady_s(scene(held_up_s=60, start_s=20)))
+    assert 150 == seconds(joining.steady_s(scene(start_s=150, steady_s=30)))
 
 
 def test_of_our_own_members_everything_is_declared() -> None:
@@ -73,15 +73,15 @@ def test_of_our_own_members_everything_is_declared() -> None:
     ours = cast("Scene", SimpleNamespace(experiment=declared))
 
     assert (90, 130, 30) == (
-        patience.steady_s(ours),
-        patience.recover_s(ours),
-        patience.commits_s(ours),
+        joining.steady_s(ours),
+        joining.recover_s(ours),
+        joining.commits_s(ours),
     )
 
 
 def test_who_was_killed_is_missed_for_the_session_that_it_announced() -> None:
-    assert 0 == patience.missed_s(scene(), "member-1")
-    assert 35 == patience.missed_s(scene(session_s=30), "member-1")
+    assert 0 == joining.missed_s(scene(), "member-1")
+    assert 35 == joining.missed_s(scene(session_s=30), "member-1")
 
 
 def test_a_wait_grows_with_what_is_seen() -> None:

@@ -14,7 +14,7 @@ from harness.base.errors import BadInput, WaitTimeout
 from harness.base.words import plural
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks, Effects
-from harness.run import patience
+from harness.run import joining
 from harness.run.faults.kind import Change, Evidence, Kind
 from harness.run.faults.member_faults import how_it_came, is_in_group, is_lost, terminated
 from harness.run.faults.targets import Target
@@ -67,7 +67,7 @@ def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
 
     why = "it ended before"
     try:
-        patience_s = _JOIN_S if scene.experiment.app is None else lambda: patience.join_s(scene)
+        patience_s = _JOIN_S if scene.experiment.app is None else lambda: joining.join_s(scene)
         scene.wait(f"{', '.join(waiting)} in the group", note_those_in, patience_s)
     except WaitTimeout as timeout:
         why = str(timeout)

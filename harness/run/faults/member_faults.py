@@ -8,7 +8,7 @@ from harness.base.errors import BadInput, WaitTimeout
 from harness.base.wait import wait_until
 from harness.experiment import Experiment, Fault, Need
 from harness.history.effects import Breaks, Effects, Proof
-from harness.run import patience
+from harness.run import joining
 from harness.run.faults.kind import Evidence, Kind, Needed, outlasts_session
 from harness.run.faults.targets import Target
 from harness.run.member import Member
@@ -117,7 +117,7 @@ def is_lost(scene: Scene, member: Member, started_at: float) -> bool:
     """
     if not member.running:
         return True
-    late = member.foreign and time.monotonic() >= started_at + patience.start_s(scene)
+    late = member.foreign and time.monotonic() >= started_at + joining.start_s(scene)
     return late and not scene.fleet.brokers.requests.get(member.name)
 
 
@@ -141,7 +141,7 @@ def how_it_came(scene: Scene, member: Member) -> Evidence:
     elif ended:
         text = f"{name} {ended} before it asked to join"
     elif not scene.fleet.brokers.requests.get(name):
-        waited = f"{patience.start_s(scene):g} s"
+        waited = f"{joining.start_s(scene):g} s"
         text = f"{name} has asked these brokers for nothing within {waited} of its start: if "
         text += f"it takes longer, {SAY_START}"
     else:
@@ -181,7 +181,7 @@ def _prove_program_started(scene: Scene, member: Member) -> Evidence:
         return asked or is_in_group(scene, member) or is_lost(scene, member, started_at)
 
     with suppress(WaitTimeout):
-        scene.wait(f"{member.name} in the group", enough, lambda: patience.join_s(scene))
+        scene.wait(f"{member.name} in the group", enough, lambda: joining.join_s(scene))
     return how_it_came(scene, member)
 
 
