@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,6 @@ from harness.base.paths import here
 from harness.base.ports import Ports
 from harness.cluster import links
 from harness.cluster.admin import create_topic, create_users, grant_all
-from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of
 from harness.cluster.dependency_proxies import Dependencies
 from harness.cluster.features import releases_in
@@ -93,8 +93,7 @@ class ExperimentRun:
         self._ports = Ports(port_base)
         self._random = random.Random(seed)
         self._keep: frozenset[int] = frozenset()  # what must outlive the run's other processes
-        # Its cluster, its programs; and nothing of it is left to be ended.
-        self._stopped = self._killed = self._ended = True
+        self._left: set[str] = set()  # what of it is still to be ended
         self._turn = Turn(self._run, gently=experiment.cluster.backend == "embedded")
         self._manifest = first_record(name, experiment, tools, self._run, seed)
 
@@ -179,7 +178,7 @@ class ExperimentRun:
         fleet = Fleet(self._experiment, plan, self._tools, self.run_dir, port, dependencies)
         observer: subprocess.Popen[bytes] | None = None
         self._manifest |= fleet.record()
-        self._stopped = self._killed = self._ended = False
+        self._left = {"cluster", "programs", "processes"}
         try:
             with self._phase("start cluster"):
                 observer = beside.start_observer(plan, self.run_dir)
@@ -215,18 +214,15 @@ class ExperimentRun:
             with uninterrupted(self._say), ExitStack() as last_first:
                 last_first.callback(self._collect, fleet)
                 last_first.callback(self._turn.close)
-                last_first.callback(self._end_processes)
-                last_first.callback(self._stop, started)
+                end_run = partial(processes.end_run, self._run, keep=self._keep)
+                last_first.callback(self._end_of, "processes", end_run)
+                last_first.callback(self._end_of, "cluster", started.stop)
                 if dependencies is not None:
                     last_first.callback(dependencies.stop)
                 if observer is not None:
                     # It closes its journal while there still is a cluster to look at.
                     last_first.callback(processes.let_end, observer, beside.LAST_LOOK_S)
-                last_first.callback(self._kill, fleet)
-
-    def _kill(self, fleet: Fleet) -> None:
-        fleet.kill_all()
-        self._killed = True
+                last_first.callback(self._end_of, "programs", fleet.kill_all)
 
     def _build(self, app: App) -> None:
         """Build a program where it has to be. Raises VoidRun where there is nothing to run then."""
@@ -238,14 +234,10 @@ class ExperimentRun:
                 f"{app.name}: {why}" + ("; its build step made none" if app.build else "")
             )
 
-    def _stop(self, cluster: RunningCluster) -> None:
-        cluster.stop()
-        self._stopped = True
-
-    def _end_processes(self) -> None:
-        """End what is left of the run; what cannot be ended here is left to the watchdog."""
-        processes.end_run(self._run, keep=self._keep)
-        self._ended = self._stopped and self._killed
+    def _end_of(self, what: str, end: Callable[[], object]) -> None:
+        """End something of the run; what cannot be ended here is left to the watchdog."""
+        end()
+        self._left.discard(what)
 
     def _play_scene(self, scene: Scene) -> None:
         experiment = self._experiment
@@ -407,7 +399,7 @@ class ExperimentRun:
         try:
             yield
         finally:
-            beside.let_go(watchdog, ended=self._ended)
+            beside.let_go(watchdog, ended=not self._left)
 
     def _collect(self, fleet: Fleet) -> None:
         killed = {
