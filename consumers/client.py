@@ -1,10 +1,15 @@
 """What the consumer loop asks of a client library, and what it hears from it.
 
-`librdkafka.py` and `java.py` implement it; another client needs no change of the loop.
+`librdkafka.py` and `java_client.py` implement it; another client needs no change of the loop.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, Protocol
+
+# Less than Kafka's own minute: what a crashed member leaves open hides later records for so long.
+TRANSACTION_TIMEOUT_MS: Final = 10_000
+TRANSACTION_PATIENCE_S: Final = 60.0
 
 
 class Partition(NamedTuple):
@@ -56,6 +61,9 @@ class MemberIdentity(NamedTuple):
     generation: int | None
 
 
+NO_MEMBER: Final = MemberIdentity(None, None)
+
+
 class Polled(NamedTuple):
     """What one poll returned. An error stands for records that were not delivered."""
 
@@ -64,7 +72,7 @@ class Polled(NamedTuple):
 
 
 class Listener(Protocol):
-    """Told from within `poll_batch` and `close`. Whatever it raises reaches `callback_failed`."""
+    """Called from within `poll_batch` and `close`. Whatever it raises reaches `callback_failed`."""
 
     def assigned(self, partitions: Sequence[Partition]) -> None:
         """`partitions` are the ones gained (cooperative) or all there are (eager)."""
@@ -85,7 +93,7 @@ class Listener(Protocol):
         """One of the above raised; must not raise itself."""
 
 
-class Client(Protocol):
+class GroupClient(Protocol):
     """One consumer of one client library, single-threaded."""
 
     @property
@@ -94,7 +102,7 @@ class Client(Protocol):
 
     @property
     def effective(self) -> dict[str, object]:
-        """The configuration, whole where the library tells it, else what was passed; no secrets."""
+        """The configuration, whole where the library shows it, else what was passed; no secrets."""
 
     @property
     def known(self) -> MemberIdentity:
@@ -116,10 +124,54 @@ class Client(Protocol):
         """Read these partitions again from there; those it has not any more are passed over."""
 
     def group_metadata(self) -> object:
-        """What a transactional producer of the same library tells of this consumer's group."""
+        """What a transactional producer of the same library needs of this consumer's group."""
 
     def member(self) -> MemberIdentity:
-        """Who it is at this moment, None and None while it is nobody: asks the library's thread."""
+        """Who it is now, None and None while it is no member: asks the library's thread."""
 
     def close(self) -> None:
         """Leave the group; runs callbacks."""
+
+
+class Transactions(Protocol):
+    """Copies batches to another topic, by a producer of the consumer's own library.
+
+    The group's metadata is asked for when a batch is handed over, so that a coordinator refuses
+    the positions of a member that is no longer what it was then.
+    """
+
+    def copy(
+        self,
+        ranges: Sequence[Range],
+        positions: Sequence[Position],
+        metadata: Any,
+        written: Callable[[], None],
+    ) -> tuple[list[Answer], ClientError | None]:
+        """Copy a batch and commit `positions` with it in one transaction, all or nothing.
+
+        Each record of the output names the one that it was made from; `written` is called when all
+        are in the log and nothing is committed yet. Returns the answers, and the error after which
+        this producer is of no use any more.
+        """
+
+
+def made_from(topic: str, partition: int, offset: int) -> bytes:
+    """What a record of the output holds: which record it was made from."""
+    return json.dumps([topic, partition, offset]).encode()
+
+
+class Adapter:
+    """What the clients of both libraries share: who listens, and who the consumer was last."""
+
+    def __init__(self) -> None:
+        self._listener: Listener | None = None
+        self.known = NO_MEMBER  # when a rebalance callback last ran
+
+    def _safely(self, where: str, act: Callable[[Listener], None]) -> None:
+        """Call the listener; nothing that is raised there may reach the library."""
+        if self._listener is None:
+            return
+        try:
+            act(self._listener)
+        except Exception as error:  # noqa: BLE001 (whatever it is)
+            self._listener.callback_failed(where, error)

@@ -1,12 +1,14 @@
-"""Asking for commits, and which answer belongs to which question."""
+"""Asking for commits, which answer belongs to which question, and positions kept outside Kafka."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final
 
-from consumers.client import Answer, Client, MemberIdentity, Position
+from consumers.client import Answer, GroupClient, MemberIdentity, Partition, Position
 from consumers.journal import Journal
 
 NEVER_ANSWERED_KEPT: Final = 10_000  # a bound on memory, far above what can be in flight
+_WIDTH: Final = 20  # digits of any offset, so that each write replaces the whole of the one before
 
 
 class Committer:
@@ -16,7 +18,7 @@ class Committer:
     of a member that has just been thrown out, the last ones it had.
     """
 
-    def __init__(self, client: Client, journal: Journal) -> None:
+    def __init__(self, client: GroupClient, journal: Journal) -> None:
         self._client = client
         self._journal = journal
         self._last_id = 0
@@ -24,23 +26,14 @@ class Committer:
 
     def ask(self, how: str, positions: Sequence[Position], *, wait: bool) -> Sequence[Answer]:
         """Commit `positions`; with `wait` it returns the answers. Refusals raise nothing."""
-        self._last_id += 1
         now = self._client.member()
         asker = now if now.member_id is not None else self._client.known
-        self._journal.write(
-            "commit_asked",
-            id=self._last_id,
-            how=how,
-            offsets=positions,
-            member_id=asker.member_id,
-            generation=asker.generation,
-            in_group=now.member_id is not None,
-        )
+        asked = self._asked(how, positions, asker, in_group=now.member_id is not None)
         answers = self._client.commit(positions, wait=wait)
         if answers is not None:
-            self._answered(self._last_id, answers)
+            self._answered(asked, answers)
         else:
-            self._open[self._last_id] = frozenset(positions)
+            self._open[asked] = frozenset(positions)
             if len(self._open) > NEVER_ANSWERED_KEPT:
                 del self._open[next(iter(self._open))]
         return answers or ()
@@ -50,28 +43,22 @@ class Committer:
         how: str,
         positions: Sequence[Position],
         make: Callable[[Sequence[Position]], list[Answer]],
-        asker: MemberIdentity | None = None,
     ) -> None:
-        """Let `make` commit `positions` in another way; question and answer are journalled alike.
+        """As `ask`, but `make` commits the positions in a way of its own."""
+        self._answered(self._asked(how, positions, self._client.known), make(positions))
 
-        `asker` is whoever the member was when it got the records, if that is not certain.
-        """
+    def _asked(
+        self, how: str, positions: Sequence[Position], asker: MemberIdentity, **more: bool
+    ) -> int:
         self._last_id += 1
-        asker = asker or self._client.known
-        self._journal.write(
-            "commit_asked",
-            id=self._last_id,
-            how=how,
-            offsets=positions,
-            member_id=asker.member_id,
-            generation=asker.generation,
-        )
-        self._answered(self._last_id, make(positions))
+        by = {"member_id": asker.member_id, "generation": asker.generation, **more}
+        self._journal.write("commit_asked", id=self._last_id, how=how, offsets=positions, **by)
+        return self._last_id
 
     def answered(self, answers: Sequence[Answer]) -> None:
         """An answer came by callback: to one of ours, or to the library's own automatic commit."""
-        told = frozenset(Position(a.topic, a.partition, a.committed) for a in answers)
-        asked = next((number for number, open_ in self._open.items() if open_ == told), None)
+        answer = frozenset(Position(a.topic, a.partition, a.committed) for a in answers)
+        asked = next((number for number, open_ in self._open.items() if open_ == answer), None)
         if asked is not None:
             del self._open[asked]
         self._answered(asked, answers)
@@ -85,3 +72,32 @@ class Committer:
             member_id=by.member_id,
             generation=by.generation,
         )
+
+
+class PositionStore:
+    """The next record to read of each partition, as the last member that worked on it has left it.
+
+    One small file per partition, shared by all members of a run.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+
+    def write(self, positions: Sequence[Position]) -> list[Answer]:
+        """Keep `positions`: they survive the process, not the machine. Answers as Kafka would."""
+        for topic, partition, committed in positions:
+            # One write of one length: a reader sees the old position or the new one.
+            path = self._folder / f"{topic}-{partition}"
+            with path.open("r+b" if path.exists() else "wb", buffering=0) as file:
+                file.write(b"%0*d" % (_WIDTH, committed))
+        return [Answer(*position, 0, None) for position in positions]
+
+    def read(self, partitions: Sequence[Partition]) -> list[Position]:
+        """What is known of `partitions`; those that no member has worked on are left out."""
+        found = []
+        for topic, partition in partitions:
+            path = self._folder / f"{topic}-{partition}"
+            if path.exists() and (kept := path.read_bytes()):
+                found.append(Position(topic, partition, int(kept)))
+        return found

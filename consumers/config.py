@@ -1,15 +1,33 @@
-"""What the harness tells a consumer or the producer, as JSON, checked when it is read."""
+"""What the harness gives to a consumer or the producer, as JSON, checked when it is read."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import UnionType
-from typing import Any, Self, get_args, get_origin, get_type_hints
+from typing import Any, Final, Self, get_args, get_origin, get_type_hints
 
 from consumers.sabotage import conduct_of
 from harness.base.credentials import Credentials
 from harness.base.errors import BadInput
-from harness.experiment import CLIENTS, COMMITS, LEAST_RECORD_BYTES, PROTOCOLS, at_least, one_of
+from harness.experiment import (
+    ASSIGNORS,
+    CLIENTS,
+    COMMITS,
+    LEAST_RECORD_BYTES,
+    PROTOCOLS,
+    at_least,
+    one_of,
+)
+
+# Settings of clients that hold a secret, and those that hold a path of this machine.
+_SECRET: Final = ("sasl.password", "sasl.jaas.config")
+_PATHS: Final = (
+    *("ssl.ca.location", "ssl.truststore.location"),
+    *("ssl.certificate.location", "ssl.key.location", "ssl.keystore.location"),
+)
+_HIDDEN: Final = "[hidden]"  # as Kafka's own clients write it
+_NOTHING: Final = "null"  # as these write what is not set
 
 
 def proven_by(path: str | None) -> Credentials | None:
@@ -138,6 +156,37 @@ class ConsumerConfig(_Config):
                 f"of {self.session_timeout_ms}: librdkafka refuses that; raise the former"
             )
 
+    def shared(self, assignors: Mapping[str, str]) -> dict[str, object]:
+        """Settings that both client libraries have; `assignors` are the library's names of some.
+
+        In a group of the consumer protocol the broker has the timers and the assignor, and
+        clients refuse them as settings of their own.
+        """
+        found: dict[str, object] = {
+            "bootstrap.servers": self.bootstrap,
+            "client.id": self.member,
+            "group.id": self.group,
+            "enable.auto.commit": self.commit == "auto" and self.sabotage != "never-commit",
+            "auto.commit.interval.ms": self.auto_commit_interval_ms,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+            "max.poll.interval.ms": self.max_poll_interval_ms,
+        }
+        if self.protocol == "consumer":
+            found["group.protocol"] = "consumer"
+            if self.assignor:
+                found["group.remote.assignor"] = self.assignor
+        else:
+            assignor = self.assignor or ASSIGNORS[self.protocol][0]
+            found |= {
+                "session.timeout.ms": self.session_timeout_ms,
+                "heartbeat.interval.ms": self.heartbeat_interval_ms,
+                "partition.assignment.strategy": assignors.get(assignor, assignor),
+            }
+        if self.instance_id:
+            found["group.instance.id"] = self.instance_id
+        return found
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeConfig(_Config):
@@ -172,8 +221,7 @@ class ProducerConfig(_Config):
 
     `values` are templates of records' values, taken in turn, with `{n}` for a record's number: that
     in its partition times `rounds`, the partitions there will ever be (0: `partitions`), plus the
-    partition's. Without any, a record is `record_bytes` long, and only its first bytes tell
-    something.
+    partition's. Without any, a record is `record_bytes` long, and only its first bytes matter.
     """
 
     partitions: int
@@ -197,3 +245,14 @@ class ProducerConfig(_Config):
             raise BadInput(
                 f"acks of {self.acks} with idempotence: librdkafka refuses that; use acks of all"
             )
+
+
+def shown(settings: Mapping[str, object]) -> dict[str, object]:
+    """Settings of a client without secrets, and with files by their names alone."""
+    found = dict(settings)
+    for name, value in settings.items():
+        if name in _SECRET and value != _NOTHING:
+            found[name] = _HIDDEN
+        if name in _PATHS:
+            found[name] = Path(str(value)).name
+    return found

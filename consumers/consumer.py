@@ -11,20 +11,24 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from consumers.client import Answer, Client, ClientError, MemberIdentity, Partition, Position, Range
-from consumers.commits import Committer
+from consumers.client import (
+    Answer,
+    ClientError,
+    GroupClient,
+    MemberIdentity,
+    Partition,
+    Position,
+    Range,
+    Transactions,
+)
+from consumers.commits import Committer, PositionStore
 from consumers.config import ConsumerConfig
-from consumers.control import Control
+from consumers.control import Control, run_program
 from consumers.journal import Journal, JournalError
-from consumers.program import run_program
 from consumers.sabotage import Batch, conduct_of
-from consumers.store import PositionStore
 from harness.base.errors import BadInput, HarnessError
-
-if TYPE_CHECKING:
-    from consumers.transactions import Transactions
 
 # Also how long an order waits at most while nothing arrives.
 POLL_TIMEOUT_S: Final = 0.2
@@ -52,10 +56,10 @@ class ConsumerLoop:
     def __init__(
         self,
         config: ConsumerConfig,
-        client: Client,
+        client: GroupClient,
         journal: Journal,
         control: Control,
-        transactions: "Transactions | None" = None,
+        transactions: Transactions | None = None,
     ) -> None:
         self._config = config
         self._client = client
@@ -82,7 +86,7 @@ class ConsumerLoop:
         self._member_json = _member_json(MemberIdentity(None, None))
 
     def run(self) -> None:
-        """Consume until told to close, and leave the group.
+        """Consume until ordered to close, and leave the group.
 
         Raises ClientGaveUp after a fatal error of the library, JournalError if the disk is full.
         """
@@ -116,7 +120,7 @@ class ConsumerLoop:
             # As who these records were got: the transaction is refused if that is past.
             self._metadata = self._client.group_metadata()
         for error in polled.errors:
-            self._tell_error("message", error)
+            self._note_error("message", error)
         self._raise_what_broke()
         batch = self._take(polled.ranges) if polled.ranges else None
         for ready in self._conduct.ready(batch):
@@ -178,18 +182,18 @@ class ConsumerLoop:
         if not batch.ranges:
             return None
         topic = self._topic_json
-        told = ",".join(
+        listed = ",".join(
             [f"[{topic},{part},{first},{last},{n}]" for _, part, first, last, n in batch.ranges]
         )
         self._journal.write_encoded(
             "delivered",
-            f'"poll":{batch.poll},"ranges":[{told}],{self._member_json},'
+            f'"poll":{batch.poll},"ranges":[{listed}],{self._member_json},'
             f'"polled_at":{self._returned_at}',
         )
         return batch
 
     def _work_again(self, batch: Batch) -> None:
-        # Told as a poll of its own, which is what it would look like to whoever counts the work.
+        # A poll of its own, which is what it looks like to those who count the work.
         self._polls += 1
         self._returned_at = _now_us()
         if again := self._take(list(batch.ranges)):
@@ -217,14 +221,14 @@ class ConsumerLoop:
         if self._conduct.commits == "after":
             self._commit_done(batch)
 
-    def _transact(self, transactions: "Transactions", batch: Batch) -> bool:
+    def _transact(self, transactions: Transactions, batch: Batch) -> bool:
         """Copy a batch in a transaction; whether it was committed. If not, read it again."""
         broken: list[ClientError] = []
         refused: list[Answer] = []
 
         def make(positions: Sequence[Position]) -> list[Answer]:
             answers, error = transactions.copy(
-                batch.ranges, positions, self._metadata, self._hold_if_told
+                batch.ranges, positions, self._metadata, self._hold_if_ordered
             )
             broken.extend([error] if error else [])
             refused.extend(answer for answer in answers if answer.error_code)
@@ -232,13 +236,13 @@ class ConsumerLoop:
 
         self._commits.through("transaction", batch.positions, make)
         if broken:
-            self._tell_error("transaction", broken[0])
+            self._note_error("transaction", broken[0])
         if refused:
             first = {(r.topic, r.partition): r.first for r in reversed(batch.ranges)}
             self._client.rewind([Position(*found, at) for found, at in sorted(first.items())])
         return not refused
 
-    def _hold_if_told(self) -> None:
+    def _hold_if_ordered(self) -> None:
         """Wait for the end in an open transaction, where a member is to die in one."""
         if self._hold:
             self._journal.write("transaction_held")
@@ -272,37 +276,35 @@ class ConsumerLoop:
                 if answer.error_code and partition in self._owned:
                     self._uncommitted[partition] = answer.committed  # the next time, then
 
-    # What the client library tells, from within poll_batch and close
+    # What the client library reports, from within poll_batch and close
 
     def assigned(self, partitions: Sequence[Partition]) -> None:
-        """Journal it; these records are ours from now on, read from where a store says."""
-        self._tell_rebalance("assigned", partitions)
+        self._note_rebalance("assigned", partitions)
         self._owned.update(partitions)
         if self._store is not None:
             self._client.seek(self._store.read(partitions))
 
     def revoked(self, partitions: Sequence[Partition]) -> None:
-        """Journal it, and with commit "revoke" commit what was worked off of `partitions`."""
-        self._tell_rebalance("revoked", partitions)
+        """With commit "revoke", commit what was worked off of `partitions`."""
+        self._note_rebalance("revoked", partitions)
         self._forget(partitions, commit=True)
         if self._callback_stalls:
             self._stall_in_callback(self._callback_stalls.popleft())
 
     def lost(self, partitions: Sequence[Partition]) -> None:
-        """Journal it; nothing is committed, for others may own `partitions` by now."""
-        self._tell_rebalance("lost", partitions)
+        """Nothing is committed, for others may own `partitions` by now."""
+        self._note_rebalance("lost", partitions)
         self._forget(partitions, commit=False)
 
     def committed(self, answers: Sequence[Answer]) -> None:
-        """Journal the answer to an asynchronous or automatic commit."""
         self._commits.answered(answers)
 
     def error(self, error: ClientError) -> None:
-        """Journal it; a fatal one ends the process after this poll."""
-        self._tell_error("library", error)
+        """A fatal one ends the process after this poll."""
+        self._note_error("library", error)
 
     def callback_failed(self, where: str, error: Exception) -> None:
-        """Journal what a callback raised; the loop goes on unless the journal itself failed."""
+        """The loop goes on unless the journal itself failed."""
         try:
             self._journal.write("error", where=where, text=f"{type(error).__name__}: {error}")
         except JournalError as full:
@@ -317,12 +319,12 @@ class ConsumerLoop:
         if commit and done and self._config.commit == "revoke":
             self._commits.ask("revoke", done, wait=True)
 
-    def _tell_rebalance(self, kind: str, partitions: Sequence[Partition]) -> None:
+    def _note_rebalance(self, kind: str, partitions: Sequence[Partition]) -> None:
         self._member_json = _member_json(self._client.known)
         partitions_json = json.dumps(partitions, separators=(",", ":"))
         self._journal.write_encoded(kind, f'"partitions":{partitions_json},{self._member_json}')
 
-    def _tell_error(self, where: str, error: ClientError) -> None:
+    def _note_error(self, where: str, error: ClientError) -> None:
         self._journal.write("error", where=where, **error._asdict())
         if error.fatal:
             self._broken = ClientGaveUp(
@@ -335,7 +337,7 @@ class ConsumerLoop:
 
 
 def run(config: ConsumerConfig) -> int:
-    """The program: consume until told to close. Returns the exit code; raises HarnessError."""
+    """The program: consume until ordered to close. Returns the exit code; raises HarnessError."""
 
     def loop(journal: Journal, control: Control) -> None:
         client, transactions = _connect(config), _transactions(config)
@@ -344,23 +346,23 @@ def run(config: ConsumerConfig) -> int:
     return run_program(config, loop)
 
 
-def _transactions(config: ConsumerConfig) -> "Transactions | None":
+def _transactions(config: ConsumerConfig) -> Transactions | None:
     if config.commit != "transaction":
         return None
     if config.client == "java":
-        from consumers.java_transactions import JavaTransactions
+        from consumers.java_client import JavaTransactions
 
         return JavaTransactions(config)
-    from consumers.transactions import LibrdkafkaTransactions
+    from consumers.librdkafka import LibrdkafkaTransactions
 
     return LibrdkafkaTransactions(config)
 
 
-def _connect(config: ConsumerConfig) -> Client:
+def _connect(config: ConsumerConfig) -> GroupClient:
     if config.client == "java":
-        from consumers.java import Java
+        from consumers.java_client import JavaClient
 
-        return Java(config)
+        return JavaClient(config)
 
     from confluent_kafka import KafkaException
 
@@ -373,8 +375,7 @@ def _connect(config: ConsumerConfig) -> Client:
 
 
 def _member_json(member: MemberIdentity) -> str:
-    told = json.dumps(member.member_id)
-    return f'"member_id":{told},"generation":{json.dumps(member.generation)}'
+    return f'"member_id":{json.dumps(member[0])},"generation":{json.dumps(member[1])}'
 
 
 def _now_us() -> int:

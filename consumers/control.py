@@ -1,4 +1,6 @@
-"""Orders from the harness: lines on standard input, looked at without blocking.
+"""Orders from the harness, and what programs are around their loop.
+
+Orders are lines on standard input, looked at without blocking:
 
 - `join` (consumer that was started to wait for it): subscribe.
 - `stall <ms>`: stand still for so long in the middle of the next batch.
@@ -13,7 +15,11 @@ SIGINT is ignored: Ctrl-C in a terminal reaches every process, and only the harn
 import os
 import select
 import signal
+from collections.abc import Callable
 from types import FrameType
+
+from consumers.config import ConsumerConfig, ProbeConfig, ProducerConfig
+from consumers.journal import Journal, JournalError
 
 
 class Control:
@@ -56,3 +62,24 @@ class Control:
 
     def _on_sigterm(self, _signal: int, _frame: FrameType | None) -> None:
         self._terminated = True
+
+
+def run_program(
+    config: ConsumerConfig | ProducerConfig | ProbeConfig, loop: Callable[[Journal, Control], None]
+) -> int:
+    """Run a loop until it is ordered to end. Returns the exit code; raises HarnessError.
+
+    What ends it otherwise is the journal's last frame, unless the journal itself failed.
+    """
+    control = Control()
+    control.install_signals()
+    journal = Journal(config.journal, config.member)
+    try:
+        loop(journal, control)
+    except JournalError:
+        raise
+    except Exception as error:
+        journal.write("fatal", text=f"{type(error).__name__}: {error}")
+        raise
+    journal.close()
+    return 0

@@ -19,10 +19,10 @@ import struct
 import time
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, overload
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from harness.base.errors import BadInput, HarnessError, NoData
 
@@ -44,16 +44,10 @@ class JournalError(HarnessError):
 class Journal:
     """Writes one journal. Not thread-safe: it belongs to the one thread of a client process."""
 
-    def __init__(
-        self, path: Path | str, member: str, time_ns: Callable[[], int] = time.time_ns
-    ) -> None:
-        """Create the file, which must not exist yet (BadInput), and write its header frame.
-
-        `time_ns` is the clock that frames are stamped by: nanoseconds since the epoch.
-        """
+    def __init__(self, path: Path | str, member: str) -> None:
+        """Create the file, which must not exist yet (BadInput), and write its header frame."""
         self._path = Path(path)
         self._seq = 0
-        self._time_ns = time_ns
         encoder = json.JSONEncoder(separators=(",", ":"), check_circular=False)
         self._encode = encoder.encode
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
@@ -81,7 +75,7 @@ class Journal:
 
         For the two frames of every poll: encoding them costs as much as writing them.
         """
-        at = self._time_ns() // 1000
+        at = time.time_ns() // 1000
         more = "," if members else ""
         text = f'{{"kind":"{kind}","at":{at},"seq":{self._seq}{more}{members}}}'
         payload = text.encode("ascii")  # JSON escapes every other character
@@ -140,27 +134,12 @@ class Frames(Sequence[dict[str, Any]]):
                 if payload.startswith(begins):
                     yield json.loads(payload)
 
-    @overload
-    def __getitem__(self, which: int) -> dict[str, Any]: ...
-    @overload
-    def __getitem__(self, which: slice) -> list[dict[str, Any]]: ...
-    def __getitem__(self, which: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
-        starts = self._starts[which]
+    def __getitem__(self, which: int) -> dict[str, Any]:  # type: ignore[override]  # no slices
         with self._path.open("rb") as file:
-            if isinstance(starts, int):
-                file.seek(starts)
-                return self._read(file)
-            found = []
-            for start in starts:
-                file.seek(start)
-                found.append(self._read(file))
+            file.seek(self._starts[which])
+            if (found := _next_frame(file)) is None:
+                raise self._changed()
             return found
-
-    def _read(self, file: BinaryIO) -> dict[str, Any]:
-        found = _next_frame(file)
-        if found is None:
-            raise self._changed()
-        return found
 
     def _changed(self) -> NoData:
         return NoData(f"{self._path} has changed while it was read: read it again")

@@ -1,4 +1,4 @@
-"""confluent-kafka (librdkafka) as a `Client`.
+"""confluent-kafka (librdkafka) as a `GroupClient`.
 
 What is peculiar to it, and why the code is as it is:
 
@@ -25,12 +25,17 @@ from confluent_kafka import (
     Consumer,
     KafkaError,
     KafkaException,
+    Producer,
     TopicPartition,
     __version__,
     libversion,
 )
 
 from consumers.client import (
+    NO_MEMBER,
+    TRANSACTION_PATIENCE_S,
+    TRANSACTION_TIMEOUT_MS,
+    Adapter,
     Answer,
     ClientError,
     Listener,
@@ -38,36 +43,24 @@ from consumers.client import (
     Partition,
     Polled,
     Position,
+    Range,
+    made_from,
 )
-from consumers.config import ConsumerConfig
+from consumers.config import ConsumerConfig, shown
 from consumers.ranges import ErrorAmongRecordsError, Ranger
-from harness.base.credentials import shown
-from harness.experiment import ASSIGNORS, UNSET
+from harness.experiment import UNSET
 
-_NOBODY: Final = MemberIdentity(None, None)
+_CALLBACKS: Final = {"assigned": "on_assign", "revoked": "on_revoke", "lost": "on_lost"}
 _METADATA_MAGIC: Final = b"CGMDv2:"
 _GENERATION: Final = struct.Struct("=i")
 
 
 def settings_of(config: ConsumerConfig) -> dict[str, object]:
-    """Everything passed to librdkafka, callbacks excepted: no setting that matters is implied.
-
-    But for those that are UNSET on purpose.
-
-    In a group of the consumer protocol the broker has the timers and the assignor, and librdkafka
-    refuses them as settings of its own.
-    """
-    auto = config.commit == "auto" and config.sabotage != "never-commit"
+    """Everything passed to librdkafka, callbacks excepted, but for what is UNSET on purpose."""
+    shared = config.shared({})
     settings: dict[str, object] = {
-        "bootstrap.servers": config.bootstrap,
-        "client.id": config.member,
-        "group.id": config.group,
-        "enable.auto.commit": auto,
-        "enable.auto.offset.store": auto,
-        "auto.commit.interval.ms": config.auto_commit_interval_ms,
-        "auto.offset.reset": "earliest",
-        "isolation.level": "read_committed",
-        "max.poll.interval.ms": config.max_poll_interval_ms,
+        **shared,
+        "enable.auto.offset.store": shared["enable.auto.commit"],
         # How soon a consumer hears of new partitions; the default, which is what users have.
         "topic.metadata.refresh.interval.ms": 300_000,
         # How long a request to a coordinator that does not answer is waited for, a synchronous
@@ -75,35 +68,22 @@ def settings_of(config: ConsumerConfig) -> dict[str, object]:
         "socket.timeout.ms": 60_000,
         "fetch.wait.max.ms": config.fetch_wait_max_ms,
         "statistics.interval.ms": 0,
+        **config.settings,
     }
-    if config.protocol == "consumer":
-        settings["group.protocol"] = "consumer"
-        if config.assignor:
-            settings["group.remote.assignor"] = config.assignor
-    else:
-        settings |= {
-            "session.timeout.ms": config.session_timeout_ms,
-            "heartbeat.interval.ms": config.heartbeat_interval_ms,
-            "partition.assignment.strategy": config.assignor or ASSIGNORS[config.protocol][0],
-        }
-    if config.instance_id:
-        settings["group.instance.id"] = config.instance_id
-    settings |= config.settings
     if settings["auto.offset.reset"] == "none":
         settings["auto.offset.reset"] = "error"  # librdkafka's word for it
     return {name: value for name, value in settings.items() if value != UNSET}
 
 
-class Librdkafka:
-    """One consumer; see `consumers.client.Client` for what each method means."""
+class Librdkafka(Adapter):
+    """One consumer; see `consumers.client.GroupClient` for what each method means."""
 
     def __init__(self, config: ConsumerConfig, more: dict[str, object] | None = None) -> None:
-        """Connect; `more` are settings of librdkafka on top of ours, for benchmarks."""
+        """`more` are settings of librdkafka on top of ours, for benchmarks."""
         self._ranger = Ranger(config.topic)
         settings = settings_of(config) | config.admission_of_librdkafka() | (more or {})
-        self._settings = shown(settings)
-        self._listener: Listener | None = None
-        self._known = _NOBODY
+        self.effective = shown(settings)
+        super().__init__()
         self._incremental = config.protocol != "eager"
         self._sought: dict[Partition, int] = {}  # by the callback that is running
         callbacks: dict[str, Any] = {"on_commit": self._on_commit, "error_cb": self._on_error}
@@ -111,27 +91,13 @@ class Librdkafka:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Versions of the binding and of librdkafka itself."""
         return {"confluent-kafka": str(__version__), "librdkafka": str(libversion()[0])}
 
-    @property
-    def effective(self) -> dict[str, object]:
-        """The configuration passed to librdkafka; it holds no secrets."""
-        return self._settings
-
-    @property
-    def known(self) -> MemberIdentity:
-        """Who it was when a rebalance callback last ran."""
-        return self._known
-
     def subscribe(self, topic: str, listener: Listener) -> None:
-        """Join the group; `listener` is told from within the calls below."""
         self._listener = listener
         self._consumer.subscribe(
             [topic],
-            on_assign=self._rebalanced("on_assign", listener.assigned),
-            on_revoke=self._rebalanced("on_revoke", listener.revoked),
-            on_lost=self._rebalanced("on_lost", listener.lost),
+            **{name: self._rebalanced(where) for where, name in _CALLBACKS.items()},
         )
 
     def poll_batch(self, limit: int, timeout_s: float) -> Polled:
@@ -142,59 +108,52 @@ class Librdkafka:
         try:
             return Polled(self._ranger.ranges(messages), [])
         except ErrorAmongRecordsError:
-            errors = [told(error) for message in messages if (error := message.error())]
+            errors = [client_error(error) for message in messages if (error := message.error())]
             records = [message for message in messages if not message.error()]
             return Polled(self._ranger.ranges(records), errors)
 
     def commit(self, positions: Sequence[Position], *, wait: bool) -> list[Answer] | None:
-        """Commit `positions`; raises nothing: a refusal is an answer."""
         offsets = [TopicPartition(p.topic, p.partition, p.committed) for p in positions]
         try:
             if not wait:
                 self._consumer.commit(offsets=offsets, asynchronous=True)
                 return None
             return _answers(None, self._consumer.commit(offsets=offsets, asynchronous=False))
-        except KafkaException as error:
+        except KafkaException as error:  # a refusal is an answer
             # The binding drops the answers per partition when the request as a whole failed.
             failed: KafkaError = error.args[0]
             return [Answer(*position, failed.code(), failed.name()) for position in positions]
 
     def seek(self, positions: Sequence[Position]) -> None:
-        """Read from `positions` on, once the callback for assigned partitions has returned."""
         self._sought = {Partition(p.topic, p.partition): p.committed for p in positions}
 
     def rewind(self, positions: Sequence[Position]) -> None:
-        """Seek to `positions`; a partition that was taken away meanwhile is its new owner's."""
         for topic, partition, committed in positions:
             self._ranger.moved()
-            with suppress(KafkaException):
+            with suppress(KafkaException):  # taken away since: its new owner's
                 self._consumer.seek(TopicPartition(topic, partition, committed))
 
     def group_metadata(self) -> object:
-        """As it is now, by librdkafka's main thread."""
         return self._consumer.consumer_group_metadata()
 
     def member(self) -> MemberIdentity:
-        """Who it is now, by librdkafka's main thread."""
         return parse_group_metadata(self._consumer.consumer_group_metadata())
 
     def close(self) -> None:
-        """Leave the group. A dynamic member says so to the coordinator."""
         self._consumer.close()
 
-    def _rebalanced(
-        self, where: str, tell: Callable[[Sequence[Partition]], None]
-    ) -> Callable[[Consumer, list[TopicPartition]], None]:
+    def _rebalanced(self, where: str) -> Callable[[Consumer, list[TopicPartition]], None]:
         def callback(_consumer: Consumer, partitions: list[TopicPartition]) -> None:
-            def act() -> None:
+            def act(listener: Listener) -> None:
                 self._ranger.moved()
                 current = self.member()
                 if current.member_id is not None:
-                    self._known = current
-                tell([Partition(p.topic, p.partition) for p in partitions])
+                    self.known = current
+                found = [Partition(p.topic, p.partition) for p in partitions]
+                getattr(listener, where)(found)
                 self._assign_sought(partitions)
 
-            self._safely(where, act)
+            self._safely(_CALLBACKS[where], act)
 
         return callback
 
@@ -210,27 +169,16 @@ class Librdkafka:
             self._consumer.assign(partitions)
 
     def _on_commit(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
-        def act() -> None:
+        def act(listener: Listener) -> None:
             answers = [a for a in _answers(error, partitions) if a.committed >= 0]
             # An automatic commit with nothing new to say comes as "no offset stored".
-            if answers and self._listener is not None:
-                self._listener.committed(answers)
+            if answers:
+                listener.committed(answers)
 
         self._safely("on_commit", act)
 
     def _on_error(self, error: KafkaError) -> None:
-        def act() -> None:
-            if self._listener is not None:
-                self._listener.error(told(error))
-
-        self._safely("error_cb", act)
-
-    def _safely(self, where: str, act: Callable[[], None]) -> None:
-        try:
-            act()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it must not reach librdkafka
-            if self._listener is not None:
-                self._listener.callback_failed(where, error)
+        self._safely("error_cb", lambda listener: listener.error(client_error(error)))
 
 
 def parse_group_metadata(data: object) -> MemberIdentity:
@@ -240,32 +188,85 @@ def parse_group_metadata(data: object) -> MemberIdentity:
     another magic, or for a consumer that is no member now, both are None.
     """
     if not isinstance(data, bytes) or not data.startswith(_METADATA_MAGIC):
-        return _NOBODY
+        return NO_MEMBER
     try:
         (generation,) = _GENERATION.unpack_from(data, len(_METADATA_MAGIC))
         _group, member_id, _rest = data[len(_METADATA_MAGIC) + _GENERATION.size :].split(b"\0", 2)
     except (struct.error, ValueError):
-        return _NOBODY
+        return NO_MEMBER
     if generation < 0 or not member_id:
-        return _NOBODY
+        return NO_MEMBER
     return MemberIdentity(member_id.decode(), generation)
 
 
-def told(error: KafkaError) -> ClientError:
-    """A KafkaError in the harness's words.
-
-    Where a fatal one comes in the place of a message, only its code says so.
-    """
+def client_error(error: KafkaError) -> ClientError:
+    """As a `ClientError`; of a fatal one in the place of a message only the code says so."""
     code: int = error.code()
     fatal = error.fatal() or code == KafkaError._FATAL
     return ClientError(code, error.name(), error.str(), fatal)
 
 
 def _answers(error: KafkaError | None, partitions: Sequence[TopicPartition]) -> list[Answer]:
-    return [_answer(error, partition) for partition in partitions]
+    found = []
+    for each in partitions:
+        wrong = each.error or error
+        code, name = (wrong.code(), wrong.name()) if wrong else (0, None)
+        found.append(Answer(each.topic, each.partition, each.offset, code, name))
+    return found
 
 
-def _answer(error: KafkaError | None, partition: TopicPartition) -> Answer:
-    wrong = partition.error or error
-    code, name = (wrong.code(), wrong.name()) if wrong else (0, None)
-    return Answer(partition.topic, partition.partition, partition.offset, code, name)
+class LibrdkafkaTransactions:
+    """See `consumers.client.Transactions`."""
+
+    def __init__(self, config: ConsumerConfig) -> None:
+        """Connect, and end what an earlier process of this name has left open."""
+        assert config.output is not None  # the configuration has been checked
+        self._output = config.output
+        self._producer = Producer(
+            {
+                "bootstrap.servers": config.bootstrap,
+                "client.id": config.member,
+                "transactional.id": f"{config.group}-{config.member}",
+                "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
+                "linger.ms": 5,
+                **config.admission_of_librdkafka(),
+            }
+        )
+        self._producer.init_transactions(TRANSACTION_PATIENCE_S)
+
+    def copy(
+        self,
+        ranges: Sequence[Range],
+        positions: Sequence[Position],
+        metadata: Any,
+        written: Callable[[], None],
+    ) -> tuple[list[Answer], ClientError | None]:
+        offsets = [TopicPartition(p.topic, p.partition, p.committed) for p in positions]
+        try:
+            self._producer.begin_transaction()
+            for topic, partition, first, last, _ in ranges:
+                for offset in range(first, last + 1):
+                    copied = made_from(topic, partition, offset)
+                    self._producer.produce(self._output, copied, partition=partition)
+            # On disk before the positions are offered, so that an abort has something to hide.
+            self._producer.flush(TRANSACTION_PATIENCE_S)
+            written()
+            self._producer.send_offsets_to_transaction(offsets, metadata, TRANSACTION_PATIENCE_S)
+            self._producer.commit_transaction(TRANSACTION_PATIENCE_S)
+        except KafkaException as error:
+            return self._given_up(positions, error.args[0])
+        return [Answer(*position, 0, None) for position in positions], None
+
+    def _given_up(
+        self, positions: Sequence[Position], error: KafkaError
+    ) -> tuple[list[Answer], ClientError | None]:
+        fatal = error
+        if not error.fatal():
+            try:
+                self._producer.abort_transaction(TRANSACTION_PATIENCE_S)
+            except KafkaException as worse:
+                fatal = worse.args[0]
+        answers = [Answer(*position, error.code(), error.name()) for position in positions]
+        if not fatal.fatal() and fatal is error:
+            return answers, None
+        return answers, ClientError(fatal.code(), fatal.name(), fatal.str(), True)

@@ -13,12 +13,10 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, __version__, libversion
 
-from consumers.config import ProducerConfig
-from consumers.control import Control
+from consumers.config import ProducerConfig, shown
+from consumers.control import Control, run_program
 from consumers.journal import Journal
-from consumers.program import run_program
-from consumers.ranges import gaps
-from harness.base.credentials import shown
+from consumers.ranges import Runs
 from harness.base.errors import BadInput, HarnessError
 from harness.experiment.app import NUMBER_HEADER, numbered
 
@@ -27,7 +25,7 @@ REPORT_EVERY_S: Final = 0.25
 FLUSH_S: Final = 60.0
 METADATA_S: Final = 1.0
 # After a pause (a full queue, a frozen process) missed records are made up for only this far back:
-# a burst of them all would be a load nobody declared.
+# a burst of them all would be a load that was never declared.
 CATCH_UP_S: Final = 1.0
 _NUMBER_BYTES: Final = 8
 
@@ -76,21 +74,19 @@ class SentRange:
 
     def grown_by(self, other: "SentRange") -> bool:
         """Take `other`, a single record, in if it follows on; False if it starts a new run."""
-        follows = (
-            self.outcome == other.outcome
-            and self.error_code == other.error_code
-            and self.last_number + 1 == other.first_number
-            and (
-                self.last_offset is None
-                or other.first_offset is None
-                or self.last_offset + 1 == other.first_offset
+        if (
+            (self.outcome, self.error_code) != (other.outcome, other.error_code)
+            or self.last_number + 1 != other.first_number
+            or (
+                None not in (self.last_offset, other.first_offset)
+                and (self.last_offset or 0) + 1 != other.first_offset
             )
-        )
-        if follows:
-            self.last_number = other.last_number
-            self.last_offset = other.last_offset
-            self.last_answered_at = other.last_answered_at
-        return follows
+        ):
+            return False
+        self.last_number = other.last_number
+        self.last_offset = other.last_offset
+        self.last_answered_at = other.last_answered_at
+        return True
 
 
 class Ledger:
@@ -100,12 +96,10 @@ class Ledger:
         self.sent = [0] * partitions  # how many, so also the next number
         self._write = write
         self._runs: dict[int, SentRange] = {}
-        self._answered: list[list[tuple[int, int]]] = [[] for _ in range(partitions)]
+        self._answered = Runs()
 
     def grow(self, partitions: int) -> None:
-        more = partitions - len(self.sent)
-        self.sent += [0] * more
-        self._answered += [[] for _ in range(more)]
+        self.sent += [0] * (partitions - len(self.sent))
 
     def answered(self, partition: int, record: SentRange) -> None:
         """One record was answered. A run that it does not continue is journalled."""
@@ -124,7 +118,7 @@ class Ledger:
     def unanswered(self) -> dict[int, list[tuple[int, int]]]:
         """First and last numbers, per partition, of what was sent and never answered."""
         missing = {
-            partition: gaps(self._answered[partition], sent)
+            partition: self._answered.gaps(partition, sent)
             for partition, sent in enumerate(self.sent)
         }
         return {partition: found for partition, found in missing.items() if found}
@@ -133,11 +127,7 @@ class Ledger:
         found = asdict(run)
         outcome = found.pop("outcome")
         self._write(outcome, partition=partition, **found)
-        ranges = self._answered[partition]
-        if ranges and ranges[-1][1] + 1 == run.first_number:
-            ranges[-1] = (ranges[-1][0], run.last_number)
-        else:
-            ranges.append((run.first_number, run.last_number))
+        self._answered.add(partition, run.first_number, run.last_number)
 
 
 class Pace:
@@ -169,7 +159,7 @@ class ProducerLoop:
         self._ledger = Ledger(config.partitions, journal.write)
         self._padding = bytes(config.record_bytes - _NUMBER_BYTES)
         self._turn = 0
-        self._partitions_told = config.partitions
+        self._partitions_known = config.partitions
         self._broken: HarnessError | None = None
         settings = settings_of(config) | config.admission_of_librdkafka()
         self._settings = shown(settings)
@@ -180,7 +170,7 @@ class ProducerLoop:
             raise BadInput(f"librdkafka refuses the configuration: {error.args[0].str()}") from None
 
     def run(self) -> None:
-        """Produce until told to stop, then flush for up to 60 s and journal what is unanswered."""
+        """Produce until ordered to stop, flush for up to 60 s, and journal what is unanswered."""
         self._journal.write(
             "started",
             versions={"confluent-kafka": str(__version__), "librdkafka": str(libversion()[0])},
@@ -201,7 +191,7 @@ class ProducerLoop:
     def _produce_until_stopped(self) -> None:
         pace = Pace(self._config.records_per_s, time.monotonic())
         report_at = time.monotonic() + REPORT_EVERY_S
-        while (why := self._told_to_stop()) is None:
+        while (why := self._why_to_stop()) is None:
             self._see_partitions()
             burst_at = time.monotonic()
             self._burst(pace)
@@ -214,11 +204,11 @@ class ProducerLoop:
 
     def _see_partitions(self) -> None:
         # librdkafka refuses a partition that it has not heard of; asking makes it hear.
-        if self._partitions_told <= len(self._ledger.sent):
+        if self._partitions_known <= len(self._ledger.sent):
             return
         try:
             found = self._producer.list_topics(self._config.topic, timeout=METADATA_S)
-        except KafkaException:  # nobody answers now: asked again before the next burst
+        except KafkaException:  # no answer now: asked again before the next burst
             return
         self._ledger.grow(
             max(len(self._ledger.sent), len(found.topics[self._config.topic].partitions))
@@ -243,19 +233,15 @@ class ProducerLoop:
         pace.take(due)
 
     def _produce(self, partition: int, number: int) -> None:
-        if not self._config.values:
-            self._producer.produce(
-                self._config.topic,
-                number.to_bytes(_NUMBER_BYTES, "big") + self._padding,
-                partition=partition,
-                on_delivery=self._on_delivery,
-            )
+        topic, values = self._config.topic, self._config.values
+        if not values:
+            value = number.to_bytes(_NUMBER_BYTES, "big") + self._padding
+            self._producer.produce(topic, value, partition=partition, on_delivery=self._on_delivery)
             return
         n = number * (self._config.rounds or self._config.partitions) + partition
-        template = self._config.values[n % len(self._config.values)]
         self._producer.produce(
-            self._config.topic,
-            numbered(template, n).encode(),
+            topic,
+            numbered(values[n % len(values)], n).encode(),
             partition=partition,
             headers=[(NUMBER_HEADER, str(n).encode())],
             on_delivery=partial(self._on_delivery, number=number),
@@ -271,13 +257,13 @@ class ProducerLoop:
         while (left := until - time.monotonic()) > 0:
             self._producer.poll(left)
 
-    def _told_to_stop(self) -> str | None:
+    def _why_to_stop(self) -> str | None:
         for order in self._control.poll():
             match order.split():
                 case ["stop" | "close"]:
                     return "ordered"
                 case ["partitions", count] if count.isdecimal():
-                    self._partitions_told = int(count)
+                    self._partitions_known = int(count)
                 case _:
                     self._journal.write("error", where="control", text=f"unknown order {order!r}")
         return self._control.gone
@@ -316,7 +302,7 @@ class ProducerLoop:
 
 
 def run(config: ProducerConfig) -> int:
-    """The program: produce until told to stop. Returns the exit code; raises HarnessError."""
+    """The program: produce until ordered to stop. Returns the exit code; raises HarnessError."""
     return run_program(
         config, lambda journal, control: ProducerLoop(config, journal, control).run()
     )
@@ -326,7 +312,7 @@ def _record(error: KafkaError | None, message: Message, number: int) -> SentRang
     now = time.time_ns() // 1000
     latency_s = message.latency() or 0.0
     offset = message.offset() if error is None else None
-    if offset is not None and offset < 0:  # acks=0: nobody tells the offset
+    if offset is not None and offset < 0:  # acks=0: the offset is unknown
         offset = None
     return SentRange(
         outcome="failed" if error else "acknowledged",

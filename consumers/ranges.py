@@ -12,8 +12,8 @@ records of other partitions that came in between. So a `Ranger` that has seen on
 record from then on.
 """
 
-from collections.abc import Sequence
-from typing import Final, Protocol
+from collections.abc import Hashable, Sequence
+from typing import Any, Final, Protocol
 
 from consumers.client import Range
 
@@ -62,10 +62,10 @@ class Ranger:
         found = _by_bisection(self._topic, records) if self._gapless else None
         if found is None:
             found = _one_by_one(self._topic, records)
-        for told in found:
-            if self._next.get(told.partition, told.first) < told.first:
+        for run in found:
+            if self._next.get(run.partition, run.first) < run.first:
                 self._gapless = False
-            self._next[told.partition] = told.last + 1
+            self._next[run.partition] = run.last + 1
         return found
 
 
@@ -75,7 +75,7 @@ def _by_bisection(topic: str, records: Sequence[Record]) -> list[Range] | None:
         (partition, first), last = _whereabouts(records[0]), len(records) - 1
         if _whereabouts(records[last]) == (partition, first + last):
             return [Range(topic, partition, first, first + last, last + 1)]
-    runs = _Runs()
+    runs = Runs()
     at, chunks = 0, 0
     while at < len(records):
         chunks += 1
@@ -85,7 +85,7 @@ def _by_bisection(topic: str, records: Sequence[Record]) -> list[Range] | None:
         end = _run_end(records, at, partition, first)
         runs.add(partition, first, first + end - at)
         at = end + 1
-    return runs.told(topic)
+    return runs.of(topic)
 
 
 def _run_end(records: Sequence[Record], at: int, partition: int, first: int) -> int:
@@ -103,11 +103,11 @@ def _run_end(records: Sequence[Record], at: int, partition: int, first: int) -> 
 
 
 def _one_by_one(topic: str, records: Sequence[Record]) -> list[Range]:
-    runs = _Runs()
+    runs = Runs()
     for record in records:
         partition, offset = _whereabouts(record)
         runs.add(partition, offset, offset)
-    return runs.told(topic)
+    return runs.of(topic)
 
 
 def _whereabouts(record: Record) -> tuple[int, int]:
@@ -119,33 +119,38 @@ def _whereabouts(record: Record) -> tuple[int, int]:
     return partition, offset
 
 
-class _Runs:
+class Runs:
+    """Joins ranges of numbers by key, in the order in which they begin: each goes on with the last.
+
+    `all` has pairs of a key and its [first, last].
+    """
+
     def __init__(self) -> None:
-        self._latest: dict[int, list[int]] = {}  # partition to its run that can still grow
-        self._all: list[list[int]] = []
+        self._latest: dict[Hashable, list[int]] = {}  # what can still grow
+        self.all: list[tuple[Any, list[int]]] = []
 
-    def add(self, partition: int, first: int, last: int) -> None:
-        run = self._latest.get(partition)
-        if run is not None and run[2] + 1 == first:
-            run[2] = last
+    def add(self, key: Hashable, first: int, last: int) -> None:
+        run = self._latest.get(key)
+        if run is not None and run[1] + 1 == first:
+            run[1] = last
         else:
-            self._latest[partition] = run = [partition, first, last]
-            self._all.append(run)
+            self._latest[key] = run = [first, last]
+            self.all.append((key, run))
 
-    def told(self, topic: str) -> list[Range]:
+    def of(self, topic: str) -> list[Range]:
+        """The ranges of records of one topic, whose keys are partitions."""
         return [
-            Range(topic, part, first, last, last - first + 1) for part, first, last in self._all
+            Range(topic, part, first, last, last - first + 1) for part, (first, last) in self.all
         ]
 
-
-def gaps(ranges: list[tuple[int, int]], until: int) -> list[tuple[int, int]]:
-    """Which of the numbers 0 to `until` - 1 are in none of `ranges`, as first and last."""
-    missing = []
-    reached = 0
-    for first, last in sorted(ranges):
-        if first > reached:
-            missing.append((reached, first - 1))
-        reached = max(reached, last + 1)
-    if reached < until:
-        missing.append((reached, until - 1))
-    return missing
+    def gaps(self, key: Hashable, until: int) -> list[tuple[int, int]]:
+        """Which of the numbers 0 to `until` - 1 are in no range of a key, as first and last."""
+        missing = []
+        reached = 0
+        for first, last in sorted(run for each, run in self.all if each == key):
+            if first > reached:
+                missing.append((reached, first - 1))
+            reached = max(reached, last + 1)
+        if reached < until:
+            missing.append((reached, until - 1))
+        return missing

@@ -8,7 +8,9 @@ import os
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal, NamedTuple
 
 from consumers.client import Partition, Position, Range
@@ -24,7 +26,7 @@ HELD_BATCHES: Final = 3
 # max.poll.interval.ms of a test, and within the session of another one.
 STOPS_AFTER_S: Final = 2.0
 STOPPED_S: Final = 8.0
-# A stopped process cannot wake itself, so another one does; it ends with whoever started it.
+# A stopped process cannot wake itself, so another one does; it ends with its parent.
 _STOP_PARENT: Final = """
 import os, signal, sys, time
 parent, after_s, for_s = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
@@ -34,8 +36,6 @@ for pause_s, number in ((after_s, signal.SIGSTOP), (for_s, signal.SIGCONT)):
         break
     os.kill(parent, number)
 """
-
-When = Literal["after", "before", "never"]
 
 
 class Batch(NamedTuple):
@@ -63,12 +63,18 @@ class Batch(NamedTuple):
         return self
 
 
+@dataclass
 class Conduct:
-    """An honest consumer: each batch at once, committed after the work, nothing kept back."""
+    """An honest consumer: each batch at once, committed after the work, nothing kept back.
 
-    commits: When = "after"  # when a batch is committed: around the work on it, or never
-    closes = True  # whether it leaves the group before it ends
-    drops_revoked = True  # whether records of partitions given up are left to their new owner
+    `commits` is when a batch is committed, around the work on it or never; `closes`, whether it
+    leaves the group before it ends; `drops_revoked`, whether records of partitions given up are
+    left to their new owner.
+    """
+
+    commits: Literal["after", "before", "never"] = "after"
+    closes: bool = True
+    drops_revoked: bool = True
 
     def ready(self, batch: Batch | None) -> list[Batch]:
         """Batches to work off now; `batch` is the one just delivered, None if there is none."""
@@ -88,14 +94,9 @@ class Conduct:
         """A batch begins that takes very long."""
 
 
-class _CommitBeforeProcessing(Conduct):
-    commits: When = "before"
-
-
 class _KeepProcessingAfterRevocation(Conduct):
-    drops_revoked = False
-
     def __init__(self) -> None:
+        super().__init__(drops_revoked=False)
         self._held: deque[Batch] = deque()
         self._finish = False
 
@@ -115,6 +116,7 @@ class _CommitBackwards(Conduct):
     """Every second commit names a position before the batch, which was committed already."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._back = True
 
     def positions(self, batch: Batch) -> list[Position]:
@@ -140,6 +142,7 @@ class _Sometimes:
 
 class _SkipBatches(Conduct):
     def __init__(self) -> None:
+        super().__init__()
         self._skip = _Sometimes()
 
     def ready(self, batch: Batch | None) -> list[Batch]:
@@ -148,18 +151,11 @@ class _SkipBatches(Conduct):
 
 class _WorkTwice(Conduct):
     def __init__(self) -> None:
+        super().__init__()
         self._again = _Sometimes()
 
     def repeats(self, _batch: Batch) -> bool:
         return self._again()
-
-
-class _LeaveWithoutClose(Conduct):
-    closes = False
-
-
-class _NeverCommit(Conduct):
-    commits: When = "never"
 
 
 class _StopInStall(Conduct):
@@ -172,12 +168,12 @@ class _StopInStall(Conduct):
         self._waker = subprocess.Popen(command, stdin=subprocess.DEVNULL)
 
 
-_CONDUCTS: Final[dict[str, type[Conduct]]] = {
+_CONDUCTS: Final[dict[str, Callable[[], Conduct]]] = {
     "commit-backwards": _CommitBackwards,
-    "commit-before-processing": _CommitBeforeProcessing,
+    "commit-before-processing": partial(Conduct, commits="before"),
     "keep-processing-after-revocation": _KeepProcessingAfterRevocation,
-    "leave-without-close": _LeaveWithoutClose,
-    "never-commit": _NeverCommit,
+    "leave-without-close": partial(Conduct, closes=False),
+    "never-commit": partial(Conduct, commits="never"),
     "skip-batches": _SkipBatches,
     "stop-in-stall": _StopInStall,
     "work-twice": _WorkTwice,

@@ -7,7 +7,6 @@ import sys
 
 
 def main():  # type: () -> int
-    """Run the command, unless it cannot run here; its exit code."""
     if sys.version_info < (3, 11):  # noqa: UP036 - exactly for the Pythons below the minimum
         sys.stderr.write(
             "kafka-chaos needs Python 3.11 or newer, but %s is %d.%d: install it with a newer one\n"

@@ -11,27 +11,16 @@ from pathlib import Path
 from typing import Final
 
 CARRIED: Final = "tree"  # where a wheel has the harness, the experiments and the consumers
-# Those of the harness, known here so that a slip is told before anything is set up.
+# Those of the harness, known here so that a slip is noticed before anything is set up.
 COMMANDS: Final = (
-    *(
-        "experiment",
-        "run",
-        "try",
-        "nightly",
-        "matrix",
-        "sweep",
-        "soak",
-        "check",
-        "report",
-        "sql",
-        "explain",
-    ),
-    *("keep", "pinned"),
-    *("up", "fault", "down"),
-    *("compare", "trend", "collect", "list", "describe", "clean", "doctor", "compare-protocols"),
+    *("experiment", "run", "try", "nightly", "matrix", "sweep", "soak", "check", "report", "sql"),
+    *("explain", "keep", "pinned", "up", "fault", "down", "compare", "trend", "collect", "list"),
+    *("describe", "clean", "doctor", "compare-protocols"),
 )
 OWN: Final = ("init", "setup", "bom")
-WITH_PARENT: Final = "--with-parent"  # for whoever drives the command: ends when that pid does
+WITH_PARENT: Final = (
+    "--with-parent"  # for programs that drive the command: it ends when that pid does
+)
 HELP: Final = """\
 usage: kafka-chaos COMMAND ...
 
@@ -41,7 +30,7 @@ What a Kafka consumer group really does when something breaks.
   try -- PROGRAM ...     a program of yours as the members of a group: the usual faults
   experiment NAME        play, judge and report one experiment
   list                   the experiments there are
-  describe NAME          what one of them breaks, and its knobs
+  describe NAME          what one of them breaks, and its settings
   up                     a cluster to play with by hand, until Ctrl-C or `down`
   fault KIND TARGET      break something of it: `kafka-chaos fault` lists what
   down                   end it
@@ -189,7 +178,7 @@ def _end_with(parent: int) -> bool:
 
     Whether the parent still lives.
     """
-    import ctypes  # late: nobody else needs it
+    import ctypes  # late: nothing else needs it
 
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     return os.getppid() == parent

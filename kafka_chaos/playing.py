@@ -70,11 +70,11 @@ class Verdict:
 class Result:
     """What a run showed.
 
-    `standstill_s` is the longest that a partition stood still. Of the acknowledged records `lost`
-    were skipped, `unread` lie after the last position that was read, and `repeats` were processed
-    again; all three are of what was fetched, where the program shows nothing (`fetched_only`).
-    What was not recorded is not a number, which no comparison holds for; nor is the standstill
-    where records were left unread, because it went on when the run ended.
+    `standstill_s` is the longest time that a partition had no progress. Of what was acknowledged,
+    `lost` records were skipped, `unread` lie after the last position that was read, and `repeats`
+    were processed again; all three are of what was fetched, where the program shows nothing
+    (`fetched_only`). What was not recorded is not a number, which no comparison holds for; nor is
+    the standstill where records were left unread, because it went on when the run ended.
     """
 
     exit_code: int
@@ -132,10 +132,10 @@ def _verdict(found: Mapping[str, Any]) -> Verdict:
     return Verdict(
         **{name: found[name] for name in ("rule", "title", "verdict", "expected", "as_expected")},
         reason=found["reason"] or "",
+        unit=found["unit"] or "",
         examined=found["examined"] or 0,
         measured=(found["measured_min"], found["measured_max"]),
         bound=(found["bound_low"], found["bound_high"]),
-        unit=found["unit"] or "",
     )
 
 

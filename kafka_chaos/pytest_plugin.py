@@ -53,7 +53,7 @@ class KafkaChaos:
     ) -> Result:
         """Play an experiment, with a program as the members of the group where one is named.
 
-        `limits` are promises, each a verdict (`--limit`), `settings` are knobs (`--set`), and
+        `limits` are promises, each a verdict (`--limit`), `settings` change it (`--set`), and
         `options` any further words of the command line. The test fails where verdicts differ from
         the expected ones, unless `check` is false; it always fails where there is no result. After
         `timeout_s` the run is ended.
@@ -113,7 +113,6 @@ class KafkaChaos:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Where runs are kept."""
     parser.addini(
         _INI,
         f"folder of all runs, from the root of the tests (default: what {PROJECT} says, or else "

@@ -2,7 +2,7 @@
 
 from harness.base.errors import ClusterError
 from harness.base.ports import Ports
-from harness.run.by_hand.layout import PORT_BASE
+from harness.run.by_hand.up import PORT_BASE
 
 _BELOW = 8_000
 

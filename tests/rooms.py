@@ -125,7 +125,7 @@ ROOMS: Final = {
     "cluster": Room(
         "the description of a cluster (`plan`), the backends that bring one up (`backends`), "
         "Toxiproxy, Kafka's wire protocol (`wire`, `ping`), certificates and users (`secured`), "
-        "and what these may do (`rights`)",
+        "and what these may do (`admin`)",
         "a cluster knows nothing of what is played on it",
         ("provision", "experiment", "base"),
         (

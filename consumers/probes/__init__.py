@@ -7,9 +7,8 @@ import importlib
 import pkgutil
 
 from consumers.config import ProbeConfig
-from consumers.control import Control
+from consumers.control import Control, run_program
 from consumers.journal import Journal
-from consumers.program import run_program
 from harness.base.errors import BadInput
 
 

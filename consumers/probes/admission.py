@@ -7,11 +7,12 @@ import hashlib
 import hmac
 import secrets
 import socket
+import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from typing import Final
 
-from harness.base.codec import decoded, encoded
+from harness.base.codec import answer_on, decoded, encoded
 from harness.base.credentials import MECHANISM, Credentials
 
 _SASL_HANDSHAKE: Final = 17
@@ -19,6 +20,7 @@ _SASL_AUTHENTICATE: Final = 36
 _HASH: Final = "sha512"
 _UNBOUND: Final = "n,,"  # no channel binding: Kafka has none
 _NONCE_BYTES: Final = 24
+_ANSWER_S: Final = 10.0
 
 Ask = Callable[[bytes], bytes]  # sends a message, and returns the one that answers it
 
@@ -66,17 +68,7 @@ def _answer(link: socket.socket, api: int, version: int, body: bytes) -> bytes:
     head = {"api": api, "version": version, "number": 1, "client": None}
     whole = encoded("api:h version:h number:i client:text", head) + body
     link.sendall(len(whole).to_bytes(4, "big") + whole)
-    return _taken(link, int.from_bytes(_taken(link, 4), "big"))[4:]  # less the correlation id
-
-
-def _taken(link: socket.socket, length: int) -> bytes:
-    parts = b""
-    while len(parts) < length:
-        part = link.recv(length - len(parts))
-        if not part:
-            raise ConnectionResetError("the connection was closed before the login was answered")
-        parts += part
-    return parts
+    return answer_on(link, time.monotonic() + _ANSWER_S)[4:]  # less the correlation id
 
 
 def scram(user: str, password: str, nonce: str, ask: Ask, digest: str = _HASH) -> None:
@@ -85,7 +77,7 @@ def scram(user: str, password: str, nonce: str, ask: Ask, digest: str = _HASH) -
     challenge = ask((_UNBOUND + begun).encode()).decode()
     given = dict(part.split("=", 1) for part in challenge.split(","))
     if not given["r"].startswith(nonce):
-        raise NotAdmitted("the broker answers to a login that nobody began")
+        raise NotAdmitted("the broker answers to a login that was not begun")
     salted = hashlib.pbkdf2_hmac(digest, password.encode(), b64decode(given["s"]), int(given["i"]))
     client_key = hmac.digest(salted, b"Client Key", digest)
     unproven = f"c={b64encode(_UNBOUND.encode()).decode()},r={given['r']}"

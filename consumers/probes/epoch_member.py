@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from consumers.probes.member import commit_topics
-from consumers.probes.script import Question, Script
-from consumers.probes.wire import Body
+from consumers.probes.classic_member import commit_topics
+from consumers.probes.script import Body, Question, Script
 from harness.base.errors import ClusterError
 
 # The first versions that know KIP-848, and name topics by name in commits.
@@ -121,7 +120,6 @@ class EpochMember:
         epoch: int | None = None,
         expected: Body | None = None,
     ) -> None:
-        """OffsetCommit, with its own epoch or another."""
         body = {
             "groupId": self.group,
             "generationIdOrMemberEpoch": self.epoch if epoch is None else epoch,

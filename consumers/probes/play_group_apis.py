@@ -7,7 +7,7 @@ from typing import Final
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
-from consumers.probes.member import ProbeMember, every_state, form, liars
+from consumers.probes.classic_member import ProbeMember, every_state, liars
 from consumers.probes.scene_tables import tables
 from consumers.probes.script import Question, Script
 
@@ -71,6 +71,15 @@ full-again X15: a newcomer joins while a full group prepares, and its last membe
     a b c new: heartbeat | heartbeat in a group that is full again
     a b c new: leave | leave at the end
 
+full X15: one more member than group.max.size allows
+    a b c d: form | form the group
+    e: get_id | join a full group
+    e: try_join? | join a full group
+    a b c d: heartbeat | heartbeat in a full group
+    d: leave | make room
+    e: get_id | join when there is room
+    a b c: leave | leave at the end
+
 deleted X30: DeleteGroups of a group with a member, an empty one, and none
     group: delete | delete a group that does not exist
     member: form | form the group
@@ -85,7 +94,7 @@ deleted X30: DeleteGroups of a group with a member, an empty one, and none
 
 
 def play(config: ProbeConfig, journal: Journal) -> None:
-    own = (session_range, heartbeats, full_group, describe, coordinators)
+    own = (session_range, heartbeats, describe, coordinators)
     Script(config, journal).play((*own, *_SCENES))
 
 
@@ -103,8 +112,8 @@ def heartbeats(script: Script) -> None:
     """Heartbeats with everything right, and with one thing wrong, in every state."""
     group = script.group("heartbeats")
     members = [ProbeMember(script, group, "R35-wire", name) for name in (None, "steady", None)]
-    nobody = ProbeMember(script, group, "R35-wire", member_id="nobody")
-    nobody.heartbeat("to a group that is not there")
+    outsider = ProbeMember(script, group, "R35-wire", member_id="nobody")
+    outsider.heartbeat("to a group that is not there")
     for state, there in every_state(members):
         if state == "stable again":
             for member in there:
@@ -114,22 +123,6 @@ def heartbeats(script: Script) -> None:
         else:
             for what, liar in liars(*there):
                 liar.heartbeat(f"{state}: {what}")
-
-
-def full_group(script: Script) -> None:
-    """One more member than group.max.size allows."""
-    group = script.group("full")
-    *members, surplus = (ProbeMember(script, group, "X15") for _ in range(5))
-    form(members)
-    surplus.get_id("join a full group")
-    if surplus.member_id:
-        surplus.try_join("join a full group")
-    for member in members:
-        member.heartbeat("heartbeat in a full group")
-    members.pop().leave("make room")
-    surplus.get_id("join when there is room")
-    for member in members:
-        member.leave("leave at the end")
 
 
 def describe(script: Script) -> None:

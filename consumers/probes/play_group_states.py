@@ -8,7 +8,7 @@ from typing import Final
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
-from consumers.probes.member import ProbeMember, join_all
+from consumers.probes.classic_member import ProbeMember, join_all
 from consumers.probes.scene_tables import tables
 from consumers.probes.script import Script
 

@@ -8,10 +8,10 @@ from typing import Final
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
+from consumers.probes.classic_member import ProbeMember, form
 from consumers.probes.epoch_member import EpochMember
-from consumers.probes.member import ProbeMember, form, subscription
 from consumers.probes.scene_tables import tables
-from consumers.probes.script import Question, Script
+from consumers.probes.script import Script
 
 # What is refused in full-static must not cost the others their places: all leave as they came.
 _SCENES: Final = tables(
@@ -34,7 +34,7 @@ not-whole X40: requests that lack something; none of them makes a group, as the 
     m: be rule=X40-regex
     m: join subscribedTopicNames=null subscribedTopicRegex=orders-( | join with a broken regular expression
     m: be rule=X40-group
-    m: beat epoch=1 | heartbeat to the group that nobody made
+    m: beat epoch=1 | heartbeat to the group that was not made
     m: be rule=X40
     m: join version=0 memberId= | join in version 0 without a member id
     m: leave | leave
@@ -57,8 +57,8 @@ instances X40-instance: one instance id, and three members that want it
     third: leave | leave with the instance id of another
     third: goodbye | goodbye with the instance id of another
     lost: be instance_id=instance-2 rule=X40-member
-    lost: beat epoch=@owner | heartbeat with an instance id that nobody has
-    lost: goodbye | goodbye with an instance id that nobody has
+    lost: beat epoch=@owner | heartbeat with an instance id that no member has
+    lost: goodbye | goodbye with an instance id that no member has
     owner: goodbye | goodbye
     owner: beat epoch=@owner | heartbeat after its goodbye
     next: join | join with an instance id that was let go
@@ -130,7 +130,9 @@ def epochs(script: Script) -> None:
     member.beat("the epoch before, as if an answer was lost", first, topicPartitions=member.given)
     member.beat("the epoch before, without what it owns", first)
     foreign = [{**topic_part, "partitions": [99]} for topic_part in member.given]
-    member.beat("the epoch before, with a partition of nobody", first, topicPartitions=foreign)
+    member.beat(
+        "the epoch before, with a partition that does not exist", first, topicPartitions=foreign
+    )
     member.beat("heartbeat with an epoch to come", second + 1)
     member.moves_on("subscribe to one topic again", [topic])
     member.beat("an older epoch", first, topicPartitions=member.given)
@@ -154,7 +156,7 @@ def classic_group(script: Script) -> None:
     new.beat("heartbeat to a classic group", 1)
     new.leave("leave of a classic group")
     old.leave("leave of the classic member")
-    joining = script.begin(_classic_join(connect, "worker-1"))
+    joining = _worker(script, connect, "worker-1").begin_join("classic join of type connect")
     script.until_state(connect, "PreparingRebalance")
     worker = EpochMember(script, connect, "X40-group")
     worker.join("join to a group of another type")
@@ -170,23 +172,13 @@ def modern_group(script: Script) -> None:
     old = ProbeMember(script, group, "X40-classic", member_id=new.member_id, generation=new.epoch)
     old.heartbeat("classic heartbeat as a member of KIP-848")
     old.sync("classic sync as a member of KIP-848")
-    script.ask(_classic_join(group, "worker-2"))
+    _worker(script, group, "worker-2").try_join("classic join of type connect")
     new.beat("heartbeat after that")
     new.leave("leave")
 
 
-def _classic_join(group: str, instance: str) -> Question:
-    """A classic JoinGroup of a static member of another type, which joins in one step."""
-    body = {
-        "groupId": group,
-        "sessionTimeoutMs": 10_000,
-        "rebalanceTimeoutMs": 10_000,
-        "memberId": "",
-        "groupInstanceId": instance,
-        "protocolType": "connect",
-        "protocols": [{"name": "default", "metadata": subscription(())}],
-        "reason": None,
-    }
-    step = "classic join of type connect"
-    rule, api = "X40-classic", "JOIN_GROUP"
-    return Question(step, rule, api, body, group, instance_id=instance, generation=-1)
+def _worker(script: Script, group: str, instance: str) -> ProbeMember:
+    """A static member of another type, which joins in one step."""
+    worker = ProbeMember(script, group, "X40-classic", instance, 10_000, 10_000)
+    worker.protocol_type, worker.protocol = "connect", "default"
+    return worker

@@ -13,11 +13,16 @@ from confluent_kafka import Producer
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
-from consumers.probes.admin import Admin, create_topic
-from consumers.probes.member import ProbeMember, commit_topics, every_state, liars
+from consumers.probes.classic_member import (
+    Admin,
+    ProbeMember,
+    commit_topics,
+    create_topic,
+    every_state,
+    liars,
+)
 from consumers.probes.scene_tables import tables
-from consumers.probes.script import Question, Script
-from consumers.probes.wire import Body
+from consumers.probes.script import Body, Question, Script
 from harness.base.errors import ClusterError
 
 METADATA_MAX: Final = 4_096  # offset.metadata.max.bytes
@@ -57,7 +62,7 @@ def commits(script: Script) -> None:
     for version in (8, 9):  # 9 answers that there is no such group
         step = f"as a member, to a group that does not exist, version {version}"
         stranger.commit(step, position, version=version)
-    Admin(script, group, "X06").commit("as nobody, to a group that does not exist", position)
+    Admin(script, group, "X06").commit("as no member, to a group that does not exist", position)
     _in_every_state(script, group, "X06", lambda member, step: member.commit(step, position))
 
 
@@ -68,8 +73,8 @@ def offers(script: Script) -> None:
     producer = _begin_transaction(script, group, rule)
     stranger = ProbeMember(script, group, rule, member_id="nobody", generation=3)
     stranger.offer("as a member, to a group that does not exist", position, producer)
-    nobody = ProbeMember(script, group, rule)
-    nobody.offer("as nobody, to a group that does not exist", position, producer)
+    no_member = ProbeMember(script, group, rule)
+    no_member.offer("as no member, to a group that does not exist", position, producer)
     _in_every_state(
         script, group, rule, lambda member, step: member.offer(step, position, producer)
     )
@@ -80,7 +85,7 @@ def _in_every_state(
     script: Script, group: str, rule: str, ask: Callable[[ProbeMember, str], object]
 ) -> None:
     """Let members ask in every state of the group that they form and leave, right and wrong."""
-    nobody = ProbeMember(script, group, rule)
+    no_member = ProbeMember(script, group, rule)
     members = [ProbeMember(script, group, rule, name) for name in (None, "writer", None)]
     for state, there in every_state(members):
         if state == "stable again":
@@ -88,11 +93,11 @@ def _in_every_state(
                 ask(member, "stable again: right")
         elif state == "empty":
             ask(there[0], "empty: as a former member")
-            ask(nobody, "empty: as nobody")
+            ask(no_member, "empty: as no member")
         else:
             for what, liar in liars(*there):
                 ask(liar, f"{state}: {what}")
-            ask(nobody, f"{state}: as nobody")
+            ask(no_member, f"{state}: as no member")
 
 
 def metadata(script: Script) -> None:
@@ -145,7 +150,7 @@ def whole(script: Script) -> None:
 def transaction(script: Script) -> None:
     """OffsetFetch with and without require_stable while a transaction holds a position."""
     group, topic, rule = script.group("transacted"), script.config.topic, "R30-wire"
-    admin, nobody = Admin(script, group, rule), ProbeMember(script, group, rule)
+    admin, no_member = Admin(script, group, rule), ProbeMember(script, group, rule)
 
     def fetch_both_ways(when: str) -> None:
         for stable in (False, True):
@@ -153,7 +158,7 @@ def transaction(script: Script) -> None:
 
     admin.commit("commit", {f"{topic}-0": 1, f"{topic}-1": 1})
     producer = _begin_transaction(script, group, rule)
-    nobody.offer("commit in a transaction", {f"{topic}-0": 50}, producer)
+    no_member.offer("commit in a transaction", {f"{topic}-0": 50}, producer)
     fetch_both_ways("while the transaction is open")
     _end_transaction(script, group, rule, producer, committed=True)
     script.until(
@@ -257,7 +262,6 @@ def partitions(script: Script) -> None:
 
 
 def _look(script: Script, topic: str, rule: str) -> list[Body]:
-    """A topic's partitions, as recorded metadata show them."""
     body = {"topics": [{"name": topic}], "allowAutoTopicCreation": False}
     question = Question(f"metadata of {topic}", rule, "METADATA", body)
     answer = script.ask(question, next(iter(script.brokers.addresses)))

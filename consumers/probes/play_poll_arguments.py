@@ -8,62 +8,56 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from typing import Any, Final
 
 import jpype
 
 from consumers import jvm
 from consumers.config import ProbeConfig
+from consumers.java_client import DESERIALIZERS
 from consumers.journal import Journal
+from consumers.probes.script import Body, ask_library
 
 PROTOCOLS: Final = ("classic", "consumer")
 EMPTY_MS: Final = 500  # time-out of a poll that has nothing to return
-OTHER_MS: Final = 1_500  # how long another thread polls meanwhile
-_DESERIALIZER: Final = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
-_NATIVE: Final = "--enable-native-access=ALL-UNNAMED"  # JPype's own; Java warns without it
+OTHER_MS: Final = 1_500  # how long another thread polls
 
 
 def play(config: ProbeConfig, journal: Journal) -> None:
     """Poll in each way that a document names, and write down what became of it."""
-    jvm.start(config.java_home, config.class_path, _NATIVE)
+    jvm.start(config.java_home, config.class_path)
     for protocol in PROTOCOLS:
         for what, scene in _SCENES.items():
-            consumer = _made(config, protocol)
-            sent_at = time.time_ns() // 1_000
-            try:
-                answer = scene(consumer, f"{config.topic}-nowhere")
-            finally:
-                consumer.close()
-            journal.write(
-                "call",
-                probe=config.probe,
-                step=f"{what}, group.protocol {protocol}",
-                rule="R25-arguments",
-                api="poll",
-                sent_at=sent_at,
-                answered_at=time.time_ns() // 1_000,
-                error_code=1 if answer["said"] else 0,
-                request=json.dumps({"what": what, "timeout_ms": EMPTY_MS}),
-                answer=json.dumps(answer),
-            )
+            with closing(_made(config, protocol)) as consumer:
+                ask_library(
+                    config,
+                    journal,
+                    partial(scene, consumer, f"{config.topic}-nowhere"),
+                    step=f"{what}, group.protocol {protocol}",
+                    rule="R25-arguments",
+                    api="poll",
+                    request=json.dumps({"what": what, "timeout_ms": EMPTY_MS}),
+                )
 
 
-def _negative(consumer: Any, topic: str) -> dict[str, object]:
+def _negative(consumer: Any, topic: str) -> Body:
     consumer.assign(_partition(topic))
     return _polled(consumer, -1)
 
 
-def _unsubscribed(consumer: Any, _topic: str) -> dict[str, object]:
+def _unsubscribed(consumer: Any, _topic: str) -> Body:
     return _polled(consumer, EMPTY_MS)
 
 
-def _empty(consumer: Any, topic: str) -> dict[str, object]:
+def _empty(consumer: Any, topic: str) -> Body:
     """Of a partition that does not exist, so that nothing can come."""
     consumer.assign(_partition(topic))
     return _polled(consumer, EMPTY_MS)
 
 
-def _second_thread(consumer: Any, topic: str) -> dict[str, object]:
+def _second_thread(consumer: Any, topic: str) -> Body:
     consumer.assign(_partition(topic))
     other = threading.Thread(target=_polled, args=(consumer, OTHER_MS))
     other.start()
@@ -73,7 +67,7 @@ def _second_thread(consumer: Any, topic: str) -> dict[str, object]:
     return answer
 
 
-_SCENES: Final[dict[str, Callable[[Any, str], dict[str, object]]]] = {
+_SCENES: Final[dict[str, Callable[[Any, str], Body]]] = {
     "negative time-out": _negative,
     "no subscription": _unsubscribed,
     "second thread": _second_thread,
@@ -81,7 +75,7 @@ _SCENES: Final[dict[str, Callable[[Any, str], dict[str, object]]]] = {
 }
 
 
-def _polled(consumer: Any, timeout_ms: int) -> dict[str, object]:
+def _polled(consumer: Any, timeout_ms: int) -> Body:
     """What one poll raised, if it did, how many records it gave, and how long it took."""
     began = time.monotonic_ns()
     said, records = "", 0
@@ -106,8 +100,7 @@ def _made(config: ProbeConfig, protocol: str) -> Any:
         "enable.auto.commit": "false",
         "auto.offset.reset": "earliest",
         "allow.auto.create.topics": "false",
-        "key.deserializer": _DESERIALIZER,
-        "value.deserializer": _DESERIALIZER,
+        **DESERIALIZERS,
         **config.admission_of_java(),
     }
     consumer = jpype.JClass("org.apache.kafka.clients.consumer.KafkaConsumer")

@@ -1,10 +1,10 @@
-"""Commits, joins and leaves while the offsets topic lacks a replica, and what is told afterwards.
+"""Commits, joins and leaves while the offsets topic lacks a replica, and the answers afterwards.
 
 Played beside a fault that takes a broker away and brings it back. Members commit again and again,
-so that nobody can tell a commit that failed and was made after all from the next one. Here nothing
-follows it: that the log can be written to again is found out by commits of another partition.
-Members of another group join and leave, or join and sync, again and again until one of these fails,
-and once more: by then there is just time to see the second one fail as well.
+so that a commit that failed and was made after all looks like the next one. Here nothing follows
+it: that the log can be written to again is found out by commits of another partition. Members of
+another group join and leave, or join and sync, again and again until one of these fails, and once
+more: by then there is just time to see the second one fail as well.
 """
 
 import time
@@ -12,9 +12,8 @@ from typing import Final
 
 from consumers.config import ProbeConfig
 from consumers.journal import Journal
-from consumers.probes.admin import Admin
+from consumers.probes.classic_member import Admin, ProbeMember, form
 from consumers.probes.epoch_member import EpochMember
-from consumers.probes.member import ProbeMember, form
 from consumers.probes.script import Scene, Script, worst
 from harness.base.errors import ClusterError
 

@@ -2,8 +2,9 @@
 
 A step is a line `who: call field=value … | what it is, on record`. `who` are members, made when
 they are first named, or `group`, an `Admin` of it. The call is a method of theirs, made for one
-after the other, or one of `TOGETHER` for all of them; `be` sets fields. Values are JSON without
-spaces, or else text. `TOPIC` and `GROUP` are those of the run, `@name` the last epoch of a member.
+after the other, or one of `TOGETHER` for all of them; `be` sets fields, and `call?` is made for
+those alone that have a member id. Values are JSON without spaces, or else text. `TOPIC` and `GROUP`
+are those of the run, `@name` the last epoch of a member.
 
     leave X29: leaving a group of two, and an empty one
         a b: form | form the group
@@ -19,9 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from consumers.probes.admin import Admin
+from consumers.probes.classic_member import Admin, ProbeMember, form, join_all, settle
 from consumers.probes.epoch_member import EpochMember
-from consumers.probes.member import ProbeMember, form, join_all, settle
 from consumers.probes.script import Script
 
 TOGETHER: Final[Mapping[str, Callable[..., object]]] = {
@@ -30,7 +30,7 @@ TOGETHER: Final[Mapping[str, Callable[..., object]]] = {
     "settle": settle,
 }
 _SCENE: Final = re.compile(r"(?P<group>\S+) (?P<rule>\S+?)(?P<epochs> epochs)?: .+")
-_STEP: Final = re.compile(r" +([\w ]+): (\w+)((?: \S+=\S*)*)(?: \| (.+))?")
+_STEP: Final = re.compile(r" +([\w ]+): (\w+)(\??)((?: \S+=\S*)*)(?: \| (.+))?")
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class SceneTable:
     rule: str
     epochs: bool
     member: type[ProbeMember | EpochMember]
-    steps: list[tuple[str, str, str, str | None]]
+    steps: list[tuple[str, str, str, str, str | None]]
 
     def __call__(self, script: Script) -> None:
         group = script.group(self.group, epochs=self.epochs)
@@ -52,8 +52,9 @@ class SceneTable:
                 acting[name] = self.member(script, group, self.rule)
             return acting[name]
 
-        for who, call, fields, step in self.steps:
+        for who, call, known, fields, step in self.steps:
             members = [named(name) for name in who.split()]
+            members = [each for each in members if not known or each.member_id]
             fields = fields.replace("TOPIC", script.config.topic)
             fields = fields.replace("GROUP", script.config.group)
             fields = re.sub(r"@(\w+)", lambda name: str(named(name[1]).had), fields)
@@ -84,7 +85,7 @@ def tables(
         kind = Admin if line.lstrip().startswith("group:") else member
         if step is None or not (step[2] in (*TOGETHER, "be") or hasattr(kind, step[2])):
             raise ValueError(f"{line.strip()!r} is neither a scene nor a step")
-        found[-1].steps.append((step[1], step[2], step[3], step[4]))
+        found[-1].steps.append((step[1], step[2], step[3], step[4], step[5]))
     return found
 
 

@@ -14,7 +14,9 @@ null is read as an empty text, octets or array, and as None for a struct.
 """
 
 import re
+import socket
 import struct
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +30,7 @@ ASSIGNMENT: Final = "version:h topicPartitions[topicName:text partitions:i*]"
 _TOKEN: Final = re.compile(r"(\w+)(?:@(\d+))?(?::(\w+)(\*?)|(\[|\??\{))|[\]}]")
 _NULL: Final = b"\xff"  # instead of a struct; before one is b"\1"
 _UUID_BYTES: Final = 16
+_LENGTH_BYTES: Final = 4
 
 
 def encoded(spec: str, values: Body) -> bytes:
@@ -166,3 +169,23 @@ def _message(spec: str) -> _Kind:
         return _struct(fields, tagged, flexible=flexible)
 
     return parsed(iter(_TOKEN.findall(spec)))
+
+
+def answer_on(link: socket.socket, deadline: float) -> bytes:
+    """The next message on a connection, less the length that stands before it. Raises OSError.
+
+    `deadline` is of the monotonic clock, in seconds.
+    """
+    data, size = b"", _LENGTH_BYTES
+    while len(data) < size:
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError(f"{len(data)} of {size} bytes of an answer came in time")
+        link.settimeout(left_s)
+        part = link.recv(size - len(data))
+        if not part:
+            raise ConnectionResetError("the connection was closed in the middle of an answer")
+        data += part
+        if len(data) == size == _LENGTH_BYTES:
+            size += int.from_bytes(data, "big")
+    return data[_LENGTH_BYTES:]

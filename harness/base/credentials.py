@@ -1,14 +1,13 @@
 """What a client proves itself by to a secured cluster, in the words of each library.
 
 A run keeps it in a file of its scratch folder that only its user can read, and hands on the file's
-name: so it is in no configuration, journal or manifest. Whoever shows settings calls `shown` first.
+name: so it is in no configuration, journal or manifest.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -18,21 +17,13 @@ if TYPE_CHECKING:
 
 MECHANISM: Final = "SCRAM-SHA-512"
 LOGIN: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
-# Settings of clients that hold a secret, and those that hold a path of this machine.
-_SECRET: Final = ("sasl.password", "sasl.jaas.config")
-_PATHS: Final = (
-    *("ssl.ca.location", "ssl.truststore.location"),
-    *("ssl.certificate.location", "ssl.key.location", "ssl.keystore.location"),
-)
-_HIDDEN: Final = "[hidden]"  # as Kafka's own clients write it
-_NOTHING: Final = "null"  # as these write what is not set
 
 
 @dataclass(frozen=True, kw_only=True)
 class Credentials:
-    """Whom to trust, and who one is: a user with a password, the owner of a certificate, or nobody.
+    """Whom to trust, and who one is: a user with a password, the owner of a certificate, or no one.
 
-    `ca` is a file with the certificate of whoever has signed all others, `certificate` one with a
+    `ca` is a file with the certificate that has signed all others, `certificate` one with a
     private key and its certificate; both are PEM.
     """
 
@@ -94,17 +85,6 @@ class Credentials:
         if self.certificate:
             context.load_cert_chain(self.certificate)
         return context
-
-
-def shown(settings: Mapping[str, object]) -> dict[str, object]:
-    """Settings of a client without secrets, and with files by their names alone."""
-    found = dict(settings)
-    for name, value in settings.items():
-        if name in _SECRET and value != _NOTHING:
-            found[name] = _HIDDEN
-        if name in _PATHS:
-            found[name] = Path(str(value)).name
-    return found
 
 
 def write_private(path: Path, text: str) -> None:

@@ -17,14 +17,14 @@ from rich.table import Table
 
 from harness.base.errors import HarnessError
 from harness.base.paths import ROOT
-from harness.bench import experiments, judging, recording
-from harness.bench.measure import Figure, table_of
+from harness.bench import recording
+from harness.bench.measure import Figure, bench_check, bench_experiment, table_of
 from harness.provision.tools import Tools, resolve_tools
 
 PARTS: Final[dict[str, Callable[[Tools, int], list[Figure]]]] = {
     "recording": recording.bench,
-    "check": judging.bench,
-    "experiment": experiments.bench,
+    "check": bench_check,
+    "experiment": bench_experiment,
 }
 
 

@@ -1,16 +1,39 @@
-"""Figures with their limits, and what a command costs: what every benchmark shares."""
+"""Figures with their limits, and what commands cost: `check`, and `experiment`."""
 
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
 from typing import Final
 
 import psutil
 import pyarrow as pa
 
+from harness.base.errors import Exit, HarnessError
+from harness.bench.synthetic import write_synthetic
+from harness.history import manifest
+from harness.provision.tools import Tools
+
 _LOOK_EVERY_S: Final = 0.25
+# Delivered records of the made-up histories that `check` judges.
+SIZES: Final = (10**6, 10**7, 10**8)
+_LIMITS_S: Final = {10**7: 12, 10**8: 40}
+_MEMORY_MB: Final = 3_000
+_EXPERIMENT: Final = "broker-kill"
+# From steady state until all is well again, the schedule and Kafka's own timers rule.
+_FORCED: Final = ("steady", "faults", "recover")
+# The figures, with their limits in seconds.
+_FIGURES: Final = {
+    "wall beyond its own timers": 10.0,
+    "last record to verdict and page": 7.0,
+}
 
 
 @dataclass(frozen=True)
@@ -72,15 +95,11 @@ def cost_of(command: Sequence[str]) -> Cost:
             time.sleep(_LOOK_EVERY_S)
     finally:  # an interrupted bench leaves no process that writes into what is being removed
         if process.poll() is None:
-            _end(process)
+            for each in (*process.children(recursive=True), process):
+                with suppress(psutil.NoSuchProcess):
+                    each.kill()
+            process.wait()
     return Cost(time.monotonic() - began, peak_bytes / 2**20, process.returncode)
-
-
-def _end(process: psutil.Popen) -> None:
-    for each in (*process.children(recursive=True), process):
-        with suppress(psutil.NoSuchProcess):
-            each.kill()
-    process.wait()
 
 
 def _resident_bytes(process: psutil.Process) -> int:
@@ -98,3 +117,74 @@ def _resident_bytes(process: psutil.Process) -> int:
                 if commands[each.pid] != commands.get(each.ppid()):
                     total += each.memory_info().rss
     return total
+
+
+def bench_check(_tools: Tools, rounds: int) -> list[Figure]:
+    """`check` of made-up histories: wall time, Spark's start included, and memory."""
+    figures = []
+    walls: dict[int, float] = {}
+    for records in SIZES:
+        times = rounds if records < 10**8 else 1
+        size = f"10^{len(str(records)) - 1} records"
+        with tempfile.TemporaryDirectory() as folder:
+            run_dir = write_synthetic(Path(folder) / "run", records)
+            measured = [_check(run_dir) for _ in range(times)]
+        walls[records] = median(cost.wall_s for cost in measured)
+        memory_mb = max(cost.memory_mb for cost in measured)
+        limit_s = _LIMITS_S.get(records)
+        figures += [
+            Figure("check", f"wall, {size}", walls[records], "s", times, limit_s),
+            Figure("check", f"memory, {size}", memory_mb, "MB", times, _MEMORY_MB),
+        ]
+    for smaller, larger in pairwise(SIZES):
+        growth = walls[larger] / walls[smaller] / (larger / smaller)
+        what = f"growth to {larger:.0e}, time : records"
+        figures.append(Figure("check", what, growth, "×", 1, 1))
+    return figures
+
+
+def _check(run_dir: Path) -> Cost:
+    cost = cost_of([sys.executable, "-m", "harness", "check", str(run_dir)])
+    if cost.exit_code != 0:
+        raise HarnessError(f"check of {run_dir} ended with exit code {cost.exit_code}")
+    return cost
+
+
+def bench_experiment(_tools: Tools, rounds: int) -> list[Figure]:
+    """Wall time of `experiment broker-kill`, warm, less its time from steady state to recovery.
+
+    And how long verdict and page take from the last record that a consumer reads.
+    """
+    name = f"experiment {_EXPERIMENT}, warm"
+    measured = [_play() for _ in range(rounds)]
+    return [
+        Figure(name, figure, median(values), "s", rounds, limit)
+        for (figure, limit), values in zip(
+            _FIGURES.items(), zip(*measured, strict=True), strict=True
+        )
+    ]
+
+
+def _play() -> tuple[float, ...]:
+    """The figures of one run: played, judged and reported.
+
+    A verdict may be withheld. Raises HarnessError for a run that was not judged.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        began_at = datetime.now(UTC)
+        command = [sys.executable, "-m", "harness", "experiment", _EXPERIMENT]
+        cost = cost_of([*command, "--results", folder])
+        if cost.exit_code not in (Exit.AS_EXPECTED, Exit.DIFFERS):
+            raise HarnessError(f"{_EXPERIMENT} was not judged: exit code {cost.exit_code}")
+        phases = manifest.read(Path(folder) / _EXPERIMENT / "latest")["phases"]
+    from_to = {
+        phase["name"]: (datetime.fromisoformat(phase["from"]), datetime.fromisoformat(phase["to"]))
+        for phase in phases
+    }
+    forced_s = sum(_lasted_s(*from_to[name]) for name in _FORCED)
+    read_s = _lasted_s(began_at, from_to["drain"][1])
+    return cost.wall_s - forced_s, cost.wall_s - read_s
+
+
+def _lasted_s(begin: datetime, end: datetime) -> float:
+    return (end - begin).total_seconds()

@@ -7,98 +7,72 @@ one goes on, ends the broker, and goes.
 
 from __future__ import annotations
 
-import base64
 import shutil
 import socket
 import subprocess
 import sys
-import time
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from harness.provision.jvm import broker_options
+from harness.base.wait import wait_until
+from harness.cluster.backend import LOGGING, properties_text
+from harness.cluster.plan import Node, Plan, broker_settings, random_id, share_replicas
+from harness.experiment import Cluster
+from harness.provision.java import broker_options
 
 TOPIC, RECORDS = "training", 600
+_NODE: Final = "node"
 START_TIMEOUT_S = 60
 WORK_TIMEOUT_S = 30
 STOP_TIMEOUT_S = 90  # the JVM writes the cache after Kafka has stopped
 
-NODE_PROPERTIES = """process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:{controller}
-controller.listener.names=CONTROLLER
-listeners=CONTROLLER://127.0.0.1:{controller},DIRECT://127.0.0.1:{direct}
-advertised.listeners=DIRECT://127.0.0.1:{direct}
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,DIRECT:PLAINTEXT
-inter.broker.listener.name=DIRECT
-offsets.topic.num.partitions=5
-offsets.topic.replication.factor=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-share.coordinator.state.topic.replication.factor=1
-share.coordinator.state.topic.min.isr=1
-group.initial.rebalance.delay.ms=100
-auto.create.topics.enable=false
-log.dirs={data}
-"""
-
-# Logging is set up as in a run (two files, the request logger open), so that what the JVM loads
-# for it is in the cache too.
-LOGGING = """<Configuration status="warn"><Appenders>
-<RollingFile name="server" fileName="{folder}/server.log" filePattern="{folder}/server.log.%i">
-<PatternLayout pattern="%d{{yyyy-MM-dd'T'HH:mm:ss.nnnnnn'Z'}}{{UTC}} %p %c{{1}} %m%n"/>
-<SizeBasedTriggeringPolicy size="1 TB"/><DefaultRolloverStrategy fileIndex="nomax"/>
-</RollingFile>
-<RollingFile name="requests" fileName="{folder}/requests.log"
- filePattern="{folder}/requests.log.%i">
-<RegexFilter regex=".*(JOIN_GROUP|HEARTBEAT).*" onMatch="ACCEPT" onMismatch="DENY"/>
-<PatternLayout pattern="%d{{yyyy-MM-dd'T'HH:mm:ss.nnnnnn'Z'}}{{UTC}} %p %m%n"/>
-<SizeBasedTriggeringPolicy size="1 TB"/><DefaultRolloverStrategy fileIndex="nomax"/>
-</RollingFile>
-</Appenders><Loggers><Root level="info"><AppenderRef ref="server"/></Root>
-<Logger name="kafka.request.logger" level="debug" additivity="false">
-<AppenderRef ref="requests"/></Logger></Loggers></Configuration>
-"""
-
 
 def main(args: list[str]) -> int:
     """Train, and return 0; what went wrong is on stderr, the node's own log among it."""
-    java, version, kafka, classpath, template, output = args
-    folder = Path(output).parent / "node"
-    address = write_node(folder, Path(template))
-    options = [*broker_options(version), f"-XX:AOTCacheOutput={output}"]
-    options.append(f"-Dlog4j2.configurationFile={folder / 'log4j2.xml'}")
-    command = [java, *options, "-cp", classpath, "kafka.Kafka", str(folder / "node.properties")]
-    with node(command):
-        work(address, kafka)
+    address, (java, *options) = write_node(args)
+    with node([java, f"-XX:AOTCacheOutput={args[-1]}", *options]):
+        work(address, kafka=args[2])
     return 0
 
 
-def write_node(folder: Path, template: Path) -> str:
-    """Write a formatted one-node cluster into `folder`; the address clients reach it at."""
+def write_node(args: list[str]) -> tuple[str, list[str]]:
+    """Write a formatted cluster of one node; its address, and the command that starts it.
+
+    `args` are those of the command line. The node is broker and controller at once, so that one JVM
+    loads what both need; settings and logging are those of a run.
+    """
+    java, version, kafka, classpath, template, output = args
+    folder = Path(output).parent / _NODE
+    controller, direct, peers = free_ports(3)
+    broker = Node(1, "broker", direct, peers)
+    cluster = Cluster(brokers=1)
+    settings = broker_settings(cluster)
+    if not kafka.startswith("3."):
+        settings |= share_replicas(cluster)
+    nodes = (Node(1, "controller", controller), broker)
+    plan = Plan("training", random_id(), nodes, (), 0, settings)
     data = folder / "data"
+    properties = plan.properties(broker, data)
+    properties["process.roles"] = "broker,controller"
+    properties["listeners"] += f",CONTROLLER://127.0.0.1:{controller}"
+    meta = {"version": "1", "cluster.id": plan.cluster_id, "node.id": "1"}
+    meta["directory.id"] = random_id()
     shutil.copytree(template, data)
-    meta = f"version=1\ncluster.id={_identity()}\ndirectory.id={_identity()}\nnode.id=1\n"
-    (data / "meta.properties").write_text(meta, encoding="utf-8")
-    controller, direct = free_ports(2)
-    properties = NODE_PROPERTIES.format(controller=controller, direct=direct, data=data)
-    (folder / "node.properties").write_text(properties, encoding="utf-8")
-    (folder / "log4j2.xml").write_text(LOGGING.format(folder=folder), encoding="utf-8")
-    return f"127.0.0.1:{direct}"
-
-
-def _identity() -> str:
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    (data / "meta.properties").write_text(properties_text(meta))
+    (folder / "node.properties").write_text(properties_text(properties))
+    options = [f"-Dharness.logs={folder / _NODE}", f"-Dlog4j2.configurationFile={LOGGING}"]
+    options += [*plan.logging, "-cp", classpath, "kafka.Kafka", str(folder / "node.properties")]
+    return plan.direct(), [java, *broker_options(version), *options]
 
 
 def free_ports(count: int) -> list[int]:
-    """Loopback ports nobody listens on; all differ."""
+    """Loopback ports on which nothing listens; all differ."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:
@@ -142,7 +116,7 @@ def protocols(classic: str, kafka: str) -> tuple[str, ...]:
 def make_topics(address: str, *topics: str) -> AdminClient:
     """Wait for the node, and create topics of six partitions."""
     admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
-    until(lambda: _is_up(admin), START_TIMEOUT_S, "the training node to serve")
+    wait_until("answer of the training node", lambda: _is_up(admin), timeout_s=START_TIMEOUT_S)
     for made in admin.create_topics([NewTopic(topic, 6, 1) for topic in topics]).values():
         made.result(WORK_TIMEOUT_S)
     return admin
@@ -155,16 +129,7 @@ def _is_up(admin: AdminClient) -> bool:
         return False
 
 
-def until(condition: Callable[[], bool], timeout_s: float, what: str) -> None:
-    """Try `condition` until it holds; TimeoutError names `what` was waited for."""
-    end = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError(f"waited {timeout_s} s for {what}")
-
-
 def produce(address: str) -> None:
-    """Send RECORDS records, all acknowledged."""
     producer = Producer({"bootstrap.servers": address, "acks": "all", "enable.idempotence": True})
     for number in range(RECORDS):
         producer.produce(TOPIC, b"x" * 100, partition=number % 6)
@@ -194,7 +159,7 @@ def consume(address: str, protocol: str) -> None:
             seen.extend(batch)
             return len(seen) >= RECORDS
 
-        until(all_read, WORK_TIMEOUT_S, f"a {protocol} group to read {RECORDS} records")
+        wait_until(f"end of a {protocol} group", all_read, timeout_s=WORK_TIMEOUT_S)
     finally:
         consumer.close()
 

@@ -15,16 +15,15 @@ import jpype
 
 from consumers.client import Answer, ClientError, Partition, Position
 from consumers.config import ConsumerConfig
-from consumers.java import Java
-from consumers.java_transactions import JavaTransactions
+from consumers.java_client import JavaClient, JavaTransactions
+from harness.base.wait import wait_until
 from harness.bench import train_brokers
-from harness.provision.jvm import broker_options
 
 _COPY = "training-copy"
 
 
 class _Quiet:
-    """A listener that only sees to it that nothing goes wrong unnoticed."""
+    """A listener for which every error is a failure of the training."""
 
     def assigned(self, partitions: Sequence[Partition]) -> None:
         """Nothing to do."""
@@ -43,11 +42,8 @@ class _Quiet:
 
 def main(args: list[str]) -> int:
     """Train, and return 0; what went wrong is on stderr, the node's own log among it."""
-    java, version, kafka, classpath, template, output = args
-    folder = Path(output).parent / "node"
-    address = train_brokers.write_node(folder, Path(template))
-    command = [java, *broker_options(version), f"-Dlog4j2.configurationFile={folder}/log4j2.xml"]
-    command += ["-cp", classpath, "kafka.Kafka", str(folder / "node.properties")]
+    java, _, kafka, classpath, _, output = args
+    address, command = train_brokers.write_node(args)
     with train_brokers.node(command):
         train_brokers.make_topics(address, train_brokers.TOPIC, _COPY)
         train_brokers.produce(address)
@@ -82,7 +78,7 @@ def main(args: list[str]) -> int:
 
 def consume(config: ConsumerConfig) -> None:
     """Read all records, copying and committing each batch, then leave the group."""
-    client = Java(config)
+    client = JavaClient(config)
     transactions = JavaTransactions(config)
     client.subscribe(config.topic, _Quiet())
     seen = 0
@@ -104,8 +100,8 @@ def consume(config: ConsumerConfig) -> None:
         seen += sum(each.records for each in ranges)
         return seen >= train_brokers.RECORDS
 
-    train_brokers.until(
-        all_read, train_brokers.WORK_TIMEOUT_S, f"a {config.protocol} member to read all records"
+    wait_until(
+        f"end of a {config.protocol} member", all_read, timeout_s=train_brokers.WORK_TIMEOUT_S
     )
     client.close()
 

@@ -103,7 +103,7 @@ def _point_to_nowhere(*numbers: int) -> None:
 def _setting(item: str) -> tuple[str, str]:
     """A setting of brokers with its value. Raises BadInput for one that is not known."""
     from harness.catalogue import broker_settings
-    from harness.run.by_hand.layout import fitted
+    from harness.run.by_hand.up import fitted
 
     name, equals, value = item.partition("=")
     if not equals or not name:
@@ -131,7 +131,7 @@ def fault_command(arguments: argparse.Namespace) -> int:
     """Break something in the cluster that is up; without a kind, list what can be broken."""
     from harness.run.by_hand.breakable import MORE, experiment_of, fault_of, listing
     from harness.run.by_hand.control_socket import ask
-    from harness.run.by_hand.layout import the_one
+    from harness.run.by_hand.up import the_one
 
     usual = experiment_of(Cluster())
     if arguments.kind is None:
@@ -154,7 +154,7 @@ def fault_command(arguments: argparse.Namespace) -> int:
 def down_command(arguments: argparse.Namespace) -> int:
     """End the cluster that is up."""
     from harness.run.by_hand.control_socket import ask
-    from harness.run.by_hand.layout import the_one
+    from harness.run.by_hand.up import the_one
 
     folder = the_one(arguments.results.resolve())
     ask(folder, {"do": "down"}, print)

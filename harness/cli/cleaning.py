@@ -21,7 +21,7 @@ from harness.base.errors import SetupError
 from harness.history import store, suites
 from harness.provision import unused
 from harness.provision.cache import cache_dir
-from harness.run.leftovers import (
+from harness.run.folder import (
     below,
     in_use,
     is_owned,

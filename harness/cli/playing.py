@@ -102,7 +102,7 @@ def refuse_compose(settings: Mapping[str, str], what: str) -> None:
 
 def _judged(order: "Order", *, as_json: bool) -> int:
     """Play a run, judge it, and add its verdicts to the dataset; the exit code."""
-    from harness.provision import steps
+    from harness.provision import setup_steps
     from harness.run.start import play_run
     from harness.suite.judging import Judge, show
     from harness.trend import dataset
@@ -119,7 +119,7 @@ def _judged(order: "Order", *, as_json: bool) -> int:
         code = show(run_dir, as_json=as_json)
         dataset.accumulate(order.results)
     with suppress(KeyboardInterrupt):  # the verdict is there, and decides the exit code
-        steps.finish()
+        setup_steps.finish()
     return code
 
 

@@ -239,7 +239,7 @@ def collect_command(arguments: argparse.Namespace) -> int:
 
 def _would_clean(arguments: argparse.Namespace) -> int:
     from harness.cli.cleaning import clean_cache, would_clean
-    from harness.run.leftovers import left_running
+    from harness.run.folder import left_running
 
     running = left_running()
     for run, count in sorted(running.items()):
@@ -259,7 +259,7 @@ def _would_clean(arguments: argparse.Namespace) -> int:
 def clean_command(arguments: argparse.Namespace) -> int:
     """End what killed runs left running, and remove what they left on disk."""
     from harness.cli.cleaning import clean_all, clean_cache
-    from harness.run.leftovers import sweep, sweep_results
+    from harness.run.folder import sweep, sweep_results
 
     if arguments.yes and not arguments.cache:
         raise BadInput("--yes has no effect without --cache: use both")

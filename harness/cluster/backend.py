@@ -13,7 +13,7 @@ from harness.cluster.plan import Node, Plan, random_id
 from harness.cluster.proxies import Toxiproxy
 from harness.provision import kafka
 
-LOGGING: Final = "log4j2.xml"  # beside this module: it says what it is
+LOGGING: Final = Path(__file__).with_name("log4j2.xml")  # it has its own description
 PROXIES: Final = "toxiproxy.json"
 STOP_TIMEOUT_S: Final = 60  # an orderly end of a broker: it hands over what it leads
 _START_TIMEOUT_S: Final = 90  # a cold start on a busy two-core machine has been seen to take 12 s
@@ -36,9 +36,7 @@ class RunningCluster(Protocol):
         self._logs = logs
 
     def start(self) -> None:
-        """Bring it all up, proxies first, so that no advertised port is ever dead; and wait until
-        every node serves.
-        """
+        """Bring it all up, proxies first, so that no advertised port is dead, until all serve."""
 
     def versions(self) -> dict[str, str]:
         """What runs, by name, where that is not what `make setup` has fetched; once it is up."""
@@ -104,10 +102,10 @@ class RunningCluster(Protocol):
         raise ClusterError(f"{self.plan.node(node_id).name} is not on {network}")
 
     def reaches(self, node_id: int, host: str, port: int) -> bool:
-        """Whether a node can connect to another one, as that node's own machine tells."""
+        """Whether a node can connect to another one, as seen from that node's own machine."""
 
     def unplanned_ends(self) -> list[str]:
-        """What has ended without having been told to, in words."""
+        """What has ended without an order, in words."""
 
     def stop(self) -> None:
         """End everything at once."""
@@ -124,7 +122,7 @@ def write_files(plan: Plan, folder: Path, template: Path, seen_as: Path | None =
     formatted folder: with it there is nothing left that `kafka-storage format` would do, and the
     cluster is new and ours.
     """
-    shutil.copy(Path(__file__).with_name(LOGGING), folder / LOGGING)
+    shutil.copy(LOGGING, folder)
     (folder / PROXIES).write_text(json.dumps(plan.proxies()))
     for node in plan.nodes:
         data = folder / node.name
@@ -135,12 +133,12 @@ def write_files(plan: Plan, folder: Path, template: Path, seen_as: Path | None =
             "node.id": str(node.id),
             "directory.id": random_id(),
         }
-        (data / "meta.properties").write_text(_text(lines))
+        (data / "meta.properties").write_text(properties_text(lines))
         if node.role == "controller":
             shutil.copytree(template, data, dirs_exist_ok=True)
         properties = plan.properties(node, (seen_as or folder) / node.name)
-        (folder / properties_of(node)).write_text(_text(properties))
+        (folder / properties_of(node)).write_text(properties_text(properties))
 
 
-def _text(values: dict[str, str]) -> str:
+def properties_text(values: dict[str, str]) -> str:
     return "".join(f"{name}={kafka.escaped(value)}\n" for name, value in values.items())

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from harness.base.errors import SetupError
 from harness.base.ports import Ports
@@ -72,16 +72,13 @@ def _compose() -> Backend:
     )
 
 
-def _in_processes(experiment: Experiment) -> bool:
-    return "embedded" in experiment.backends
-
-
 def check_engines(
-    experiments: Iterable[Experiment], elsewhere: Callable[[Experiment], bool] = _in_processes
+    experiments: Iterable[Experiment],
+    elsewhere: Callable[[Experiment], bool] = lambda each: "embedded" in each.backends,
 ) -> None:
     """See, before runs begin, that their containers can be had; missing images are pulled.
 
-    `elsewhere` tells whether an experiment could be played without them. Raises SetupError, which
+    `elsewhere`: whether an experiment could be played without them. Raises SetupError, which
     otherwise every run would meet on its own.
     """
     experiments = list(experiments)
@@ -115,44 +112,23 @@ def check_images(experiments: Iterable[Experiment]) -> None:
             images.look_up(engine, app)
 
 
-def sweep_backends() -> dict[str, int]:
-    """Remove containers and networks of runs whose harness is gone; how many containers of each.
+def sweep_backends(*, dry: bool = False) -> dict[str, int]:
+    """Remove containers and networks of runs whose harness is gone; how many of each run.
 
-    What one broke of the cluster of docker-compose.yml is healed. Where no engine answers, there is
-    nothing of it to be removed. Raises ClusterError where one refuses.
+    What one broke of the cluster of docker-compose.yml is healed, and counted too. If `dry`,
+    nothing is changed. Nothing where no engine answers. Raises ClusterError where one refuses.
     """
-    engine = _engine()
-    if engine is None:
-        return {}
-    from harness.cluster import compose, containers
-
-    removed = containers.sweep(engine)
-    healed = compose.sweep(engine)
-    return {**removed, **({_ON_COMPOSE: healed} if healed else {})}
-
-
-def left_of_backends() -> dict[str, int]:
-    """How many containers and networks of each run `sweep_backends` would remove.
-
-    The cluster of docker-compose.yml counts as one, if a run left it broken. Nothing is changed.
-    Raises ClusterError where an engine refuses.
-    """
-    engine = _engine()
-    if engine is None:
-        return {}
-    from harness.cluster import compose, containers
-
-    left = containers.left(engine)
-    return {**left, **({_ON_COMPOSE: 1} if compose.sweep(engine, dry=True) else {})}
-
-
-def _engine() -> Any:
-    """The engine of this machine; null where none answers."""
     if "DOCKER_HOST" not in os.environ and not _SOCKET.exists():
-        return None
+        return {}
     from harness.cluster import containers
 
     try:
-        return containers.connect()
+        engine = containers.connect()
     except SetupError:
-        return None
+        return {}
+    from harness.cluster import compose
+
+    left = containers.left(engine)
+    removed = left if dry else containers.remove_left(engine, left)
+    healed = compose.sweep(engine, dry=dry)
+    return {**removed, **({_ON_COMPOSE: healed} if healed else {})}

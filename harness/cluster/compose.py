@@ -22,14 +22,14 @@ from harness.base.errors import BadInput, ClusterError, SetupError
 from harness.base.wait import wait_until
 from harness.base.words import plural
 from harness.cluster.admin import admin_of, described
-from harness.cluster.container_nodes import TOXIPROXY, ContainerCluster, check_version
 from harness.cluster.containers import engine_errors
+from harness.cluster.docker import TOXIPROXY, ContainerCluster, check_version
 from harness.cluster.plan import (
     GROUP,
     IN_CONTAINERS,
     OUTPUT,
     TOPIC,
-    Listener,
+    LaneListener,
     Node,
     Plan,
     broker_settings,
@@ -71,19 +71,11 @@ def plan_of(cluster: Cluster, lanes: tuple[str, ...], run: str) -> Plan:
             f"{plural(cluster.controllers, 'controller')}, and the cluster of docker-compose.yml "
             "has 3 and 1: use BACKEND=docker"
         )
-    brokers = tuple(
-        Node(
-            number,
-            "broker",
-            19090 + number,
-            9090,
-            (
-                Listener("members", 9092, 29090 + number),
-                Listener("producers", 9093, 28090 + number),
-            ),
-        )
-        for number in (1, 2, 3)
-    )
+    brokers = []
+    for number in (1, 2, 3):
+        members = LaneListener("members", 9092, 29090 + number)
+        producers = LaneListener("producers", 9093, 28090 + number)
+        brokers.append(Node(number, "broker", 19090 + number, 9090, (members, producers)))
     return Plan(
         run=run,
         cluster_id="a2Fma2EtY2hhb3MtY29tcA",
@@ -112,7 +104,8 @@ class ComposeCluster(ContainerCluster):
         """Take the cluster over as it is. Raises SetupError if it is not up, or not to be taken."""
         self._lock = _alone()
         left = _left(self._engine, self._lock)
-        _heal_left(self._engine, self._lock)
+        if left == "broken":
+            _heal_left(self._engine, self._lock)
         self._find()
         self._await_proxies(lambda: self._is_up(TOXIPROXY), lambda: self._last_words(TOXIPROXY))
         for node in self.plan.nodes:
@@ -124,7 +117,7 @@ class ComposeCluster(ContainerCluster):
         else:
             self._refuse_what_is_not_ours()
         identity = _identity(self._engine)
-        self._taken = True  # from before the mark on: whoever stops takes it away
+        self._taken = True  # from before the mark on: `stop` takes it away
         _mark(self._lock, identity)
         self.proxies.clear()
         for node in self.plan.nodes:
@@ -249,7 +242,7 @@ class ComposeCluster(ContainerCluster):
     def _give_back(self) -> None:
         """Whatever becomes of the logs, on a full disk for one: the cluster is its owner's."""
         problems = self._copy_logs()
-        if not self._taken:  # refused, which is told already
+        if not self._taken:  # refused
             return
         heal(self._engine)
         for node in self.plan.nodes:
@@ -309,19 +302,14 @@ def _mark(lock: IO[str], identity: str) -> None:
     lock.flush()
 
 
-def _marked(lock: IO[str]) -> str:
+def _left(engine: Any, lock: IO[str]) -> str:
+    """Whether a run took this very cluster over and never gave it back: "broken", or "healed"."""
     lock.seek(0)
-    return lock.read()
-
-
-def _left(engine: Any, lock: IO[str]) -> bool:
-    """Whether a run took this very cluster over and never gave it back, healed since or not."""
-    identity = _marked(lock).removeprefix(_HEALED)
-    return identity != "" and identity == _identity(engine)
-
-
-def _is_broken(engine: Any, lock: IO[str]) -> bool:
-    return not _marked(lock).startswith(_HEALED) and _left(engine, lock)
+    mark = lock.read()
+    identity = mark.removeprefix(_HEALED)
+    if not identity or identity != _identity(engine):
+        return ""
+    return "healed" if mark.startswith(_HEALED) else "broken"
 
 
 def _heal_left(engine: Any, lock: IO[str]) -> int:
@@ -329,8 +317,6 @@ def _heal_left(engine: Any, lock: IO[str]) -> int:
 
     Once: what is broken after that, its owner broke.
     """
-    if not _is_broken(engine, lock):
-        return 0
     healed = heal(engine)
     _mark(lock, f"{_HEALED}{_identity(engine)}")
     return healed
@@ -353,7 +339,9 @@ def sweep(engine: Any, *, dry: bool = False) -> int:
     except SetupError:
         return 0
     with lock:
-        return int(_is_broken(engine, lock)) if dry else _heal_left(engine, lock)
+        if _left(engine, lock) != "broken":
+            return 0
+        return 1 if dry else _heal_left(engine, lock)
 
 
 def heal(engine: Any) -> int:

@@ -29,7 +29,7 @@ from harness.provision.image_names import with_digest
 RUN_LABEL: Final = "kafka-chaos.run"
 OWNER_LABEL: Final = "kafka-chaos.owner"
 _TIMEOUT_S: Final = 30
-_SILENCE_S: Final = 120  # while an image comes, the engine tells so several times a second
+_SILENCE_S: Final = 120  # while an image comes, the engine reports it several times a second
 _GONE_S: Final = 20.0
 IN_FLIGHT_S: Final = 1.0  # the engine may make a moment later what was asked for by the dead
 EMBEDDED: Final = "say BACKEND=embedded, which runs the brokers as processes"
@@ -94,8 +94,8 @@ def _pull(api: docker.APIClient, image: str) -> None:
     """Pull one image. Raises DockerException with the engine's own word for what stopped it."""
     repository, tag = parse_repository_tag(image)  # a registry's port is no tag
     try:
-        for told in api.pull(repository, tag=tag, stream=True, decode=True):
-            if problem := told.get("errorDetail", {}).get("message") or told.get("error"):
+        for report in api.pull(repository, tag=tag, stream=True, decode=True):
+            if problem := report.get("errorDetail", {}).get("message") or report.get("error"):
                 raise DockerException(problem)
     except (Timeout, ReadTimeoutError) as error:
         raise DockerException(f"its registry did not answer for {_SILENCE_S} s") from error
@@ -105,7 +105,7 @@ def user_of(engine: docker.DockerClient) -> dict[str, str]:
     """How a container runs as this user, who has what is mounted into it, on this engine.
 
     A rootless engine is this user's, who is root within its containers: without a capability root
-    may still write what is its own. Where users are remapped, a container is told to leave that.
+    may still write what is its own. Where users are remapped, a container leaves that.
     """
     names = security_of(engine)
     if "name=rootless" in names:
@@ -136,7 +136,7 @@ def engine_errors(doing: str) -> Iterator[None]:
 
 
 def said(error: Exception) -> str:
-    """The engine's own words, on one line, without the long names that nobody can read."""
+    """The engine's own words, on one line, without long names."""
     text = getattr(error, "explanation", None) or str(error)
     return " ".join(_ID.sub("…", str(text)).split())[:400]
 
@@ -194,18 +194,10 @@ def _gone_already() -> Iterator[None]:
             raise
 
 
-def sweep(engine: docker.DockerClient) -> dict[str, int]:
-    """Remove what runs left whose harness is gone; how many containers of each run.
-
-    Raises ClusterError.
-    """
-    return remove_left(engine, left(engine))
-
-
 def left(engine: docker.DockerClient) -> dict[str, int]:
     """How many containers and networks are there of each run whose harness is gone.
 
-    What carries a run and does not say whose it is, is nobody's to remove. Raises ClusterError.
+    What carries a run and names no owner is not ours to remove. Raises ClusterError.
     """
     wanted = {"label": RUN_LABEL}
     with engine_errors("a look at what earlier runs left"):

@@ -19,7 +19,7 @@ from harness.cluster.backend import (
 )
 from harness.cluster.features import log_of, starts_in
 from harness.cluster.plan import Node, Plan
-from harness.provision import jvm
+from harness.provision import java
 from harness.provision.tools import Tools
 
 
@@ -69,12 +69,12 @@ class EmbeddedCluster(RunningCluster):
         self._nodes[node.id] = processes.spawn(
             [
                 tools.java,
-                *jvm.broker_options(tools.java_version),
-                *jvm.aot_options(tools.kafka_aot),
-                jvm.crash_report(self._logs, node.name),
+                *java.broker_options(tools.java_version),
+                *java.aot_options(tools.kafka_aot),
+                java.crash_report(self._logs, node.name),
                 f"-Dharness.logs={self._logs / node.name}",
                 *self.plan.logging,
-                f"-Dlog4j2.configurationFile={self._folder / LOGGING}",
+                f"-Dlog4j2.configurationFile={self._folder / LOGGING.name}",
                 *("-cp", tools.kafka_classpath),
                 "kafka.Kafka",
                 self._folder / properties_of(node),

@@ -17,7 +17,7 @@ from harness.cluster.plan import Plan
 _UPGRADE: Final = 1  # the only type of update that lowers nothing
 _PATIENCE_S: Final = 30.0
 
-TOLD: Final = re.compile(rb"Kafka version: (\S+)")
+VERSION: Final = re.compile(rb"Kafka version: (\S+)")
 _LOG: Final = ".server.log"
 _STAMP: Final = slice(len("2026-11-21T09:36:07.834320"))
 
@@ -47,7 +47,7 @@ def beyond(wanted: Levels, now: Levels) -> dict[str, int]:
 def finalize(port: int, levels: Levels, timeout_s: float = _PATIENCE_S) -> None:
     """Finalize these levels, asking any broker. Raises ClusterError, OSError.
 
-    Whoever is the controller refuses what a node does not support.
+    The controller refuses what a node does not support.
     """
     wanted = [
         {"feature": name, "maxVersionLevel": level, "upgradeType": _UPGRADE}
@@ -79,8 +79,8 @@ def starts_in(log: Path) -> list[Start]:
     if not log.is_file():
         return []
     with log.open("rb") as lines:
-        told = [(line, match) for line in lines if (match := TOLD.search(line))]
-    return [Start(f"{line[_STAMP].decode()}Z", match[1].decode()) for line, match in told]
+        found = [(line, match) for line in lines if (match := VERSION.search(line))]
+    return [Start(f"{line[_STAMP].decode()}Z", match[1].decode()) for line, match in found]
 
 
 def releases_in(logs: Path) -> dict[str, list[dict[str, str]]]:

@@ -31,7 +31,7 @@ _spoken: list[_Tls] = []  # the last one counts
 
 @contextmanager
 def secured(credentials: Credentials | None) -> Iterator[None]:
-    """Have every connection made meanwhile speak TLS; none, where there are no credentials."""
+    """Have connections made inside speak TLS; none, where there are no credentials."""
     if credentials is None:
         yield
         return

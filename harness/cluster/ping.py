@@ -1,4 +1,4 @@
-"""One ApiVersions request, timed: is somebody there, and how long does an answer take?
+"""One ApiVersions request, timed: does the broker answer, and how long does an answer take?
 
 It sees a broker or a link by a path that has nothing to do with how a fault was injected.
 """
@@ -11,7 +11,7 @@ from harness.cluster import links, wire
 
 
 @dataclass(frozen=True)
-class Answer:
+class Ping:
     """What one probe saw; `ms` is the time to the answer, or to giving up."""
 
     outcome: str  # answered | silent | refused | cut
@@ -21,7 +21,7 @@ class Answer:
         return f"{self.outcome} after {self.ms:.0f} ms"
 
 
-def ask(port: int, *, timeout_s: float, padding_bytes: int = 0, address: str = LOOPBACK) -> Answer:
+def ask(port: int, *, timeout_s: float, padding_bytes: int = 0, address: str = LOOPBACK) -> Ping:
     """Ask a broker for its API versions over a new connection.
 
     `padding_bytes` makes the request longer (as a client id, so at most 32,000), to time a narrow
@@ -38,7 +38,7 @@ def ask(port: int, *, timeout_s: float, padding_bytes: int = 0, address: str = L
         outcome = "silent"
     except OSError:
         outcome = "cut"
-    return Answer(outcome, (time.monotonic() - started) * 1_000)
+    return Ping(outcome, (time.monotonic() - started) * 1_000)
 
 
 class Witness:

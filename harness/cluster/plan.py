@@ -30,7 +30,7 @@ OUTPUT: Final = "t-copy"  # where members with commit "transaction" write
 PROTOCOLS: Final = "group.coordinator.rebalance.protocols"
 _OLD: Final = "3."
 _STREAMS: Final = (4, 2)
-# The least and the most that Kafka 4 allows of what groups may be told, unless it is told so too.
+# The least and the most that Kafka 4 allows of settings of groups, unless these are set too.
 _LIMITS: Final[Mapping[str, tuple[int, int]]] = {
     "session.timeout.ms": (45_000, 60_000),
     "heartbeat.interval.ms": (5_000, 15_000),
@@ -51,7 +51,7 @@ BROKER_SETTINGS: Final[dict[str, str]] = {
     # stand still after SIGKILL. Kafka's default, written out because results depend on it.
     "broker.session.timeout.ms": "9000",
     "broker.heartbeat.interval.ms": "2000",
-    # Decides the first rebalance of an empty group: long enough for members that are told to join
+    # Decides the first rebalance of an empty group: long enough for members that are to join
     # at the same moment (default 3000).
     "group.initial.rebalance.delay.ms": "300",
     "group.min.session.timeout.ms": "6000",
@@ -75,14 +75,14 @@ BROKER_SETTINGS: Final[dict[str, str]] = {
 }
 
 
-# What is otherwise where clients have to be let in. Three Java members that were told to join at
+# What is otherwise where clients have to be let in. Three Java members that were to join at
 # the same moment came 146 to 587 ms apart (median 342; five runs with sasl_ssl), and 79 to 461
 # (median 157) in plain text. In another run it was 663 ms, and the first of them was a group alone.
 SECURED_SETTINGS: Final = {"group.initial.rebalance.delay.ms": "1000"}
 
 
 @dataclass(frozen=True)
-class Listener:
+class LaneListener:
     """A listener of one broker for one lane: the proxy listens on `proxy_port` in front of it."""
 
     lane: str
@@ -102,7 +102,7 @@ class Node:
     role: str  # broker | controller
     port: int  # direct listener, or the controller's only one
     peer_port: int = 0  # a broker's listener for the other brokers
-    listeners: tuple[Listener, ...] = ()
+    listeners: tuple[LaneListener, ...] = ()
 
     @property
     def name(self) -> str:
@@ -168,7 +168,6 @@ class Plan:
         return next(node for node in self.nodes if node.id == node_id)
 
     def direct(self) -> str:
-        """Bootstrap servers of the listeners that no fault touches."""
         return ",".join(f"{LOOPBACK}:{node.port}" for node in self.brokers)
 
     def bootstrap(self, lane: str) -> str:
@@ -281,7 +280,7 @@ def draw_plan(
         for number in range(cluster.controllers)
     ]
     for number in ids:
-        listeners = tuple(Listener(lane, ports.take(), proxies[lane][number]) for lane in lanes)
+        listeners = tuple(LaneListener(lane, ports.take(), proxies[lane][number]) for lane in lanes)
         nodes.append(Node(number, "broker", direct[number], ports.take(), listeners))
     return Plan(
         run=run,
@@ -379,13 +378,13 @@ def group_settings(group: Group, kafka_version: str) -> dict[str, str]:
     if not any(member.protocol == "consumer" for member in members):
         offered = "classic" if kafka_version.startswith(_OLD) else "classic,consumer"
         return {PROTOCOLS: offered}
-    session, heartbeat = str(group.session_timeout_ms), str(group.heartbeat_interval_ms)
-    return {
-        PROTOCOLS: "classic,consumer",
-        "group.consumer.min.session.timeout.ms": session,
-        "group.consumer.session.timeout.ms": session,
-        "group.consumer.max.session.timeout.ms": session,
-        "group.consumer.min.heartbeat.interval.ms": heartbeat,
-        "group.consumer.heartbeat.interval.ms": heartbeat,
-        "group.consumer.max.heartbeat.interval.ms": heartbeat,
+    timers = {
+        "session.timeout.ms": str(group.session_timeout_ms),
+        "heartbeat.interval.ms": str(group.heartbeat_interval_ms),
     }
+    fixed = {
+        f"group.consumer.{limit}{timer}": value
+        for timer, value in timers.items()
+        for limit in ("min.", "", "max.")
+    }
+    return {PROTOCOLS: "classic,consumer", **fixed}

@@ -47,7 +47,7 @@ class Toxiproxy:
     ) -> None:
         """Wait until it answers with these proxies.
 
-        Raises ClusterError with its last words, which `tail` tells, if it ends instead.
+        Raises ClusterError with its last words (`tail`) if it ends instead.
         """
         wanted = set(proxies)
 
@@ -65,7 +65,6 @@ class Toxiproxy:
         return str(self._call("get", "/version")["version"])
 
     def add(self, proxies: Iterable[str], toxics: Iterable[Toxic]) -> None:
-        """Put toxics on proxies, and read them back."""
         toxics = list(toxics)
         for proxy in proxies:
             for toxic in toxics:

@@ -34,7 +34,7 @@ class Secured:
     """The files of a secured cluster, and the passwords of its users.
 
     `trusted` are the owners of certificates who may do everything where an authorizer asks what
-    somebody may; without any there is no authorizer.
+    a user may; without any there is no authorizer.
     """
 
     folder: Path
@@ -105,7 +105,7 @@ def of_node(
 ) -> dict[str, str]:
     """What a node's server.properties say of it; `scratch` is where the node sees it.
 
-    Whoever comes to the listeners `ours` has to show a certificate, and `lanes` are for clients.
+    The listeners `ours` ask for a certificate, and `lanes` are for clients.
     """
     folder = scratch / FOLDER
     settings = {

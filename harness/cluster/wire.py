@@ -4,7 +4,8 @@ Why not a client library: librdkafka's coordinator-targeted admin calls abort th
 the connection drops at the wrong moment (use after free; librdkafka issue 4605, seen here too), and
 faults drop connections all the time. Asking one broker directly also gives what no library does:
 the answer of that very broker, within a time we choose. Old versions of the calls are used, which
-brokers from 2.1 to 4.4 answer, and newer calls only for what older ones do not know.
+brokers from 2.1 to 4.4 answer, and newer calls only for what older ones do not know. Each question
+asks one broker and raises OSError.
 """
 
 import socket
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from harness.base.codec import Body, decoded, encoded
+from harness.base.codec import ASSIGNMENT, Body, answer_on, decoded, encoded
 from harness.base.ports import LOOPBACK
 from harness.cluster import links
 
@@ -141,6 +142,17 @@ STREAMS_GROUP_DESCRIBE: Final = Call(89, 0,
 )  # fmt: skip
 
 
+CONSUMER: Final = ""
+_CALLS: Final = {
+    CONSUMER: CONSUMER_GROUP_DESCRIBE,
+    "share": SHARE_GROUP_DESCRIBE,
+    "streams": STREAMS_GROUP_DESCRIBE,
+}
+_CLASSIC: Final = "consumer"  # the type of protocol in which assignments can be read
+_UNKNOWN: Final = "Dead"  # what DescribeGroups v0 says of a group that is no classic one
+_ROLES: Final = {"activeTasks": "", "standbyTasks": "standby ", "warmupTasks": "warm-up "}
+
+
 def ask(
     port: int,
     call: Call,
@@ -163,25 +175,9 @@ def ask(
 def ask_over(
     link: socket.socket, call: Call, asked: Body, timeout_s: float, client_id: str = CLIENT_ID
 ) -> Body:
-    """Ask over a connection, as `ask` does."""
     deadline = time.monotonic() + timeout_s
     link.sendall(call.request(asked, client_id))
-    length = int.from_bytes(_receive(link, 4, deadline), "big")
-    return decoded(call.answers, _receive(link, length, deadline)[4:])  # less its number
-
-
-def _receive(link: socket.socket, length: int, deadline: float) -> bytes:
-    parts = b""
-    while len(parts) < length:
-        left_s = deadline - time.monotonic()
-        if left_s <= 0:
-            raise TimeoutError(f"{len(parts)} of {length} bytes of an answer came in time")
-        link.settimeout(left_s)
-        part = link.recv(length - len(parts))
-        if not part:
-            raise ConnectionResetError("the connection was closed in the middle of an answer")
-        parts += part
-    return parts
+    return decoded(call.answers, answer_on(link, deadline)[4:])  # less its number
 
 
 @dataclass(frozen=True)
@@ -296,3 +292,93 @@ def _offsets(answer: Body, name: str) -> Places:
         for topic, each in _partitions(answer)
         if not each["errorCode"]
     }
+
+
+@dataclass(frozen=True)
+class MemberSeen:
+    """A member as its coordinator describes it, and the partitions or tasks that it was given."""
+
+    client_id: str
+    host: str
+    partitions: tuple[tuple[str, int], ...] = ()
+    member_id: str = ""
+    tasks: tuple[str, ...] = ()  # of a Streams group, as Streams names them
+
+
+@dataclass(frozen=True)
+class Described:
+    """A group as its coordinator describes it; `kind` is "share", "streams", or "" of consumers."""
+
+    state: str
+    members: tuple[MemberSeen, ...] = ()
+    kind: str = CONSUMER
+
+
+def listed(port: int, timeout_s: float) -> list[str]:
+    """The groups that this broker coordinates, of every type; none while it loads them."""
+    answer = ask(port, LIST_GROUPS, {}, timeout_s)
+    return [] if answer["errorCode"] else [each["groupId"] for each in answer["groups"]]
+
+
+def described(port: int, group: str, timeout_s: float) -> Described | None:
+    """A group with its members, asking its coordinator; None if this broker refuses."""
+    if (answer := describe(port, group, timeout_s)) is None:
+        return None
+    kind, found = answer
+    members = (_member(each, found.get("protocolType", "")) for each in found["members"])
+    return Described(found["groupState"], tuple(members), kind)
+
+
+def describe(
+    port: int, group: str, timeout_s: float, kinds: Iterable[str] = tuple(_CALLS)
+) -> tuple[str, Body] | None:
+    """As `described`, a group of one of these kinds: its kind, and its fields in the answer.
+
+    The call for classic groups does not know the others, and calls them dead.
+    """
+    [classic] = ask(port, DESCRIBE_GROUPS, {"groups": [group]}, timeout_s)["groups"]
+    if classic["errorCode"]:
+        return None
+    asked = {"groupIds": [group], "includeAuthorizedOperations": False}
+    for kind in kinds if classic["groupState"] == _UNKNOWN else ():
+        try:
+            answer = ask(port, _CALLS[kind], asked, timeout_s)
+        except ConnectionResetError:
+            break  # a broker that has no such groups knows no such call, and hangs up
+        [found] = answer["groups"]
+        if not found["errorCode"]:
+            return kind, found
+    return CONSUMER, classic
+
+
+def _member(found: Body, protocol: str) -> MemberSeen:
+    given = found.get("assignment", {})
+    if protocol == _CLASSIC:
+        given = assigned(found["memberAssignment"])
+    host = found["clientHost"].removeprefix("/")
+    return MemberSeen(found["clientId"], host, _places(given), found["memberId"], _tasks(given))
+
+
+def assigned(data: bytes) -> Body:
+    """An assignment of the classic protocol; empty where it cannot be read."""
+    try:
+        return decoded(ASSIGNMENT, data)
+    except ValueError:  # none yet, or an assignor of the user's own, which may write anything
+        return {}
+
+
+def _places(given: Body) -> tuple[tuple[str, int], ...]:
+    topics = given.get("topicPartitions", ())
+    return tuple(
+        sorted((each["topicName"], number) for each in topics for number in each["partitions"])
+    )
+
+
+def _tasks(given: Body) -> tuple[str, ...]:
+    """Tasks as Streams names them: 0_3, and "standby 0_4"."""
+    return tuple(
+        f"{prefix}{each['subtopologyId']}_{number}"
+        for role, prefix in _ROLES.items()
+        for each in given.get(role, ())
+        for number in sorted(each["partitions"])
+    )

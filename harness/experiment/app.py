@@ -192,10 +192,11 @@ class App:
     `command` is run in `folder`, after `build` has been run there once. Where there is an `image`,
     each process is the first of a container of it, and `command` and `entrypoint` stand for the
     image's own where they are given. `environment` is what it needs besides what every program is
-    given (harness/run/programs.py). `dependencies` are the addresses of what it uses besides Kafka,
-    by the name of the variable in which each process is given that of a proxy in front of it.
-    `start_s` is how long a process may take from its start until it asks to join, and `steady_s`
-    how long the group may take until it is steady; null is what `harness/run/patience.py` says.
+    given (harness/run/app_processes.py). `dependencies` are the addresses of what it uses besides
+    Kafka, by the name of the variable in which each process is given that of a proxy in front of
+    it. `start_s` is how long a process may take from its start until it asks to join, and
+    `steady_s` how long the group may take until it is steady; null is what
+    `harness/run/joining.py` says.
     """
 
     name: str

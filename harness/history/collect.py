@@ -9,9 +9,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
-from consumers.client_log import parse_client_log
-from consumers.collect import consumer_rows, producer_rows
 from consumers.config import ConsumerConfig, ProducerConfig
+from consumers.history_rows import consumer_rows, parse_client_log, producer_rows
 from consumers.journal import JournalContent, of_kinds
 from harness.base import processes
 from harness.base.errors import BadInput, NoData

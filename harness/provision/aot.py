@@ -15,8 +15,7 @@ from harness.base.errors import SetupError
 from harness.provision import kafka
 from harness.provision.cache import REPOSITORY, cache_dir, scratch, write_atomically
 from harness.provision.environment import env_dir, env_python
-from harness.provision.java import Java
-from harness.provision.jvm import AOT_SINCE, broker_options, major
+from harness.provision.java import AOT_SINCE, Java, broker_options, major
 from harness.provision.shell import Shell
 
 TRAINING_TIMEOUT_S = 600  # Spark's takes two minutes on two quiet cores

@@ -12,12 +12,12 @@ from types import FrameType
 from typing import NoReturn
 
 from harness.base.errors import Exit, HarnessError, refused
-from harness.provision import kafka, steps
+from harness.provision import kafka, setup_steps
 from harness.provision.cache import REPOSITORY, cache_dir, make_cache_dir
 from harness.provision.environment import env_dir, env_python
 
 
-class _Parser(argparse.ArgumentParser):
+class _SetUpParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(Exit.BAD_ARGUMENTS, f"{message}; see `{self.prog} --help`\n")
 
@@ -32,7 +32,7 @@ def main(args: list[str]) -> int:
     except HarnessError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    except BrokenPipeError:  # `| head`: nothing to say, and nobody to say it to
+    except BrokenPipeError:  # `| head`: nothing to say, and no reader
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FAILED
     except OSError as error:
@@ -57,8 +57,8 @@ def _ended_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _parser() -> _Parser:
-    parser = _Parser(prog="python3 -m harness.provision", description=__doc__)
+def _parser() -> _SetUpParser:
+    parser = _SetUpParser(prog="python3 -m harness.provision", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     setup = commands.add_parser("setup", help="make everything a run needs; done once")
     execute = commands.add_parser(
@@ -92,11 +92,11 @@ def _dispatch(chosen: argparse.Namespace) -> int:
         # The command below sets up whatever else it finds that it needs.
         for version in dict.fromkeys([*filter(None, chosen.kafka)] or [kafka.DEFAULT_VERSION]):
             kafka.check_offered(version)
-            if not steps.is_complete(version, late=chosen.whole):
-                steps.ensure(version, late=chosen.whole)
+            if not setup_steps.is_complete(version, late=chosen.whole):
+                setup_steps.ensure(version, late=chosen.whole)
         return _exec(chosen.arguments, stay=chosen.stay)
     if chosen.command == "lock-kafka":
-        print(steps.lock_kafka(chosen.version))
+        print(setup_steps.lock_kafka(chosen.version))
         return Exit.AS_EXPECTED
     if chosen.command == "bom":
         from harness.provision import bom  # only this command needs it
@@ -111,8 +111,8 @@ def _dispatch(chosen: argparse.Namespace) -> int:
 def _setup(kafka_version: str) -> int:
     kafka.check_offered(kafka_version)
     make_cache_dir()
-    steps.forget_failures(kafka_version)
-    done = steps.ensure(kafka_version)
+    setup_steps.forget_failures(kafka_version)
+    done = setup_steps.ensure(kafka_version)
     print("\n".join(done) if done else "everything is set up")
     print(f"cache: {cache_dir()}")
     return 0

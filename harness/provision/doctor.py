@@ -26,7 +26,7 @@ CORES_WANTED = 2
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """One thing looked at. "missing" is what set-up brings by itself, "broken" stops a run."""
 
     name: str
@@ -35,7 +35,7 @@ class Finding:
     remedy: str = ""
 
 
-def diagnose() -> list[Finding]:
+def diagnose() -> list[Diagnosis]:
     """Look at everything a run needs; no network, and nothing is changed."""
     return [
         _python(),
@@ -50,7 +50,7 @@ def diagnose() -> list[Finding]:
     ]
 
 
-def show(findings: list[Finding]) -> int:
+def show(findings: list[Diagnosis]) -> int:
     """Print a table; 0 if a run can start, perhaps after a set-up, else 3."""
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
@@ -61,63 +61,63 @@ def show(findings: list[Finding]) -> int:
     return Exit.FAILED if cannot_start else Exit.AS_EXPECTED
 
 
-def _python() -> Finding:
+def _python() -> Diagnosis:
     detail = f"{platform.python_version()} ({sys.executable})"
     try:
         check_python()
     except SetupError as error:
-        return Finding("python", "broken", detail, str(error))
-    return Finding("python", "ok", detail)
+        return Diagnosis("python", "broken", detail, str(error))
+    return Diagnosis("python", "ok", detail)
 
 
-def _make() -> Finding:
+def _make() -> Diagnosis:
     found = shutil.which("make")
     if found:
-        return Finding("make", "ok", found)
-    return Finding("make", "missing", "not on PATH", "use `python3 -m harness.provision` instead")
+        return Diagnosis("make", "ok", found)
+    return Diagnosis("make", "missing", "not on PATH", "use `python3 -m harness.provision` instead")
 
 
-def _cores() -> Finding:
+def _cores() -> Diagnosis:
     found = cores()
     if found >= CORES_WANTED:
-        return Finding("cores", "ok", str(found))
+        return Diagnosis("cores", "ok", str(found))
     few = f"with fewer than {CORES_WANTED} cores, timing rules may end UNKNOWN"
-    return Finding("cores", "ok", f"{found}; {few}")
+    return Diagnosis("cores", "ok", f"{found}; {few}")
 
 
-def _disk() -> Finding:
+def _disk() -> Diagnosis:
     cache = cache_dir()
     place = next(folder for folder in (cache, *cache.parents) if folder.exists())
     if not os.access(place, os.W_OK):
         remedy = "name a folder you can write in KAFKA_CHAOS_CACHE"
-        return Finding("cache", "broken", f"{place} is not writable", remedy)
+        return Diagnosis("cache", "broken", f"{place} is not writable", remedy)
     free = shutil.disk_usage(place).free
     needed = ROOM_FOR_RUN_BYTES if is_complete(env_dir()) else NEEDED_BYTES
     detail = f"{cache}, {free / 1e9:.1f} GB free"
     if free >= needed:
-        return Finding("cache", "ok", detail)
+        return Diagnosis("cache", "ok", detail)
     remedy = (
         f"{needed / 1e9:.1f} GB are needed: make room, or name another disk in KAFKA_CHAOS_CACHE"
     )
-    return Finding("cache", "broken", detail, remedy)
+    return Diagnosis("cache", "broken", detail, remedy)
 
 
-def _environment() -> Finding:
+def _environment() -> Diagnosis:
     env = env_dir()
     if is_complete(env):
-        return Finding("environment", "ok", str(env_python(env)))
+        return Diagnosis("environment", "ok", str(env_python(env)))
     state = "half-made or its Python is gone" if env.exists() else "not made yet"
-    return Finding("environment", "missing", f"{env}: {state}", f"`{set_up()}` makes it")
+    return Diagnosis("environment", "missing", f"{env}: {state}", f"`{set_up()}` makes it")
 
 
-def _checked(name: str, check: Callable[[], str], verb: str = "installed") -> Finding:
+def _checked(name: str, check: Callable[[], str], verb: str = "installed") -> Diagnosis:
     try:
-        return Finding(name, "ok", check())
+        return Diagnosis(name, "ok", check())
     except SetupError as error:
         # A wrong KAFKA_CHAOS_JAVA is the one thing set-up cannot put right.
         own = name == "java" and "KAFKA_CHAOS_JAVA" in os.environ
         remedy = "" if own else f"`{set_up()}`: it will be {verb}"
-        return Finding(name, "broken" if own else "missing", str(error), remedy)
+        return Diagnosis(name, "broken" if own else "missing", str(error), remedy)
 
 
 def _java() -> str:
@@ -137,20 +137,20 @@ def _toxiproxy() -> str:
     return str(toxiproxy.binary())
 
 
-def _aot(purpose: str) -> Finding:
+def _aot(purpose: str) -> Diagnosis:
     name = f"{purpose} aot"
     try:
         cache = aot.cache_of(purpose, kafka.DEFAULT_VERSION, find_java())
     except SetupError:
-        return Finding(name, "missing", "waits for java", f"`{set_up()}`")
+        return Diagnosis(name, "missing", "waits for java", f"`{set_up()}`")
     if cache is None:
-        return Finding(name, "ok", "no AOT cache for this Java; the JVM starts slower")
+        return Diagnosis(name, "ok", "no AOT cache for this Java; the JVM starts slower")
     if cache.is_file():
         size = f"{cache.stat().st_size / 1e6:.0f} MB"
-        return Finding(name, "ok", f"{cache} ({size}, for a faster start of the JVM)")
+        return Diagnosis(name, "ok", f"{cache} ({size}, for a faster start of the JVM)")
     if aot.failure_note(cache).is_file():
         reason = aot.failure_note(cache).read_text(encoding="utf-8").strip()
-        return Finding(
+        return Diagnosis(
             name, "missing", f"training failed ({reason}); the JVM starts slower", f"`{set_up()}`"
         )
-    return Finding(name, "missing", "not trained yet", f"`{set_up()}` trains it")
+    return Diagnosis(name, "missing", "not trained yet", f"`{set_up()}` trains it")

@@ -1,7 +1,7 @@
 """Kafka's jars: locked by version and SHA-256, fetched by Ivy, checked at every start.
 
 Locks of some versions are pinned in this repository. That of any other release is made when the
-release is first named, and kept in the cache (harness/provision/unpinned.py).
+release is first named, and kept in the cache (harness/provision/ivy.py).
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from pathlib import Path
 from harness.base.errors import BadInput, SetupError
 from harness.base.paths import set_up
 from harness.provision.cache import LOCKS, cache_dir, scratch
-from harness.provision.java import Java
-from harness.provision.jvm import broker_options
+from harness.provision.java import Java, broker_options
 from harness.provision.shell import Shell
 
 DEFAULT_VERSION = "4.4.0"
@@ -52,7 +51,7 @@ class Jar:
 
     @property
     def file_name(self) -> str:
-        """Its name in the cache; tells organisation and version, and sorts."""
+        """Its name in the cache, with organisation and version; sorts."""
         return f"{self.organisation}__{self.artifact}__{self.version}.jar"
 
 
@@ -206,7 +205,7 @@ def controller_template(kafka_version: str) -> Path:
 
 
 def has_template(kafka_version: str) -> bool:
-    """Whether there is one that whoever plays runs may read, which need not be who set up.
+    """Whether there is one that every user of this machine may read, not only the one who set up.
 
     Kafka 4.4 writes its snapshot for the owner alone.
     """

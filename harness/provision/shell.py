@@ -32,7 +32,7 @@ class Shell:
     _over: threading.Event = field(default_factory=threading.Event)
 
     def stop(self) -> None:
-        """End what runs, and start nothing more: whoever waits for it gets a SetupError."""
+        """End what runs, and start nothing more: those that wait for it get a SetupError."""
         self._over.set()
         for process in list(self._running):
             _kill(process)
@@ -114,7 +114,7 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """SIGKILL it and all that it has started, in sessions of their own too.
 
-    A JVM that is being trained writes its cache when whoever started it is gone, for minutes.
+    A JVM that is being trained writes its cache when its parent is gone, for minutes.
     """
     started = _descendants(process.pid)
     process.kill()

@@ -15,7 +15,7 @@ from harness.provision.java import find_java
 class Tools:
     """Where everything is that a run starts, each checked to be what was pinned.
 
-    `kafka_classpath` and the options of `harness.provision.jvm` have to be used as they are:
+    `kafka_classpath` and the options of `harness.provision.java` have to be used as they are:
     `kafka_aot` was trained with exactly these. AOT caches are None where Java is too old
     for them or training failed; runs are slower then, and nothing else. `older` has those of the
     release that nodes are upgraded from, where they are.

@@ -29,7 +29,7 @@ def settle(source: Path, on_wait: Callable[[], None]) -> Path:
     copy = cache / f"{PREFIX}{digest(source)}"
     if not copy.is_dir():
         with exclusive(cache, on_wait):
-            if not copy.is_dir():  # else somebody else was faster
+            if not copy.is_dir():  # else another set-up was faster
                 _copy(source, copy)
     return copy
 

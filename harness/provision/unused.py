@@ -92,7 +92,7 @@ def _current() -> set[Path]:
     try:
         java = find_java()
     except SetupError:
-        # Which AOT caches are in use cannot be told without the Java that they are for.
+        # Which AOT caches are in use is unknown without the Java that they are for.
         used |= set(cache_dir().glob("*.aot"))
     else:
         for version in versions:

@@ -1,17 +1,22 @@
-"""The harness's end of what runs beside a run: its watchdog and its observer."""
+"""The harness's end of what runs beside a run: its watchdog, its observer, and probes."""
 
 import json
 import subprocess
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from consumers.journal import tail_journal
 from harness.base import processes
+from harness.base.errors import VoidRun
 from harness.cluster.plan import GROUP, TOPIC, Plan
 from harness.cluster.secured import HARNESS
+from harness.run.scene import Scene
 from harness.run.watchdog import IMAGES
 
-_LAST_LOOK_S: Final = 10.0  # the observer itself waits 5 s for the end of its last look
+LAST_LOOK_S: Final = 10.0  # the observer itself waits 5 s for the end of its last look
+LONGEST_S: Final = 180.0  # no script waits for more than a few session timeouts
 
 
 def start_watchdog(
@@ -42,14 +47,9 @@ def start_observer(plan: Plan, run_dir: Path) -> subprocess.Popen[bytes]:
 
 
 def tell(observer: subprocess.Popen[bytes], order: str) -> None:
-    """Give the observer an order. That it is no more, whoever follows the scene tells."""
+    """Give the observer an order. Its end is noticed by those that follow the scene."""
     with suppress(BrokenPipeError):
         processes.tell(observer, order)
-
-
-def end(observer: subprocess.Popen[bytes]) -> None:
-    """Let it finish its look and close its journal, while there still is a cluster to look at."""
-    processes.let_end(observer, _LAST_LOOK_S)
 
 
 def _started(name: str, run_dir: Path, *arguments: str) -> subprocess.Popen[bytes]:
@@ -59,3 +59,48 @@ def _started(name: str, run_dir: Path, *arguments: str) -> subprocess.Popen[byte
         log=run_dir / "logs" / f"{name}.log",
         stdin=subprocess.PIPE,
     )
+
+
+@dataclass
+class Playing:
+    """The process that plays a probe's script. `ready`: all that faults are to find is there."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    journal: Path
+    read: int = 0
+    ready: bool = False
+
+    @property
+    def ended(self) -> bool:
+        return self.process.poll() is not None
+
+    def follow(self) -> None:
+        frames, self.read = tail_journal(self.journal, self.read)
+        self.ready |= any(frame["kind"] == "ready" for frame in frames)
+
+
+def start(scene: Scene, name: str) -> Playing:
+    return Playing(name, *scene.fleet.start_probe(name))
+
+
+def await_ready(scene: Scene, playing: Playing) -> None:
+    """Wait until the script has prepared what faults are to find. Raises VoidRun, WaitTimeout."""
+
+    def seen() -> bool:
+        playing.follow()
+        return playing.ready or playing.ended
+
+    scene.wait(f"readiness of the probe {playing.name}", seen, LONGEST_S)
+    if not playing.ready:
+        await_end(scene, playing)
+
+
+def await_end(scene: Scene, playing: Playing) -> None:
+    """Wait for the end of the script. Raises VoidRun where it fails, and WaitTimeout."""
+    scene.wait(f"end of the probe {playing.name}", lambda: playing.ended, LONGEST_S)
+    if code := playing.process.returncode:
+        raise VoidRun(
+            f"the probe {playing.name} ended with exit code {code}: "
+            f"{scene.fleet.last_words(f'probe-{playing.name}')}"
+        )

@@ -1,7 +1,7 @@
 """What members of an app hold and how far they are, while the run goes on, by the brokers alone.
 
-The brokers' request logs are followed as they grow. A request's listener is the lane that it came
-through, and each process has a lane of its own for as long as it lives, or shares one with all.
+Request logs are followed as they grow. A request's listener is its lane, and each process has a
+lane of its own for as long as it lives, or shares one with all.
 """
 
 import json
@@ -41,7 +41,7 @@ _TOPIC_ID: Final = re.compile(r"[\w-]{22}")  # newer calls name a topic by its i
 
 @dataclass(frozen=True)
 class Announced:
-    """What a member told its coordinator of its timers; a null is what the brokers decide."""
+    """A member's timers as its coordinator heard them; a null is what the brokers decide."""
 
     session_ms: int | None
     rebalance_ms: int
@@ -86,30 +86,29 @@ class BrokerSide:
             }
 
     def session_s(self, name: str) -> float | None:
-        """How long a process may be silent before it is evicted; null where none is on record."""
-        told = self.announced.get(name)
-        if told is None:
+        """How long a process may be silent before it is evicted; null if none is on record."""
+        found = self.announced.get(name)
+        if found is None:
             return None
-        own = told.session_ms
+        own = found.session_ms
         return (own or int(self.plan.settings.get(_SESSION, _DEFAULT_SESSION_MS))) / 1_000
 
     def held_up_s(self) -> float:
-        """How long a join may take by what is on record: until who does not come is given up.
+        """How long a join may take: the longest rebalance timeout or session on record.
 
-        That is a member's rebalance timeout, or its session. Who reads another topic is waited for
-        in vain.
+        A process that reads another topic is waited for in vain, and does not count.
         """
         names = [name for name in self.announced if not self.astray(name)]
         rebalances_s = [self.announced[name].rebalance_ms / 1_000 for name in names]
         return max([*rebalances_s, *(self.session_s(name) or 0.0 for name in names)], default=0.0)
 
     def astray(self, name: str) -> bool:
-        """Whether a process asks for topics by their names, and not for the one that it is fed."""
+        """Whether a process asks for topics by name, and not for the one that it is fed."""
         topics = self.topics.get(name, set())
         return bool(topics) and TOPIC not in topics
 
     def _lines(self, broker: int) -> list[bytes]:
-        """What is new in a broker's log, through all files that it was rotated into meanwhile."""
+        """What is new in a broker's log, through all files that it was rotated into."""
         done, read = self._read.get(broker, (0, 0))
         files = files_of(self.logs / f"broker-{broker}.requests.log")[done:]
         found = []
@@ -189,7 +188,7 @@ class BrokerSide:
         self, member: Member, member_id: str, generation: int, assigned: Iterable[Mapping[str, Any]]
     ) -> None:
         partitions = {each["partition"] for each in assigned if self._is_ours(each)}
-        # Whoever had one of them before, and was put out unheard, has it no more.
+        # A member that had one of them before, and was put out unheard, has it no more.
         for others in self._held.values():
             for _, theirs in others.values():
                 theirs -= partitions

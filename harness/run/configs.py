@@ -1,15 +1,15 @@
-"""What each of our own programs is told when it is started."""
+"""The configuration that each of our own programs is started with."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from consumers.config import ConsumerConfig, ProbeConfig, ProducerConfig
 from harness.cluster.plan import GROUP, OUTPUT, TOPIC, Plan
 from harness.cluster.secured import HARNESS
 from harness.experiment import Experiment, Group
 from harness.provision import kafka
-from harness.provision.jvm import aot_options
+from harness.provision.java import aot_options
 from harness.provision.tools import Tools
 from harness.run.folder import SCRATCH
 
@@ -18,6 +18,12 @@ _METADATA_REFRESH: Final = {
     "librdkafka": "topic.metadata.refresh.interval.ms",
     "java": "metadata.max.age.ms",
 }
+# What a program's configuration has from the experiment, by the same names.
+_OF_A_GROUP: Final = (
+    *("client", "protocol", "session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms"),
+    *("commit", "auto_commit_interval_ms", "batch_records", "process_us", "sabotage", "assignor"),
+)
+_OF_A_LOAD: Final = ("partitions", "records_per_s", "record_bytes", "acks", "idempotence")
 
 
 @dataclass(frozen=True)
@@ -33,40 +39,21 @@ class Configs:
     def consumer(
         self, name: str, group: Group, lane: str, instance_id: str | None, *, joins_when_told: bool
     ) -> ConsumerConfig:
+        other_jars = group.client_version and group.client == "java"
+        refresh = {_METADATA_REFRESH[group.client]: str(group.metadata_refresh_ms)}
         return ConsumerConfig(
+            **self._common(name, lane),
+            **{field: getattr(group, field) for field in _OF_A_GROUP},
             role="consumer",
-            member=name,
-            run=self.plan.run,
             group=GROUP,
-            topic=TOPIC,
-            journal=str(self.journal(name)),
-            bootstrap=self.plan.bootstrap(lane),
-            lane=lane,
-            credentials=self.plan.credentials(lane),
-            client=group.client,
-            protocol=group.protocol,
-            session_timeout_ms=group.session_timeout_ms,
-            heartbeat_interval_ms=group.heartbeat_interval_ms,
-            max_poll_interval_ms=group.max_poll_interval_ms,
-            commit=group.commit,
-            auto_commit_interval_ms=group.auto_commit_interval_ms,
-            batch_records=group.batch_records,
-            process_us=group.process_us,
-            sabotage=group.sabotage,
             fetch_wait_max_ms=100,
-            assignor=group.assignor,
             instance_id=instance_id,
-            settings={
-                _METADATA_REFRESH[group.client]: str(group.metadata_refresh_ms),
-                **group.settings,
-            },
+            settings={**refresh, **group.settings},
             store=str(self.run_dir / SCRATCH / "store") if group.commit == "external" else None,
             output=OUTPUT if group.commit == "transaction" else None,
             java_home=self._java_home,
             class_path=(
-                kafka.classpath(group.client_version)
-                if group.client_version and group.client == "java"
-                else self.tools.kafka_classpath
+                kafka.classpath(group.client_version) if other_jars else self.tools.kafka_classpath
             ),
             # Ignored with another version's class path, which it does not fit.
             jvm_options=list(aot_options(self.tools.client_aot)),
@@ -74,41 +61,24 @@ class Configs:
         )
 
     def producer(self, rounds: int) -> ProducerConfig:
-        """That of the producer; numbers of an app's records go round so many partitions."""
+        """Numbers of an app's records go round so many partitions."""
         load, app = self.experiment.load, self.experiment.app
         return ProducerConfig(
-            member="producer-1",
-            run=self.plan.run,
-            topic=TOPIC,
-            journal=str(self.journal("producer-1")),
-            bootstrap=self.plan.bootstrap("producers"),
-            lane="producers",
-            credentials=self.plan.credentials("producers"),
-            partitions=load.partitions,
+            **self._common("producer-1", "producers"),
+            **{field: getattr(load, field) for field in _OF_A_LOAD},
             rounds=rounds,
-            records_per_s=load.records_per_s,
-            record_bytes=load.record_bytes,
-            acks=load.acks,
-            idempotence=load.idempotence,
             values=list(app.records.templates) if app is not None else [],
-            message_timeout_ms=120_000,
         )
 
     def probe(self, name: str) -> ProbeConfig:
         group = self.experiment.group
         return ProbeConfig(
+            **self._common(f"probe-{name}", "probes"),
             role="probe",
-            member=f"probe-{name}",
             probe=name,
-            run=self.plan.run,
             group=GROUP,
-            topic=TOPIC,
-            journal=str(self.journal(f"probe-{name}")),
-            bootstrap=self.plan.bootstrap("probes"),
             direct=self.plan.direct(),
             direct_credentials=self.plan.credentials(HARNESS),
-            lane="probes",
-            credentials=self.plan.credentials("probes"),
             java_home=self._java_home,
             class_path=self.tools.kafka_classpath,
             partitions=self.experiment.load.partitions,
@@ -116,6 +86,17 @@ class Configs:
             max_poll_interval_ms=group.max_poll_interval_ms,
             protocol=group.protocol,
         )
+
+    def _common(self, name: str, lane: str) -> dict[str, Any]:
+        return {
+            "member": name,
+            "run": self.plan.run,
+            "topic": TOPIC,
+            "journal": str(self.journal(name)),
+            "bootstrap": self.plan.bootstrap(lane),
+            "lane": lane,
+            "credentials": self.plan.credentials(lane),
+        }
 
     @property
     def _java_home(self) -> str:

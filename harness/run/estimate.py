@@ -8,7 +8,7 @@ from harness.run.faults import effects_of
 from harness.run.roles import changes
 
 # Seconds of a run on two cores beside what is declared, from manifests: cluster 3.4, fleet 3.2,
-# drain, stop and collect 1.6. The run before is judged meanwhile.
+# drain, stop and collect 1.6. The run before is judged during that.
 _AROUND_S: Final = 8.2
 # Of that, what a run of a suite costs less for being started while the one before is measured: a
 # night of 101 runs took 2,172 s on two cores, and 2,752 s is what its runs would take one by one.
@@ -62,13 +62,13 @@ def estimate_s(experiment: Experiment) -> float:
 
 
 def drains_within_s(experiment: Experiment) -> float:
-    """How long a run waits until all is processed; what was promised to take longer gets longer."""
+    """How long a run waits until all is processed; a limit that is longer prolongs it."""
     held = experiment.limits if experiment.app is None else experiment.app.limits
     return max(_DRAINS_WITHIN_S, held.drained_s or 0.0)
 
 
 def _faults_s(experiment: Experiment) -> float:
-    """From steady state to the end of the last fault; those that are drawn take what is left."""
+    """From steady state to the end of the last fault. Drawn faults take what is left."""
     if experiment.at_random:
         return 0.0
     over_s, last_s = 0.0, 0.0
@@ -84,10 +84,7 @@ def _faults_s(experiment: Experiment) -> float:
 
 
 def _missed_s(experiment: Experiment, fault: Fault) -> float:
-    """How long the group waits for a member that is killed for good: nobody says that it is gone.
-
-    Where declared times are longer, they decide.
-    """
+    """How long the group waits for a member that is killed for good. Longer declared times win."""
     effects = effects_of(fault)
     for_good = effects.killed and effects.ends_member and not fault.lasts_s
     return _session_s(experiment) if for_good else 0.0
@@ -109,9 +106,9 @@ def _takes_s(experiment: Experiment, fault: Fault, members: int) -> float:
 
 
 def _until_well_s(experiment: Experiment, fault: Fault) -> float:
-    """From the end of a fault to when the group is well again, where that has to be waited for."""
+    """From the end of a fault to when the group is well again, if that is waited for."""
     effects = effects_of(fault)
-    if effects.killed and not fault.lasts_s:  # nobody says that it is gone
+    if effects.killed and not fault.lasts_s:  # its end has to be noticed
         return _session_s(experiment) + _RECOVER_S
     return _STEP_S[experiment.group.client] / 2 + _RECOVER_S
 

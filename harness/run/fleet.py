@@ -1,7 +1,7 @@
 """The fleet: producer and members of a run, as processes, followed through what they leave behind.
 
-The harness learns what our own consumers do from the journals that they write anyway, and what a
-program of somebody else's does from the brokers' request logs: watching costs a member nothing.
+Our own consumers are followed by the journals that they write anyway, a program under test by the
+brokers' request logs: watching costs a member nothing.
 """
 
 import json
@@ -18,23 +18,23 @@ from consumers.config import ConsumerConfig, ProbeConfig, ProducerConfig
 from harness.base import processes
 from harness.base.errors import HarnessError, VoidRun, WaitTimeout
 from harness.base.wait import wait_until
-from harness.cluster.dependencies import Dependencies
+from harness.cluster.dependency_proxies import Dependencies
 from harness.cluster.plan import Plan
 from harness.experiment import Experiment
 from harness.history.whose import SHARED
 from harness.provision import wheels
 from harness.provision.tools import Tools
 from harness.run import why
+from harness.run.app_processes import AppProcesses, Restarts
 from harness.run.broker_side import BrokerSide
 from harness.run.configs import Configs
-from harness.run.instance import Instance, ProcessTree
-from harness.run.member import Member, Partition, has_left
+from harness.run.member import Instance, Member, Partition, ProcessTree, has_left
 from harness.run.named import naming_of_app
-from harness.run.programs import Programs, Restarts
 from harness.run.sink import Sink
 
 _LOOK_S: Final = 0.02
 _END_S: Final = 10.0  # for a process to end that has nothing left to do
+_FLUSH_S: Final = 70.0  # of the producer, whose last answers may take a minute
 GRACE_S: Final = 30.0  # for a consumer of ours to end once it has its signal
 
 
@@ -56,8 +56,8 @@ class Fleet:
         self.producer: subprocess.Popen[bytes] | None = None
         self._producer_ended_on_purpose = False
         self._probes: list[subprocess.Popen[bytes]] = []
-        self._programs: Programs | None = None
-        self._brokers: BrokerSide | None = None
+        self._programs: AppProcesses | None = None
+        self.brokers = BrokerSide(run_dir / "logs", plan)  # of programs; else it follows nothing
         self.restarts = Restarts()  # of programs that end by themselves
         self.settled = False  # the group was steady once: from then on what ends is judged
         self._closing = False  # what ends by itself is not started again any more
@@ -69,24 +69,18 @@ class Fleet:
             if sink_port is not None:
                 naming = naming_of_app(app, self.rounds)
                 self.sink = Sink(plan.run, run_dir, sink_port, naming)
-            self._programs = Programs(app, plan, run_dir, self.rounds, self.sink, dependencies)
-            self._brokers = BrokerSide(run_dir / "logs", plan)
+            self._programs = AppProcesses(app, plan, run_dir, self.rounds, self.sink, dependencies)
 
     def lane_of(self, member: str) -> str:
-        """The lane a member's links run through: its own where a network fault may hit it."""
+        """The lane of a member's links: its own where a network fault may hit it."""
         if member in self.members:
             return self.members[member].lane
         return member if member in self._plan.lanes else "members"
 
-    def _own_lane(self, name: str) -> str:
-        """The lane of one of our own members; where there is no end of them, one that is free."""
-        apart = any(lane.startswith("member-") for lane in self._plan.lanes)
-        return self._free_lane() if self._experiment.at_random and apart else self.lane_of(name)
-
     def _free_lane(self) -> str:
         """A lane that no living program uses, or the one that all share.
 
-        Raises VoidRun where there is none left.
+        Raises VoidRun if none is left.
         """
         if SHARED in self._plan.lanes:
             return SHARED
@@ -104,17 +98,20 @@ class Fleet:
     ) -> Member:
         """Start one more consumer.
 
-        A static one has its name for an instance id, unless it comes in the place of another
-        member: then it is like that one, and has that one's.
+        A static one has its name for an instance id, unless it takes the place of another member:
+        then it has the settings and the instance id of that one.
         """
         number = int((instance_id or name).rpartition("-")[2])
         group = self._experiment.group.of_member(number)
         if group.static:
             instance_id = instance_id or name
-        if self._programs is not None and self._brokers is not None:
+        if self._programs is not None:
             self.members[name] = self._programs.start(name, self._free_lane(), instance_id)
             return self.members[name]
-        lane = self._own_lane(name)
+        apart = any(lane.startswith("member-") for lane in self._plan.lanes)
+        # Where there is no end of members, one that is free.
+        drawn = self._experiment.at_random and apart
+        lane = self._free_lane() if drawn else self.lane_of(name)
         config = self._configs.consumer(
             name, group, lane, instance_id, joins_when_told=joins_when_told
         )
@@ -128,7 +125,7 @@ class Fleet:
     def start_producer(self) -> None:
         self.producer = self._start(self._configs.producer(self.rounds))
 
-    def tell_producer(self, command: str) -> None:
+    def order_producer(self, command: str) -> None:
         assert self.producer is not None
         processes.tell(self.producer, command)
 
@@ -141,10 +138,7 @@ class Fleet:
     def _start(
         self, config: ConsumerConfig | ProducerConfig | ProbeConfig, wheel: str = ""
     ) -> subprocess.Popen[bytes]:
-        """Start the program that `config` is for, with its configuration in a file.
-
-        `wheel` is a version of confluent-kafka that is not the harness's own.
-        """
+        """Start the program of `config`; `wheel` is a version of confluent-kafka, if not ours."""
         path = self._run_dir / "journals" / f"{config.member}.json"
         path.write_text(json.dumps(asdict(config), indent=2))
         command = processes.python_module("consumers", config.role, "--config", str(path))
@@ -158,29 +152,28 @@ class Fleet:
         )
 
     def follow(self) -> None:
-        if self._programs is not None and self._brokers is not None:
+        if self._programs is not None:
             self._programs.check()
             if self.sink is not None:
                 self.sink.check()
-            self._brokers.follow(self.members.values())
+            self.brokers.follow(self.members.values())
             self._supervise()
             return
         for member in self.members.values():
             member.follow()
 
     def _supervise(self) -> None:
-        """A program that ends by itself is started again, as its supervisor would.
+        """Start a program again that has ended by itself, as its supervisor would.
 
         Raises VoidRun for one that ended before it was ever in the group, or that ends again and
         again before the group is steady.
         """
-        assert self._brokers is not None
         now_s = time.monotonic()
         for member in list(self.members.values()):
             if member.running or member.expected_end:
                 continue
             if not any(each.started for each in self.members.values()):
-                raise VoidRun(why.ended_early(member, self._brokers, self.last_words))
+                raise VoidRun(why.ended_early(member, self.brokers, self.last_words))
             exhausted = self.restarts.exhausted(settled=self.settled)
             if exhausted and not (self.settled or self._closing):
                 raise VoidRun(why.ends_again(member, len(self.members), self.last_words))
@@ -193,23 +186,8 @@ class Fleet:
         for instance_id, soon in self.restarts.due(now_s):
             self.restarts.started(self.start_member(self.next_name(), instance_id).name, soon)
 
-    def session_s(self, name: str) -> float | None:
-        """What the record has of a program's session; a null where it has none."""
-        return self._brokers.session_s(name) if self._brokers is not None else None
-
-    def held_up_s(self) -> float:
-        """How long a join of programs may take, by what these have announced; 0: nothing."""
-        return self._brokers.held_up_s() if self._brokers is not None else 0.0
-
-    def silent(self, name: str) -> bool:
-        return self._brokers is not None and not self._brokers.requests.get(name)
-
-    def refused(self, name: str) -> int | None:
-        """The error that a program got when it asked to join last; a null if it got none."""
-        return self._brokers.refused.get(name) if self._brokers is not None else None
-
     def record(self) -> dict[str, Any]:
-        """What a manifest says of the program beyond what is declared: its image as it is here."""
+        """What a manifest has of the program beyond what is declared: its image as it is here."""
         image = self._programs.image if self._programs is not None else None
         return {} if image is None else {"image": image.image.record}
 
@@ -220,27 +198,26 @@ class Fleet:
         ]
 
     def processed(self) -> dict[Partition, int]:
-        """Per partition the next offset that nobody has processed yet."""
+        """The next offset of each partition that no member has processed yet."""
         positions: dict[Partition, int] = {}
         for member in self.members.values():
             for number, position in member.position.items():
                 positions[number] = max(positions.get(number, 0), position)
         return positions
 
-    def stop_producer(self, timeout_s: float = 70) -> str:
+    def stop_producer(self) -> str:
         """Tell the producer to stop, and wait for its last answers; in words how it did not end."""
         if self.producer is None:
             return ""
         self._producer_ended_on_purpose = True
         processes.tell_last(self.producer, "stop")
-        return self._ended_badly("producer-1", ProcessTree(self.producer), timeout_s)
+        return self._ended_badly("producer-1", ProcessTree(self.producer), _FLUSH_S)
 
     def close_members(self, timeout_s: float = 30) -> list[str]:
         """Close every live member in order, one after the other; in words how some did not end.
 
-        The next is told once one has left its group: how long its process takes to end after that,
-        a Java Virtual Machine's the longest, is nobody's concern. How a program of somebody else's
-        ends is for the judge.
+        The next is closed once one has left its group: how long its process takes to end after that
+        does not matter. How a program under test ends is for the judge.
         """
         closing = self.live()
         self.restarts.forget()
@@ -263,11 +240,11 @@ class Fleet:
     def end_in_order(self, *members: Member, follow: Callable[[], None] | None = None) -> None:
         """Ask processes to end, wait as long as their supervisor would, and kill what is left.
 
-        All are asked at once, and `ending` of each says what came of it. `follow` is called
-        meanwhile, this fleet's own where it is left out.
+        All are asked at once, and `ending` of each says what came of it. While it waits it calls
+        `follow`, by default this fleet's own.
         """
-        app, told_at = self._experiment.app, time.monotonic()
-        until = told_at + (app.stop.grace_s if app is not None else GRACE_S)
+        app, asked_at = self._experiment.app, time.monotonic()
+        until = asked_at + (app.stop.grace_s if app is not None else GRACE_S)
         for member in members:
             self.note(member, member.stop_signal)
             member.terminate()
@@ -277,7 +254,7 @@ class Fleet:
             now = time.monotonic()
             for member in left:
                 if member.gone:
-                    member.ended(now - told_at, killed=member.name in killed)
+                    member.ended(now - asked_at, killed=member.name in killed)
                 elif now >= until and member.name not in killed:
                     killed.add(member.name)
                     self.note(member, "SIGKILL")
@@ -287,9 +264,9 @@ class Fleet:
             time.sleep(_LOOK_S)
 
     def note(self, member: Member, what: str) -> None:
-        """Put on record what is about to be done to a program of somebody else's."""
+        """Put on record what is about to be done to a program under test."""
         if self._programs is not None:
-            self._programs.told(member, what)
+            self._programs.note(member, what)
 
     def _ended_badly(self, name: str, process: Instance, timeout_s: float) -> str:
         """How a process did not end in order, in words; empty if it did."""
@@ -299,7 +276,7 @@ class Fleet:
         return f"{name} ended with exit code {code}: {self.last_words(name)}" if code else ""
 
     def unplanned_ends(self, spared: Collection[str] = ()) -> list[str]:
-        """Clients that ended untold, in words; but for the members that are spared."""
+        """Clients that ended without an order, in words; but for the members that are spared."""
         ended = [
             f"{member.name} (exit code {member.exit_code}: {self.last_words(member.name)})"
             for member in self.members.values()
@@ -333,7 +310,7 @@ class Fleet:
                     self.note(member, "SIGKILL")
             children.append(member.instance)
         for child in children:
-            with suppress(HarnessError):  # of a container that nobody knows of any more
+            with suppress(HarnessError):  # of a container that is unknown by now
                 if child.poll() is None:
                     child.kill()
         for child in children:
@@ -347,10 +324,9 @@ class Fleet:
     def why_not_joined(self, *, steady: bool = False) -> str:
         """Which programs have no part in the group, or else that none gets further, in words.
 
-        `steady` says whether there was a steady state.
+        `steady`: there was a steady state.
         """
-        assert self._brokers is not None
         members = self.members.values()
-        return why.not_joined(members, self._brokers, self.last_words) or why.no_progress(
+        return why.not_joined(members, self.brokers, self.last_words) or why.no_progress(
             members, self._experiment.load.partitions, self.last_words, steady=steady
         )

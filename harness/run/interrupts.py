@@ -12,7 +12,7 @@ from harness.base.errors import HarnessError
 
 Progress = Callable[[str], None]  # where a line for a person goes
 
-_ASK_AGAIN_S: Final = 0.05  # by then whoever ignored an interruption is mostly through
+_ASK_AGAIN_S: Final = 0.05  # by then code that ignored an interruption is mostly through
 _DEEPEST: Final = 100  # exceptions that were raised while others were handled
 _asked: list[int] = []  # signals that were raised as Interrupted, and may have been ignored
 _waiting: list[Callable[[], None]] = []  # what notes a signal where nothing may be raised
@@ -21,8 +21,8 @@ _waiting: list[Callable[[], None]] = []  # what notes a signal where nothing may
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C or SIGTERM: heal, clean, and end with exit code 2.
 
-    It is no Exception, so that nothing that goes on after any failure goes on after this; and
-    libraries tidy up as after any Ctrl-C.
+    No Exception, so that code that goes on after any failure ends; libraries tidy up as after any
+    Ctrl-C.
     """
 
 
@@ -52,9 +52,9 @@ def interruptible(leave: Callable[[], bool] = lambda: False) -> Iterator[None]:
         if _asked and not _waiting and not _handled():
             raise Interrupted
 
-    def ignored(told: "sys.UnraisableHookArgs") -> None:
-        if told.exc_type is not Interrupted:
-            hook(told)
+    def ignored(raised: "sys.UnraisableHookArgs") -> None:
+        if raised.exc_type is not Interrupted:
+            hook(raised)
 
     numbers = {signal.SIGINT: interrupt, signal.SIGTERM: interrupt, signal.SIGALRM: ask_again}
     before = {number: signal.getsignal(number) for number in numbers}
@@ -84,8 +84,8 @@ def interruptible(leave: Callable[[], bool] = lambda: False) -> Iterator[None]:
 def keyboard_interrupts() -> Iterator[None]:
     """Turn SIGINT and SIGTERM into KeyboardInterrupt while runs are judged or queried.
 
-    What DuckDB made of one is never taken for a result, nor for something wrong with a run. For
-    functions of any thread: none but the main thread is interrupted.
+    What DuckDB makes of one is never taken for a result or for an error of a run. In other threads
+    than the main one nothing is interrupted.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -103,13 +103,13 @@ def keyboard_interrupts() -> Iterator[None]:
 
 
 def heard() -> None:
-    """Take note of an interruption, after which a run goes on: it is not raised again."""
+    """Take note of an interruption after which a run goes on: it is not raised again."""
     _asked.clear()
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _handled() -> bool:
-    """Whether an interruption is being handled just now, or something that went wrong meanwhile."""
+    """Whether an interruption is being handled, or an error that was raised during that."""
     error = sys.exception()
     for _ in range(_DEEPEST):
         if error is None or isinstance(error, Interrupted):
@@ -120,7 +120,7 @@ def _handled() -> bool:
 
 @contextmanager
 def uninterrupted(say: Progress) -> Iterator[None]:
-    """Healing and cleaning run to their end: a Ctrl-C meanwhile says so, and comes after them.
+    """Let healing and cleaning run to their end: a Ctrl-C says so, and comes after them.
 
     Raises Interrupted then.
     """
@@ -132,7 +132,7 @@ def uninterrupted(say: Progress) -> Iterator[None]:
         say("healing and cleaning up, a moment please")
 
     def wait(_number: int, _frame: FrameType | None) -> None:
-        if over:  # the one before could not be put back, for this one came meanwhile
+        if over:  # the one before could not be put back, for this one came first
             raise Interrupted
         note()
 

@@ -1,22 +1,113 @@
-"""One member of the group: what it runs as, and what it has told so far.
+"""One member of the group: what it runs as, and what is known of it.
 
-Our own consumer tells by its journal, and takes orders on its standard input. A program of somebody
-else's tells nothing: what it holds and how far it is follows from what brokers logged, and signals
-go to all its processes, or to its container.
+It runs as a process with all that it starts, or as a container; both have one interface. Our own
+consumer writes a journal and takes orders on its standard input. Of a program under test only the
+brokers' logs are known, and signals go to all its processes, or to its container.
 """
 
 import signal
+import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import psutil
 
 from consumers.consumer import ClientGaveUp
 from consumers.journal import tail_journal
 from harness.base import processes
-from harness.run.instance import Instance, ProcessTree
+
+if TYPE_CHECKING:  # it imports the engine's SDK, which programs without an image do without
+    from harness.cluster.images import ProgramContainer
 
 Partition = int
+# One process of a member's program with all that belongs to it, or its container. Its text says how
+# it is, in the words of the kernel, or of the engine.
+Instance: TypeAlias = "ProcessTree | ProgramContainer"
+
+
+@dataclass(frozen=True)
+class ProcessTree:
+    """A process, and with `member` all that carry the mark of that member of the run."""
+
+    process: subprocess.Popen[bytes]
+    run: str = ""
+    member: str = ""
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def poll(self) -> int | None:
+        """Its exit code, negative for a signal; null while it runs or its log is not whole."""
+        return self.process.poll()
+
+    @property
+    def ended_at(self) -> None:
+        """When it ended, in epoch microseconds; the kernel keeps no time of an end."""
+        return None
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """The main process first: finding the others takes time."""
+        if self.poll() is None:
+            self.process.send_signal(number)
+        for each in self.processes() if self.member else []:
+            if each.pid != self.pid:
+                with suppress(psutil.NoSuchProcess):
+                    each.send_signal(number)
+
+    def kill(self) -> None:
+        for _ in range(2 if self.member else 1):  # what was just being started is found then
+            self.send_signal(signal.SIGKILL)
+
+    def freeze(self) -> None:
+        self.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.send_signal(signal.SIGCONT)
+
+    @property
+    def state(self) -> str:
+        """The kernel's word for its process: "running", "stopped", "gone", …"""
+        try:
+            return psutil.Process(self.pid).status() if self.poll() is None else "gone"
+        except psutil.NoSuchProcess:
+            return "gone"
+
+    @property
+    def frozen(self) -> bool:
+        return bool(self.state == psutil.STATUS_STOPPED)
+
+    def processes(self) -> list[psutil.Process]:
+        found = processes.of_member(self.run, self.member) if self.member else []
+        if self.poll() is None and all(each.pid != self.pid for each in found):
+            with suppress(psutil.NoSuchProcess):
+                found.append(psutil.Process(self.pid))
+        return found
+
+    @property
+    def gone(self) -> bool:
+        return self.poll() is not None and not psutil.pid_exists(self.pid) and not self.left
+
+    @property
+    def left(self) -> int:
+        """How many processes of it are there, once its first one has ended."""
+        return len(self.processes())
+
+    def __str__(self) -> str:
+        if self.poll() is None:
+            return f"the kernel says {self.state} of pid {self.pid}"
+        return f"pid {self.pid} {'still exists' if psutil.pid_exists(self.pid) else 'is gone'}"
+
+    def drops(self, number: signal.Signals) -> bool:
+        """Whether the kernel drops this signal: that of a namespace's first process alone."""
+        return False
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Its exit code, or null if it still runs after so long."""
+        return processes.wait_exit(self.process, timeout_s)
 
 
 @dataclass(frozen=True)
@@ -40,9 +131,9 @@ class Member:
 
     name: str
     instance: Instance
-    journal: Path | None  # null: a program of somebody else's
+    journal: Path | None  # null: a program under test
     lane: str = "members"
-    started_at: int = 0  # epoch microseconds, of a program of somebody else's
+    started_at: int = 0  # epoch microseconds, of a program under test
     asked_at: int = 0  # likewise, when it asked to join the group first; 0: it never did
     instance_id: str | None = None  # of a static member: kept by the process that takes its place
     stop_signal: str = "SIGTERM"
@@ -60,7 +151,7 @@ class Member:
     in_transaction: bool = False  # and stays there until it is killed
     fatal_error: str = ""  # of its client library, which can do nothing any more
     closed: bool = False  # it has left its group, and only its process has still to end
-    expected_end: bool = False  # a fault or the harness told it to end
+    expected_end: bool = False  # a fault or the harness ended it
     ending: Ending | None = None  # of one that was asked by a signal
 
     @property
@@ -69,30 +160,28 @@ class Member:
 
     @property
     def exit_code(self) -> int | None:
-        """How its process ended; a null while it runs."""
         return self.instance.poll()
 
     @property
     def foreign(self) -> bool:
-        """Whether it is a program of somebody else's."""
+        """Whether it is a program under test and none of our own consumers."""
         return self.journal is None
 
     def send(self, command: str) -> None:
         processes.tell(self._ours.process, command)
 
     def close(self) -> None:
-        """Order our own consumer to leave its group and end."""
         self.expected_end = True
         processes.tell_last(self._ours.process, "close")
 
     @property
     def _ours(self) -> ProcessTree:
-        """The process of a consumer of ours: nobody else's understands orders."""
+        """The process of a consumer of ours, the only one that understands orders."""
         assert isinstance(self.instance, ProcessTree)
         return self.instance
 
     def terminate(self) -> None:
-        """Ask it to end by the signal that its supervisor would send, with whatever it started."""
+        """Ask it to end by the signal that its supervisor would send, with all that it started."""
         self.expected_end = True
         self.instance.send_signal(signal.Signals[self.stop_signal])
 

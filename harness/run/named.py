@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote_plus
 
+from consumers.ranges import Runs
 from harness.base.errors import VoidRun
 from harness.experiment.app import NUMBER_HEADER, App, Shows
 
@@ -20,7 +21,7 @@ _MARK: Final = 987_654_321_012_345  # stands for a record's number while its tem
 
 
 class Unnamed(Exception):
-    """It names no record, or something that is no number; the message says what was found."""
+    """It names no record, or something that is no number; the message has what was found."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,6 @@ class Naming:
 
 
 def naming_of_app(app: App, partitions: int) -> Naming:
-    """How an app names its records; their numbers go round so many partitions."""
     return Naming(app.records.templates, partitions, app.effects.pattern)
 
 
@@ -157,16 +157,10 @@ def runs(shown: Iterable[Place]) -> list[list[Any]]:
 
 def joined(ranges: Iterable[list[Any]]) -> list[list[Any]]:
     """[by, partition, first, last] in the order shown: where one goes on with another, as one."""
-    found: list[list[Any]] = []
-    latest: dict[tuple[str, int], list[Any]] = {}
+    runs = Runs()
     for by, partition, first, last in ranges:
-        run = latest.get((by, partition))
-        if run is not None and run[3] + 1 == first:
-            run[3] = last
-        else:
-            latest[by, partition] = run = [by, partition, first, last]
-            found.append(run)
-    return found
+        runs.add((by, partition), first, last)
+    return [[*place, *run] for place, run in runs.all]
 
 
 # [by, partition, first, last] of the records that a line names; often none.

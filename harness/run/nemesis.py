@@ -24,13 +24,13 @@ from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks
 from harness.run.faults import KINDS, Evidence, state_of
 from harness.run.faults.targets import Target, resolve
-from harness.run.patience import missed_s
+from harness.run.joining import missed_s
 from harness.run.roles import changes
-from harness.run.scene import FaultState, Patience, Scene, Step
+from harness.run.scene import FaultState, FaultStep, Patience, Scene
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedFault:
     """A fault of the schedule with its time, in seconds since steady state."""
 
     name: str
@@ -39,26 +39,26 @@ class Planned:
     heal_s: float | None
 
 
-def plan_faults(experiment: Experiment, randomness: random.Random) -> list[Planned]:
+def plan_faults(experiment: Experiment, randomness: random.Random) -> list[PlannedFault]:
     """The schedule; each fault's phase is drawn from the seed, not to alias with timers.
 
     Where the faults themselves are drawn there is none: see `Nemesis.play_at_random`.
     """
-    planned: list[Planned] = []
+    planned: list[PlannedFault] = []
     if experiment.at_random:
         return planned
     for number, fault in enumerate(experiment.faults, start=1):
         inject_s = fault.at_s + randomness.uniform(0, fault.jitter_s)
         heal_s = inject_s + fault.lasts_s if fault.lasts_s else None
-        planned.append(Planned(f"{number}-{fault.kind}", fault, inject_s, heal_s))
+        planned.append(PlannedFault(f"{number}-{fault.kind}", fault, inject_s, heal_s))
     return planned
 
 
 def draw(experiment: Experiment, members: int, randomness: random.Random) -> tuple[Fault, float]:
-    """The fault that comes next where they are drawn, and its phase in seconds.
+    """The next fault where they are drawn, and its phase in seconds.
 
-    The group has about as many `members` as were declared, one more or less: a fault that would
-    lead away from there is not drawn.
+    The group has about as many `members` as declared, one more or less: a fault that would lead
+    away from there is not drawn.
     """
     declared = experiment.group.members
     after = [
@@ -69,25 +69,25 @@ def draw(experiment: Experiment, members: int, randomness: random.Random) -> tup
     return fault, randomness.uniform(0, fault.jitter_s)
 
 
-def _state(item: Planned, phase: str, target: Target | None = None) -> FaultState:
+def _state(item: PlannedFault, phase: str, target: Target | None = None) -> FaultState:
     name = target.name if target else item.fault.target
     return FaultState(item.fault.kind, name, phase, item.inject_s, item.heal_s)
 
 
 class Nemesis:
-    def __init__(self, journal: Journal, planned: list[Planned]) -> None:
+    def __init__(self, journal: Journal, planned: list[PlannedFault]) -> None:
         self._journal = journal
         self._planned = planned
-        self._open: dict[str, tuple[Planned, Target]] = {}
+        self._open: dict[str, tuple[PlannedFault, Target]] = {}
         for item in planned:
             self._mark(item, "planned")
 
     def play(self, scene: Scene) -> None:
         """Play the whole schedule. Raises VoidRun if a fault could not be injected or healed.
 
-        A fault that had to wait for what went before it lasts as long as it was to last. Programs
-        that take long until they are in the group have all that follows come as much later: one
-        that is told to end as it comes has shown nothing.
+        A fault that had to wait for what went before it lasts as long as declared. Programs that
+        take long until they are in the group delay all that follows: one that is ended as it comes
+        has shown nothing.
         """
         order = count()  # of two at the same time the first that was planned
         actions = [(item.inject_s, next(order), self._inject, item) for item in self._planned]
@@ -113,7 +113,7 @@ class Nemesis:
                 heapq.heapify(actions)
 
     @staticmethod
-    def _waits_for_programs(scene: Scene, item: Planned) -> bool:
+    def _waits_for_programs(scene: Scene, item: PlannedFault) -> bool:
         kind = KINDS[item.fault.kind]
         starts = kind.effects_of(item.fault).starts_process and not kind.heals
         return starts and scene.experiment.app is not None
@@ -142,7 +142,7 @@ class Nemesis:
         for number in count(1):
             scene.wait("steady state before the next fault", scene.well, patience_s)
             fault, phase_s = draw(experiment, len(scene.fleet.live()), scene.random)
-            item = Planned(f"{number}-{fault.kind}", fault, fault.at_s + phase_s, None)
+            item = PlannedFault(f"{number}-{fault.kind}", fault, fault.at_s + phase_s, None)
             scene.faults.clear()  # what is over is on record
             item = self._due(scene, item)
             ends_s = min(item.inject_s, over_s)
@@ -153,14 +153,14 @@ class Nemesis:
             self._mark(item, "planned")
             self._play_alone(scene, item)
 
-    def _due(self, scene: Scene, item: Planned) -> Planned:
+    def _due(self, scene: Scene, item: PlannedFault) -> PlannedFault:
         """The fault with its times from steady state, as it is due so long after this moment."""
         begins_s = time.monotonic() - scene.steady_at + item.inject_s
         item = replace(item, inject_s=begins_s)
         scene.faults[item.name] = _state(item, "planned")
         return item
 
-    def _play_alone(self, scene: Scene, item: Planned) -> None:
+    def _play_alone(self, scene: Scene, item: PlannedFault) -> None:
         if item.fault.lasts_s:
             item = replace(item, heal_s=item.inject_s + item.fault.lasts_s)
         self._inject(scene, item)
@@ -169,22 +169,22 @@ class Nemesis:
             self._heal(scene, item)
         scene.well_since = None
 
-    def inject(self, scene: Scene, item: Planned, target: Target) -> Evidence:
-        """Inject a fault that is in no schedule into what is meant. Raises VoidRun as `play`."""
+    def inject(self, scene: Scene, item: PlannedFault, target: Target) -> Evidence:
+        """Inject a fault that is in no schedule. Raises VoidRun as `play`."""
         self._mark(item, "planned")
         return self._inject_into(scene, item, target)
 
-    def heal(self, scene: Scene, item: Planned) -> None:
+    def heal(self, scene: Scene, item: PlannedFault) -> None:
         """Heal a fault that was injected so, if it still is. Raises VoidRun as `play`."""
         if item.name in self._open:
             self._heal(scene, item)
 
     def heal_all(self, scene: Scene) -> list[str]:
-        """Heal what is still injected; for every way a run can end. Returns what went wrong.
+        """Heal what is still injected, for every way a run can end; what went wrong.
 
-        What could not be healed before, or was interrupted meanwhile, is tried again, and one that
-        fails keeps none of the others. It does not wait for the cluster to be well again: nobody
-        will use it any more.
+        What could not be healed before, or was interrupted, is tried again, and a failure keeps
+        none of the others. It does not wait for the cluster to be well again: it will not be used
+        any more.
         """
         problems = []
         for item, _ in list(self._open.values()):
@@ -196,7 +196,7 @@ class Nemesis:
                 problems.append(f"{item.name}: {type(error).__name__}: {error}")
         return problems
 
-    def _inject(self, scene: Scene, item: Planned) -> None:
+    def _inject(self, scene: Scene, item: PlannedFault) -> None:
         kind = KINDS[item.fault.kind]
         scene.follow()  # roles are what they are now, however long the fault before took
         on_link = kind.effects_of(item.fault).breaks == Breaks.LINK
@@ -207,7 +207,7 @@ class Nemesis:
         ]
         self._inject_into(scene, item, resolve(scene, item.fault, on_link=on_link, taken=taken))
 
-    def _inject_into(self, scene: Scene, item: Planned, target: Target) -> Evidence:
+    def _inject_into(self, scene: Scene, item: PlannedFault, target: Target) -> Evidence:
         kind = KINDS[item.fault.kind]
         self._reach(scene, item, "injecting", target)
         if kind.heals:
@@ -234,10 +234,10 @@ class Nemesis:
         scene.say(f"  {item.fault.kind} of {target.name}: {effect}{evidence.text}")
         return evidence
 
-    def _heal(self, scene: Scene, item: Planned, *, settle: bool = True) -> None:
-        """Heal a fault, whether or not that can be written down: on a full disk it cannot.
+    def _heal(self, scene: Scene, item: PlannedFault, *, settle: bool = True) -> None:
+        """Heal a fault, even if that cannot be written down, as on a full disk. Raises VoidRun.
 
-        It is open until it is healed, so that `heal_all` tries again. Raises VoidRun.
+        It is open until it is healed, so that `heal_all` tries again.
         """
         _, target = self._open[item.name]
         unwritten: JournalError | None = None
@@ -265,14 +265,16 @@ class Nemesis:
             ) from unwritten
         self._reach(scene, item, "healed", target, evidence=known)
         scene.disturbed_at = time.monotonic()
-        told = f": {known}" if known else ""
-        scene.say(f"  {item.fault.kind} of {target.name}: healed{told}")
+        proof = f": {known}" if known else ""
+        scene.say(f"  {item.fault.kind} of {target.name}: healed{proof}")
 
-    def _reach(self, scene: Scene, item: Planned, phase: str, target: Target, **more: Any) -> None:
+    def _reach(
+        self, scene: Scene, item: PlannedFault, phase: str, target: Target, **more: Any
+    ) -> None:
         scene.faults[item.name] = _state(item, phase, target)
         self._mark(item, phase, target, **more)
 
-    def _mark_step(self, scene: Scene, item: Planned, step: Step) -> None:
+    def _mark_step(self, scene: Scene, item: PlannedFault, step: FaultStep) -> None:
         """Each as a fault of its own, so that it is judged like one that comes alone."""
         scene.steps.append(step)
         begun = [each.process for each in scene.steps if each.phase == "injecting"]
@@ -286,7 +288,9 @@ class Nemesis:
         target = Target("member", step.process)
         self._mark(replace(item, name=name, fault=fault), step.phase, target, **more)
 
-    def _mark(self, item: Planned, phase: str, target: Target | None = None, **more: Any) -> None:
+    def _mark(
+        self, item: PlannedFault, phase: str, target: Target | None = None, **more: Any
+    ) -> None:
         self._journal.write(
             "fault",
             fault=item.name,

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from consumers.journal import Journal
 from harness.base.credentials import Credentials
-from harness.cluster import groups, links, ping, wire
+from harness.cluster import links, ping, wire
 from harness.experiment import SLACK_MS
 from harness.run.waiting import Waits
 
@@ -56,15 +56,15 @@ class Observation:
     def ticked(self, late_ms: float) -> None:
         """Write how late the ticks since the last row were.
 
-        The other clock is read once nobody else writes: what waited between it and the row's stamp
-        would look as if the time of day had been set.
+        The other clock is read under the lock: a wait between it and the row's stamp would look as
+        if the time of day had been set.
         """
         with self.writing:
             clock_us = round(time.monotonic() * 1e6)
             self.journal.write("tick", late_ms=round(late_ms, 3), clock_us=clock_us)
 
     def watch_waits(self, waits: Waits) -> None:
-        """Note who waited for a processor for longer than the slack, again and again until the end.
+        """Note processes that waited longer than the slack for a processor, until the end.
 
         How often follows from the processor time that it takes: on a busy machine a look lasts, and
         that is when it matters.
@@ -106,9 +106,9 @@ class Observation:
 
     @contextmanager
     def _noted(self, what: str) -> Iterator[None]:
-        """A question without an answer is on record, and no more than that.
+        """A question without an answer is on record, and the look goes on.
 
-        One that was waited for is each time: nobody is asked anything meanwhile.
+        A time-out is on record each time: nothing else was asked during it.
         """
         try:
             yield
@@ -138,8 +138,8 @@ class Observation:
         if coordinator not in self.broker_ports:
             self.note("group", (), group=self.group, state="", coordinator=None, members=0)
             return
-        port, kinds = self.broker_ports[coordinator], (groups.CONSUMER,)
-        if (answer := groups.describe(port, self.group, _ASK_S, kinds)) is not None:
+        port, kinds = self.broker_ports[coordinator], (wire.CONSUMER,)
+        if (answer := wire.describe(port, self.group, _ASK_S, kinds)) is not None:
             _, found = answer
             self.note(
                 "group",
@@ -151,9 +151,9 @@ class Observation:
             )
 
     def _look_at_committed(self, broker: int) -> None:
-        """Ask who takes itself for the coordinator what is committed; its request log keeps it.
+        """Ask a broker that takes itself for the coordinator what is committed; its log keeps it.
 
-        One that its peers have replaced may not know yet, and tell its clients what is old.
+        One that its peers have replaced may not know yet, and give its clients old positions.
         """
         port = self.broker_ports[broker]
         if wire.find_coordinator(port, self.group, _ASK_S) == broker:
@@ -187,9 +187,8 @@ def await_order(watch: Observation) -> str | None:
 def tick(watch: Observation) -> bool:
     """Tick until standard input is closed; a line "drain" asks for end offsets from now on.
 
-    A row tells the latest of its ticks, and ends with the first that is later than the slack, so
-    that its stamp says when this machine had stood still. False if standard input was not closed,
-    but something else stopped the watch.
+    A row has the latest of its ticks, and ends with the first that is later than the slack, so that
+    its stamp is the end of that stall. False if something else stopped the watch.
     """
     latest_ms = 0.0
     count = 0
@@ -240,7 +239,7 @@ def _watch(config: dict[str, Any]) -> None:
                 watch.look()
                 watch.stop.wait(LOOK_EVERY_S)
         finally:
-            watch.stop.set()  # who only ticks is blind, and nobody would know
+            watch.stop.set()  # one that only ticks is blind
 
     looking = threading.Thread(target=look_on, daemon=True)
     looking.start()
@@ -249,13 +248,13 @@ def _watch(config: dict[str, Any]) -> None:
     waiting.start()
     match await_order(watch):
         case "tick":
-            told_to_end = tick(watch)
+            ordered = tick(watch)
         case order:
-            told_to_end = order is not None
+            ordered = order is not None
             watch.stop.set()
     looking.join(timeout=5)
     waiting.join(timeout=5)
-    if not told_to_end:
+    if not ordered:
         sys.exit("the observer cannot look any longer")
     watch.write("closed")
 

@@ -1,5 +1,5 @@
 """Reading what members wrote: in transactions, as those see it who wait for commits and who do not;
-and what programs of somebody else's wrote for each record that they processed.
+and what programs under test wrote for each record that they processed.
 
 Over the listener that no fault touches, after the last member has ended.
 """
@@ -13,6 +13,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from consumers.journal import Journal
+from consumers.ranges import Runs
 from harness.base.errors import VoidRun
 from harness.base.wait import wait_until
 from harness.cluster import wire
@@ -55,7 +56,7 @@ def read_written(plan: Plan, topic: str, partitions: int, naming: Naming, journa
     """Journal which records the committed ones of `topic` are about, by partition, in order.
 
     A frame has pieces [first offset in `topic`, by, partition, first, last, when], as in `named`.
-    Waits until no transaction is open any more. Raises WaitTimeout or VoidRun.
+    Waits and raises as `read_output` does.
     """
     _settle(plan, topic, partitions, _THEIRS_S)
     pieces: dict[int, list[list[Any]]] = {number: [] for number in range(partitions)}
@@ -97,7 +98,7 @@ def _settle(plan: Plan, topic: str, partitions: int, patience_s: float) -> None:
 
 
 def _settled(plan: Plan, topic: str, number: int) -> bool:
-    """Whether those who wait for commits can read as far as the others; not if nobody says."""
+    """Whether readers that wait for commits can read as far as the others; false if unknown."""
     try:
         found = wire.metadata(plan.brokers[0].port, [topic], _ASK_S).partitions
         leader = {row["partition"]: row["leader"] for row in found}.get(number)
@@ -150,13 +151,8 @@ def _records(plan: Plan, topic: str, partitions: int, isolation: str) -> Iterato
 
 def ranges(copies: Counter[tuple[str, int, int]]) -> Iterator[tuple[str, int, int, int, int]]:
     """Runs of offsets with as many copies each: topic, partition, first, last, copies."""
-    run: tuple[str, int, int, int, int] | None = None
+    runs = Runs()
     for (topic, partition, offset), count in sorted(copies.items()):
-        if run and (topic, partition, offset - 1, count) == (run[0], run[1], run[3], run[4]):
-            run = (topic, partition, run[2], offset, count)
-            continue
-        if run:
-            yield run
-        run = (topic, partition, offset, offset, count)
-    if run:
-        yield run
+        runs.add((topic, partition, count), offset, offset)
+    for (topic, partition, count), (first, last) in runs.all:
+        yield topic, partition, first, last, count

@@ -42,8 +42,8 @@ def first_record(
     }
 
 
-def told_by(plan: Plan) -> dict[str, Any]:
-    """What the brokers tell of themselves that nobody has set. Raises ClusterError."""
+def broker_facts(plan: Plan) -> dict[str, Any]:
+    """What the brokers have that was not set. Raises ClusterError."""
     return {"broker_defaults": defaults(plan), "features": finalized(plan)}
 
 
@@ -58,8 +58,8 @@ def keep_sources(run_dir: Path, experiment: Experiment) -> None:
 def _declared(experiment: Experiment) -> dict[str, Any]:
     """The experiment as it was declared, without what may be secret of an app.
 
-    That is what its environment holds, where its dependencies are, and the records of its owner:
-    their number is kept.
+    That is the content of its environment, where its dependencies are, and its owner's records,
+    whose number is kept.
     """
     declared = asdict(experiment)
     del declared["sources"]  # which are files of the run

@@ -31,7 +31,7 @@ class Headcount:
 def changes(experiment: Experiment) -> list[tuple[Fault, int, Change]]:
     """Each fault in the order of time, with the members that there are then and what it changes.
 
-    Where faults are drawn there is no order, and each is by itself.
+    Drawn faults have no order, and each is by itself.
     """
     faults, members = list(experiment.faults), experiment.group.members
     if experiment.at_random:
@@ -60,10 +60,7 @@ def headcount(experiment: Experiment) -> Headcount:
 
 
 def check_role(fault: Fault, experiment: Experiment) -> None:
-    """Refuse a target that no run of the experiment could resolve.
-
-    Raises BadInput naming the target and what may be said instead.
-    """
+    """Refuse a target that no run of the experiment could resolve. Raises BadInput."""
     for role in filter(None, (fault.target, fault.not_target, fault.of_broker)):
         numbered = NUMBERED.fullmatch(role)
         if role == "controller" and experiment.cluster.controllers > 1:
@@ -115,9 +112,9 @@ def _check_dependency(fault: Fault, name: str, experiment: Experiment) -> None:
 def lanes(experiment: Experiment) -> tuple[str, ...]:
     """Lanes that the experiment's cluster needs, so that each network fault can hit one alone.
 
-    Each process of an app has one to itself, by which its requests are known; one that comes in
-    another's place may be up before that one has ended. Very large groups share one. Raises
-    BadInput where such a group would need them.
+    Each process of an app has one to itself, by which its requests are known; a successor may be up
+    before its predecessor has ended. Very large groups share one. Raises BadInput where such a
+    group would need them.
     """
     if experiment.app is not None:
         most = headcount(experiment).most
@@ -147,7 +144,7 @@ def authorized(experiment: Experiment) -> bool:
 def _refuse_on_a_shared_lane(experiment: Experiment, most: int) -> None:
     """Refuse faults of one process's links where all processes have the same.
 
-    The sink is no such link: each process is given an address of its own to post to.
+    The sink is no such link: each process has an address of its own to post to.
     """
     broken = (Breaks.LINK, Breaks.DEPENDENCY)
     for fault in experiment.faults:

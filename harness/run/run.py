@@ -8,6 +8,8 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,13 +18,12 @@ from harness.base import processes
 from harness.base.errors import NO_MEMORY, HarnessError, VoidRun, WaitTimeout
 from harness.base.paths import here
 from harness.base.ports import Ports
-from harness.cluster.admin import create_topic
-from harness.cluster.backend import RunningCluster
+from harness.cluster import links
+from harness.cluster.admin import create_topic, create_users, grant_all
 from harness.cluster.backends import backend_of
-from harness.cluster.dependencies import Dependencies
+from harness.cluster.dependency_proxies import Dependencies
 from harness.cluster.features import releases_in
-from harness.cluster.plan import OUTPUT, TOPIC, Plan
-from harness.cluster.users import create_users, grant_all
+from harness.cluster.plan import OUTPUT, TOPIC, Plan, group_settings, with_secrets
 from harness.experiment import Experiment
 from harness.experiment.app import App
 from harness.history import manifest, seals
@@ -30,8 +31,8 @@ from harness.history.collect import collect
 from harness.history.programs import observed
 from harness.history.shown import WRITTEN
 from harness.provision.tools import Tools
-from harness.run import beside, joining, patience, probing
-from harness.run.build import build, needs_building
+from harness.run import beside, joining
+from harness.run.app_processes import build, needs_building
 from harness.run.estimate import drains_within_s
 from harness.run.fleet import Fleet
 from harness.run.folder import SCRATCH
@@ -39,17 +40,17 @@ from harness.run.interrupts import Interrupted, Progress, interruptible, uninter
 from harness.run.named import naming_of_app
 from harness.run.nemesis import Nemesis, plan_faults
 from harness.run.output import read_output, read_written
-from harness.run.planning import planned, properties_told
-from harness.run.record import first_record, keep_sources, told_by
-from harness.run.scene import Patience, Scene, View
+from harness.run.record import broker_facts, first_record, keep_sources
+from harness.run.roles import authorized, lanes
+from harness.run.scene import ClusterView, Patience, Scene
 from harness.run.turns import Turn
 from harness.run.waiting import Pressure
 from harness.run.why import cannot_run
 
-AFTER_S: Final = 1.0  # kept running when all is well: whoever is about to drop out would have
+AFTER_S: Final = 1.0  # kept running when all is well: a member about to drop out would have
 
 
-class Run:
+class ExperimentRun:
     """One run.
 
     1. reserve the folder, write the manifest, start the watchdog and the observer
@@ -92,8 +93,7 @@ class Run:
         self._ports = Ports(port_base)
         self._random = random.Random(seed)
         self._keep: frozenset[int] = frozenset()  # what must outlive the run's other processes
-        # Its cluster, its programs; and nothing of it is left to be ended.
-        self._stopped = self._killed = self._ended = True
+        self._left: set[str] = set()  # what of it is still to be ended
         self._turn = Turn(self._run, gently=experiment.cluster.backend == "embedded")
         self._manifest = first_record(name, experiment, tools, self._run, seed)
 
@@ -107,7 +107,8 @@ class Run:
         keep_sources(self.run_dir, self._experiment)
         with interruptible(self._leave), self._ports, self._watchdog(), closing(self._turn):
             try:
-                self._play_phases()
+                with self._planned() as plan:
+                    self._play_plan(plan)
             except Interrupted:
                 self._end("interrupted", "it was interrupted before it was complete")
                 raise
@@ -143,24 +144,41 @@ class Run:
         self._drawing.leaving = True
         return True
 
-    def _play_phases(self) -> None:
-        scratch = self.run_dir / SCRATCH
-        with planned(self._experiment, self._backend, self._run, self._ports, scratch) as plan:
-            self._play_plan(plan)
+    @contextmanager
+    def _planned(self) -> Iterator[Plan]:
+        """The plan of the cluster, its secrets made up; inside, links are as it says.
+
+        Raises BadInput for what the backend has not, ClusterError where ports are taken, OSError.
+        """
+        experiment, cluster = self._experiment, self._experiment.cluster
+        settings = group_settings(experiment.group, cluster.releases[0]) | cluster.settings
+        wanted = replace(cluster, settings=settings)
+        plan = self._backend.plan(wanted, lanes(experiment), self._run, self._ports)
+        app = experiment.app
+        writes = app is not None and bool(app.effects.output_topic)
+        plan = replace(plan, logs_fetches=app is not None, logs_writes=writes)
+        scratch, asks = self.run_dir / SCRATCH, authorized(experiment)
+        plan = with_secrets(plan, cluster.security, scratch, authorized=asks)
+        with links.secured(plan.secured.of_harness() if plan.secured is not None else None):
+            yield plan
 
     def _play_plan(self, plan: Plan) -> None:
         app = self._experiment.app
-        self._manifest["effective"] = {"brokers": properties_told(plan)}
+        # Without a path of this machine.
+        set_to = {node.name: plan.properties(node, Path("data") / node.name) for node in plan.nodes}
+        self._manifest["effective"] = {"brokers": set_to}
         started = self._backend.make(plan, self._tools, self.run_dir / SCRATCH, self._logs)
         self._turn.warm_up()
-        if self._experiment.app is not None:
-            self._build(self._experiment.app)
+        if app is not None:
+            self._build(app)
         port = self._ports.take() if app is not None and app.effects.http else None
-        dependencies = self._dependencies(plan)
+        dependencies = None
+        if app is not None and app.dependencies:
+            dependencies = Dependencies(app.addresses, plan.lanes, self._run, self._ports)
         fleet = Fleet(self._experiment, plan, self._tools, self.run_dir, port, dependencies)
         observer: subprocess.Popen[bytes] | None = None
         self._manifest |= fleet.record()
-        self._stopped = self._killed = self._ended = False
+        self._left = {"cluster", "programs", "processes"}
         try:
             with self._phase("start cluster"):
                 observer = beside.start_observer(plan, self.run_dir)
@@ -176,8 +194,8 @@ class Run:
                 beside.tell(observer, "look")
                 # While it looks for the coordinator, the brokers make the topic of the positions.
                 self._manifest["versions"] |= started.versions()
-                self._manifest["effective"] |= told_by(plan)
-            view = View(self.run_dir / "journals" / "observer.journal")
+                self._manifest["effective"] |= broker_facts(plan)
+            view = ClusterView(self.run_dir / "journals" / "observer.journal")
             scene = Scene(
                 self._experiment,
                 started,
@@ -196,23 +214,15 @@ class Run:
             with uninterrupted(self._say), ExitStack() as last_first:
                 last_first.callback(self._collect, fleet)
                 last_first.callback(self._turn.close)
-                last_first.callback(self._end_processes)
-                last_first.callback(self._stop, started)
+                end_run = partial(processes.end_run, self._run, keep=self._keep)
+                last_first.callback(self._end_of, "processes", end_run)
+                last_first.callback(self._end_of, "cluster", started.stop)
                 if dependencies is not None:
                     last_first.callback(dependencies.stop)
                 if observer is not None:
-                    last_first.callback(beside.end, observer)
-                last_first.callback(self._kill, fleet)
-
-    def _kill(self, fleet: Fleet) -> None:
-        fleet.kill_all()
-        self._killed = True
-
-    def _dependencies(self, plan: Plan) -> Dependencies | None:
-        app = self._experiment.app
-        if app is None or not app.dependencies:
-            return None
-        return Dependencies(app.addresses, plan.lanes, self._run, self._ports)
+                    # It closes its journal while there still is a cluster to look at.
+                    last_first.callback(processes.let_end, observer, beside.LAST_LOOK_S)
+                last_first.callback(self._end_of, "programs", fleet.kill_all)
 
     def _build(self, app: App) -> None:
         """Build a program where it has to be. Raises VoidRun where there is nothing to run then."""
@@ -224,14 +234,10 @@ class Run:
                 f"{app.name}: {why}" + ("; its build step made none" if app.build else "")
             )
 
-    def _stop(self, cluster: RunningCluster) -> None:
-        cluster.stop()
-        self._stopped = True
-
-    def _end_processes(self) -> None:
-        """End what is left of the run; what cannot be ended here is left to the watchdog."""
-        processes.end_run(self._run, keep=self._keep)
-        self._ended = self._stopped and self._killed
+    def _end_of(self, what: str, end: Callable[[], object]) -> None:
+        """End something of the run; what cannot be ended here is left to the watchdog."""
+        end()
+        self._left.discard(what)
 
     def _play_scene(self, scene: Scene) -> None:
         experiment = self._experiment
@@ -247,13 +253,17 @@ class Run:
             pressure = Pressure()
             scene.fleet.start_producer()
             for member in ready:
-                with suppress(BrokenPipeError):  # it is no more, and whoever follows tells
+                with suppress(BrokenPipeError):  # its end is noticed elsewhere
                     member.send("join")
             if not ready:
                 joining.start(scene)
             joining.await_group(scene)
         with self._phase("steady"):
-            playing_beside = self._prepare_beside(scene)
+            playing_beside = [
+                beside.start(scene, probe.name) for probe in experiment.probes if probe.beside
+            ]
+            for playing in playing_beside:
+                beside.await_ready(scene, playing)
             scene.steady_at = time.monotonic()
             journal = Journal(self.run_dir / "journals" / "faults.journal", member="nemesis")
             nemesis = Nemesis(journal, plan_faults(experiment, self._random))
@@ -262,11 +272,11 @@ class Run:
         for probe in experiment.probes:
             if not probe.beside:
                 scene.pass_time(scene.steady_at + probe.at_s)
-                self._probe(scene, probing.start(scene, probe.name))
+                self._probe(scene, beside.start(scene, probe.name))
         if experiment.faults:
             self._break(scene, nemesis)
         if experiment.cluster.upgraded_from:
-            self._manifest["effective"]["upgraded"] = told_by(scene.cluster.plan)
+            self._manifest["effective"]["upgraded"] = broker_facts(scene.cluster.plan)
         for playing in playing_beside:
             self._probe(scene, playing)
         journal.end()
@@ -294,30 +304,20 @@ class Run:
                 )
                 journal.end()
 
-    def _prepare_beside(self, scene: Scene) -> list[probing.Playing]:
-        started = [
-            probing.start(scene, probe.name) for probe in self._experiment.probes if probe.beside
-        ]
-        for playing in started:
-            probing.await_ready(scene, playing)
-        return started
-
-    def _probe(self, scene: Scene, playing: probing.Playing) -> None:
+    def _probe(self, scene: Scene, playing: beside.Playing) -> None:
         with self._phase(f"probe {playing.name}"):
-            probing.await_end(scene, playing)
+            beside.await_end(scene, playing)
 
     def _break(self, scene: Scene, nemesis: Nemesis) -> None:
         with self._phase("faults"):
             try:
                 if self._experiment.at_random:
                     self._drawing = scene
-                    self._as_far_as_it_goes(
-                        scene, lambda: nemesis.play_at_random(scene, patience.recover_s(scene))
-                    )
-                elif self._experiment.one_by_one:
-                    self._as_far_as_it_goes(
-                        scene, lambda: nemesis.play_one_by_one(scene, patience.recover_s(scene))
-                    )
+                    play = nemesis.play_at_random
+                else:
+                    play = nemesis.play_one_by_one
+                if self._experiment.at_random or self._experiment.one_by_one:
+                    self._as_far_as_it_goes(scene, lambda: play(scene, joining.recover_s(scene)))
                 else:
                     nemesis.play(scene)
             finally:
@@ -329,7 +329,7 @@ class Run:
             scene.well_since = None  # while a fault is active nothing is well, whatever it seems
             if not scene.leaving:
                 if (left_s := scene.missed_until - time.monotonic()) > 0:
-                    self._say(f"  who was killed is missed for {left_s:.0f} s more at most")
+                    self._say(f"  a killed member is missed for {left_s:.0f} s more at most")
                 scene.pass_time(scene.over_at)
         with self._phase("recover"):
             self._as_far_as_it_goes(scene, lambda: self._recover(scene))
@@ -337,7 +337,7 @@ class Run:
     def _as_far_as_it_goes(self, scene: Scene, phase: Callable[[], None]) -> None:
         """Play a phase. What a group does not reach in time, rules judge, if it is not ours to do.
 
-        So it is with a program of somebody else's, and where a client library has given up.
+        So it is with a program under test, and where a client library has given up.
         """
         try:
             phase()
@@ -348,14 +348,14 @@ class Run:
             self._manifest["phases"][-1]["missed"] = str(timeout)
 
     def _recover(self, scene: Scene) -> None:
-        _reach(scene, "steady state after the faults", scene.well, patience.recover_s(scene))
+        _reach(scene, "steady state after the faults", scene.well, joining.recover_s(scene))
         before = scene.fleet.processed()
         _reach(scene, "records from every partition", lambda: scene.consuming(before), 30)
         _reach(
             scene,
             f"{AFTER_S:g} s of steady state",
             lambda: scene.well_for(AFTER_S),
-            patience.recover_s(scene),
+            joining.recover_s(scene),
         )
 
     def _drain(self, scene: Scene) -> None:
@@ -399,7 +399,7 @@ class Run:
         try:
             yield
         finally:
-            beside.let_go(watchdog, ended=self._ended)
+            beside.let_go(watchdog, ended=not self._left)
 
     def _collect(self, fleet: Fleet) -> None:
         killed = {

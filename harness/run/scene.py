@@ -13,7 +13,7 @@ from harness.base.errors import VoidRun
 from harness.base.wait import wait_until
 from harness.base.words import plural
 from harness.cluster.backend import RunningCluster
-from harness.cluster.dependencies import Dependencies, Link
+from harness.cluster.dependency_proxies import Dependencies, DependencyLink
 from harness.cluster.ping import Witness
 from harness.experiment import Experiment
 from harness.run.fleet import Fleet
@@ -23,7 +23,7 @@ Patience = float | Callable[[], float]  # seconds, or what says how many as thin
 
 
 @dataclass
-class View:
+class ClusterView:
     journal: Path
     read: int = 0
     brokers: dict[int, bool] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class FaultState:
 
 
 @dataclass(frozen=True)
-class Step:
+class FaultStep:
     """What a fault that goes on step by step has begun, or has done, to one process.
 
     `kind` is that of the fault which it would be by itself. `at_us` is when it was done; now, where
@@ -76,35 +76,35 @@ class Step:
 class Scene:
     """Everything that runs, and how to wait in it.
 
-    `look` is called where the harness waits, for whoever watches; `say` tells progress in a line;
+    `look` is called where the harness waits, for the screen; `say` shows progress in a line;
     `mark` puts a step of the fault that is being injected on record, and `steps` has them so far.
     """
 
     experiment: Experiment
     cluster: RunningCluster
     fleet: Fleet
-    view: View
+    view: ClusterView
     observer: subprocess.Popen[bytes]
     topic: str
     random: random.Random
     dependencies: Dependencies | None = None
     look: Callable[["Scene"], None] = lambda _scene: None
     say: Callable[[str], None] = lambda _text: None
-    mark: Callable[[Step], None] = lambda _step: None
-    steps: list[Step] = field(default_factory=list)
+    mark: Callable[[FaultStep], None] = lambda _step: None
+    steps: list[FaultStep] = field(default_factory=list)
     steady_at: float = 0.0  # monotonic seconds
     late_s: float = 0.0  # by how much the schedule is late, for programs that take long to start
     missed_until: float = 0.0  # monotonic seconds: a program that was killed may be waited for
     disturbed_at: float = 0.0  # likewise: when a fault was injected or healed last
     well_since: float | None = None  # likewise: the group is steady and the cluster whole since
     faults: dict[str, FaultState] = field(default_factory=dict)
-    leaving: bool = False  # no more faults are to come: whoever watches has had enough
-    told_leaving: bool = False
-    told_given_up: set[str] = field(default_factory=set)
+    leaving: bool = False  # no more faults are to come: the user has had enough
+    said_leaving: bool = False
+    said_given_up: set[str] = field(default_factory=set)
     # By the name of a fault's target and the broker: connections that the fault is to end.
     witnesses: dict[str, dict[int, Witness]] = field(default_factory=dict)
     # By the name of a fault's target: links to dependencies that were in use when it began.
-    in_use: dict[str, list[Link]] = field(default_factory=dict)
+    in_use: dict[str, list[DependencyLink]] = field(default_factory=dict)
     # Likewise: how many posts to the sink were on record.
     posted: dict[str, int] = field(default_factory=dict)
 
@@ -128,15 +128,15 @@ class Scene:
                 "see logs/ in the run's folder, and run again"
             )
         for member in given_up:
-            if member.name not in self.told_given_up:
-                self.told_given_up.add(member.name)
+            if member.name not in self.said_given_up:
+                self.said_given_up.add(member.name)
                 self.say(f"{member.name} gave up for good: {member.fatal_error}")
         if not (self.steady() and self.whole()):
             self.well_since = None
         elif self.well_since is None:
             self.well_since = time.monotonic()
-        if self.leaving and not self.told_leaving:  # it is set in the midst of anything
-            self.told_leaving = True
+        if self.leaving and not self.said_leaving:  # it is set in the midst of anything
+            self.said_leaving = True
             self.say("no more faults: the run ends and is judged; Ctrl-C again ends it at once")
         self.look(self)
 
@@ -230,7 +230,7 @@ class Scene:
 
     @property
     def deserted(self) -> bool:
-        """Whether nobody is left who could do anything: all clients have given up."""
+        """Whether no member is left that could do anything: all clients have given up."""
         return not self.fleet.live() and bool(self.given_up())
 
     def describe(self) -> str:
@@ -242,7 +242,7 @@ class Scene:
         counted = plural(self.view.group.get("members", 0), "member")
         return (
             f"group {self.view.group.get('state', 'unseen')} with "
-            f"{counted}; assigned: {members or 'nobody'}; "
+            f"{counted}; assigned: {members or 'none'}; "
             f"brokers down: {dead or 'none'}; out of sync: {thin or 'none'}; "
             f"processed {self.fleet.processed()}"
         )

@@ -35,7 +35,7 @@ _MOST_MEMBERS: Final = 12  # more are counted: the view has to fit a screen
 
 
 class Screen:
-    """Where progress is told. `say` prints a line that stays; `watch` draws while a run goes on."""
+    """Where progress is shown: `say` prints a line that stays, `watch` draws during a run."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True, highlight=False, soft_wrap=True)

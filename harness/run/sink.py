@@ -21,13 +21,13 @@ from harness.history.shown import JOURNAL
 from harness.run.named import Naming
 from harness.run.sink_server import LISTENS
 
-_PROBE: Final = "member-0"  # nobody's name
+_PROBE: Final = "member-0"  # no process has this name
 _START_S: Final = 20.0
 _END_S: Final = 10.0
 
 
 @dataclass(frozen=True)
-class Answer:
+class SinkAnswer:
     """How the sink answered the harness itself; a null status: not within the patience."""
 
     status: int | None
@@ -76,7 +76,7 @@ class Sink:
         mood = {"member": member, "delay_ms": delay_ms, "refuses": refuses}
         processes.tell(self._process, json.dumps(mood))
 
-    def ask(self, member: str | None = None, *, patience_s: float) -> Answer:
+    def ask(self, member: str | None = None, *, patience_s: float) -> SinkAnswer:
         """Ask it as this process would, by a GET, which leaves nothing on record.
 
         Without a process it is asked as one that no order names.
@@ -91,7 +91,7 @@ class Sink:
             pass
         finally:
             connection.close()
-        return Answer(status, (time.monotonic() - began) * 1_000)
+        return SinkAnswer(status, (time.monotonic() - began) * 1_000)
 
     def posts(self, member: str | None = None) -> int:
         """How many posts are on record until now; of one process, or of all."""

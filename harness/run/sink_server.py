@@ -43,7 +43,7 @@ AT_ONCE: Final = Mood()
 
 
 @dataclass
-class Sink:
+class PostTaker:
     journal: Journal
     naming: Naming
     moods: dict[str | None, Mood] = field(default_factory=dict)  # by process; null: of all others
@@ -71,7 +71,7 @@ class Sink:
             return self.moods.get(member, self.moods.get(None, AT_ONCE))
 
     def order(self, member: str | None, mood: Mood) -> None:
-        """Answer a process so from now on, or all of them. Who waits for an answer is told too."""
+        """Answer a process so from now on, or all of them; posts that wait for an answer too."""
         with self.changed:
             if member is None:
                 self.moods.clear()
@@ -93,7 +93,7 @@ class Sink:
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # connections stay open
     disable_nagle_algorithm = True
-    sink: Sink  # of the class that is made for one
+    sink: PostTaker  # of the class that is made for one
 
     def do_POST(self) -> None:
         self._answer(takes=True)
@@ -190,7 +190,7 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def serve(sink: Sink, port: int) -> _Server:
+def serve(sink: PostTaker, port: int) -> _Server:
     """A sink that listens on loopback. Raises OSError where the port is taken."""
     handler = type("Handler", (_Handler,), {"sink": sink})
     server = _Server((LOOPBACK, port), handler)
@@ -200,7 +200,7 @@ def serve(sink: Sink, port: int) -> _Server:
 
 def main(config_path: str) -> None:
     config = json.loads(Path(config_path).read_text())
-    sink = Sink(Journal(config["journal"], member="sink"), Naming(**config["naming"]))
+    sink = PostTaker(Journal(config["journal"], member="sink"), Naming(**config["naming"]))
     serve(sink, config["port"])
     _print(LISTENS)
     for line in sys.stdin:

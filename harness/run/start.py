@@ -10,16 +10,15 @@ from harness.base import processes
 from harness.base.errors import BadInput
 from harness.base.paths import here
 from harness.cluster.backends import check_engines
-from harness.cluster.dependencies import check_reachable
+from harness.cluster.dependency_proxies import check_reachable
 from harness.experiment import Experiment
-from harness.provision import kafka, steps, wheels
+from harness.provision import kafka, setup_steps, wheels
 from harness.provision.tools import Tools, resolve_tools
 from harness.run.estimate import growth_bytes
 from harness.run.faults import KINDS
-from harness.run.folder import reserve
+from harness.run.folder import reserve, sweep, sweep_results
 from harness.run.interrupts import Progress
-from harness.run.leftovers import sweep, sweep_results
-from harness.run.run import Run
+from harness.run.run import ExperimentRun
 from harness.run.screen import Screen
 
 
@@ -47,17 +46,17 @@ def default_seed(name: str) -> int:
 def bring_versions(experiments: Iterable[Experiment]) -> None:
     """Set up the versions of Kafka, and of members' clients, that were never set up here.
 
-    Raises BadInput for one that there is not, SetupError where it cannot be had.
+    Raises BadInput for an unknown one, SetupError where it cannot be had.
     """
     every = list(experiments)
     for version in sorted({version for each in every for version in each.cluster.releases}):
         if not kafka.is_set_up(version):
-            steps.ensure(version, late=False)
+            setup_steps.ensure(version, late=False)
     for client, version in sorted({each for one in every for each in _clients(one)}):
         if client == "java" and not kafka.has_jars(version):
-            steps.ensure_client(version)
+            setup_steps.ensure_client(version)
         if client == "librdkafka" and not wheels.is_set_up(version):
-            steps.ensure_wheel(version)
+            setup_steps.ensure_wheel(version)
 
 
 def _plays_embedded(experiment: Experiment) -> bool:
@@ -103,8 +102,8 @@ def play_run(
     `reserved` is called with the folder before anything is in it, `on_phase` as a phase begins.
     A run that is `alone`, and of no suite, completes what killed runs left in the results, says
     what it plays, and takes the first Ctrl-C for an end of the faults that it draws.
-    Raises what `Run.play` and `reserve` do, SetupError where a version or an image cannot be had,
-    and BadInput where nothing listens that the program uses.
+    Raises what `ExperimentRun.play` and `reserve` do, SetupError where a version or an image
+    cannot be had, and BadInput where nothing listens that the program uses.
     """
     experiment = order.experiment
     check_reachable([experiment])
@@ -126,7 +125,7 @@ def play_run(
             watch.phase(phase)
             on_phase(phase)
 
-        Run(
+        ExperimentRun(
             order.name,
             experiment,
             tools,

@@ -100,7 +100,7 @@ class Turn:
 
 
 def turns(folder: Path, at_once: int) -> dict[str, str]:
-    """Make a folder of turns for so many runs at one time; what tells runs of it."""
+    """Make a folder of turns for so many runs at one time; the variable that names it."""
     for number in range(1, at_once + 1):
         (folder / f"turn-{number}").touch()
     return {TURNS: str(folder)}

@@ -16,7 +16,7 @@ from typing import Final
 
 from harness.base.processes import Mark, mark_of
 
-# A process that was just forked still has the environment of whoever started it.
+# A process that was just forked still has the environment of its parent.
 _LOOKS: Final = 3
 _CONFIGS: Final = (".json", ".properties")
 _TOTAL: Final = re.compile(r"^(some|full) .*\btotal=(\d+)$", re.MULTILINE)  # in microseconds
@@ -79,9 +79,9 @@ class Waits:
             arguments = (self._proc / pid / "cmdline").read_bytes().decode(errors="replace")
         except OSError:
             return ""
-        told = [Path(each) for each in arguments.split("\0") if each]
-        configs = [path.stem for path in told if path.suffix in _CONFIGS]
-        return configs[-1] if configs else "".join(path.name for path in told[:1])
+        named = [Path(each) for each in arguments.split("\0") if each]
+        configs = [path.stem for path in named if path.suffix in _CONFIGS]
+        return configs[-1] if configs else "".join(path.name for path in named[:1])
 
     def _threads(self, pid: str) -> list[tuple[str, int]]:
         """Each thread of a process, and how long it has waited in all, in nanoseconds."""
@@ -89,8 +89,8 @@ class Waits:
         with suppress(OSError):  # the process is gone
             for thread in (self._proc / pid / "task").iterdir():
                 with suppress(OSError, IndexError, ValueError):
-                    told = (thread / "schedstat").read_bytes()
-                    found.append((thread.name, int(told.split()[1])))
+                    counts = (thread / "schedstat").read_bytes()
+                    found.append((thread.name, int(counts.split()[1])))
         return found
 
 
@@ -103,10 +103,10 @@ class Pressure:
 
     def __init__(
         self,
-        told: Path = Path("/proc/pressure/cpu"),
+        totals: Path = Path("/proc/pressure/cpu"),
         clock_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        self._told = told
+        self._totals = totals
         self._clock_ns = clock_ns
         self._before_us, self._begun_ns = self._totals_us(), clock_ns()
 
@@ -124,7 +124,7 @@ class Pressure:
 
     def _totals_us(self) -> dict[str, int]:
         try:
-            told = self._told.read_text()
+            text = self._totals.read_text()
         except OSError:  # an older kernel, one that was built or started without it, or no Linux
             return {}
-        return {name: int(total) for name, total in _TOTAL.findall(told)}
+        return {name: int(total) for name, total in _TOTAL.findall(text)}

@@ -99,7 +99,7 @@ def _close_open_faults(run_dir: Path) -> None:
 
 
 def main(run_dir: Path, run: str, backend: str, containers: str = "") -> None:
-    """Wait for the end of the pipe; heal unless told that the harness is done."""
+    """Wait for the end of the pipe; heal unless a line says that the harness is done."""
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.SIG_IGN)
     said = sys.stdin.read().split()

@@ -1,4 +1,4 @@
-"""Why a program did not get into its group, in one sentence for whoever wrote it."""
+"""Why a program did not get into its group, in one sentence for its author."""
 
 import os
 import re
@@ -124,9 +124,13 @@ def _committed(committed: list[int], missing: list[int], held: set[int]) -> str:
     if not missing:
         return f"committed in every partition, but not again in each of them in time: {slow}"
     unheld = [number for number in missing if number not in held]
-    nobodys = f" (nobody holds {_partitions(unheld)})" if unheld else ""
+    free = (
+        f" ({_partitions(unheld)} {'are' if len(unheld) > 1 else 'is'} held by none)"
+        if unheld
+        else ""
+    )
     return (
-        f"committed in {_partitions(committed)}, and not in {_partitions(missing)}{nobodys}: see "
+        f"committed in {_partitions(committed)}, and not in {_partitions(missing)}{free}: see "
         f"what keeps it there; {slow}"
     )
 
@@ -149,11 +153,11 @@ def _of_one(member: Member, brokers: BrokerSide) -> str:
             "KAFKA_GROUP_ID"
         )
     if others := brokers.others.get(name):
-        told = " and ".join(f"the {sort} group {each!r}" for each, sort in sorted(others.items()))
+        found = " and ".join(f"the {sort} group {each!r}" for each, sort in sorted(others.items()))
         remedy = "let it use a consumer"
         if "Streams" in others.values():
             remedy = "let it use group.protocol=classic"
-        return f"is in {told}, and only consumer groups can be followed here: {remedy}"
+        return f"is in {found}, and only consumer groups can be followed here: {remedy}"
     if name in brokers.refused:
         return f"{_seen(member, brokers)}: see the group's settings of the program"
     if member.asked_at:

@@ -18,14 +18,13 @@ from harness.base.paths import check_for_kafka
 from harness.catalogue.cover import Candidate, Cover
 from harness.catalogue.limits import promised_in
 from harness.cluster.backends import check_engines
-from harness.cluster.dependencies import check_reachable
+from harness.cluster.dependency_proxies import check_reachable
 from harness.experiment import Verdict
 from harness.history import manifest
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
 from harness.report.many.verdicts import only_withheld, state_of
-from harness.run.folder import fresh, point_latest
+from harness.run.folder import fresh, point_latest, sweep, sweep_results
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
-from harness.run.leftovers import sweep, sweep_results
 from harness.run.screen import Screen
 from harness.run.start import bring_versions, default_seed
 from harness.run.turns import usual_jobs

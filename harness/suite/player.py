@@ -24,7 +24,7 @@ from harness.base.errors import HarnessError
 from harness.catalogue import own
 from harness.experiment import SLACK_MS
 from harness.history import store
-from harness.run import build
+from harness.run import app_processes
 from harness.run.screen import Relayed
 from harness.run.start import Order, play_run
 from harness.suite.players import ENDED, UP
@@ -34,7 +34,7 @@ def play(
     tell: Callable[..., None],
     order: Order,
     columns: int | None,
-    built: frozenset[build.Built],
+    built: frozenset[app_processes.Built],
     own_folders: tuple[Path | None, Path | None],
 ) -> None:
     """Play a run, and tell of it; at last what became of it.
@@ -42,10 +42,10 @@ def play(
     `columns` is the width of the terminal to draw for, null without one. `built` are the programs
     that need no building any more.
     """
-    build.take_as_built(built)
+    app_processes.take_as_built(built)
 
     def begun(phase: str) -> None:
-        tell(phase=phase, built=sorted(build.built()) if phase == UP else [])
+        tell(phase=phase, built=sorted(app_processes.built()) if phase == UP else [])
 
     try:
         with own.used(*own_folders):

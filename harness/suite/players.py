@@ -15,7 +15,7 @@ from typing import Any, Final
 from harness.base import processes
 from harness.base.priority import SHARES
 from harness.catalogue import own
-from harness.run.build import Built
+from harness.run.app_processes import Built
 from harness.run.start import Order
 from harness.run.turns import TURNS, turns
 from harness.suite.background import child

@@ -1,4 +1,4 @@
-"""A small consumer: it prints a line for each record, and leaves its group when it is told to."""
+"""A small consumer: it prints a line for each record, and leaves its group on SIGTERM."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Writes a journal as fast as it can until it is killed; tells on stdout what it has written."""
+"""Writes a journal as fast as it can until it is killed; what it has written is on stdout."""
 
 import os
 import sys
@@ -10,5 +10,5 @@ number = 0
 while True:
     journal.write("delivered", poll=number, ranges=[["t", 0, number, number + 99, 100]])
     number += 1
-    # After the write has returned: whatever is told here must be in the journal.
+    # After the write has returned: what is printed here must be in the journal.
     os.write(1, b"%d\n" % number)

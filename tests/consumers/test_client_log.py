@@ -1,6 +1,6 @@
 import pytest
 
-from consumers.client_log import ClientLogEvent, parse_client_log, parse_librdkafka_log
+from consumers.history_rows import ClientLogEvent, parse_client_log, parse_librdkafka_log
 
 # Captured from librdkafka 2.16.0 against Kafka 4.3.1.
 SESSION = (
@@ -29,7 +29,7 @@ OTHERS = [
 ]
 
 
-def test_a_session_timeout_tells_its_own_time_and_the_silence() -> None:
+def test_a_session_timeout_has_its_own_time_and_the_silence() -> None:
     (event,) = parse_librdkafka_log([SESSION + "\n"])
     assert event.event == "session_timed_out"
     assert event.at_us == 1_795_255_782_080_000
@@ -38,7 +38,7 @@ def test_a_session_timeout_tells_its_own_time_and_the_silence() -> None:
     assert not event.text.endswith("\n")
 
 
-def test_max_poll_tells_the_whole_time_without_a_poll() -> None:
+def test_max_poll_has_the_whole_time_without_a_poll() -> None:
     (event,) = parse_librdkafka_log([MAX_POLL])
     assert event[:3] == ("max_poll_exceeded", 1_795_255_720_192_000, 8251.0)
 
@@ -105,7 +105,7 @@ UNAVAILABLE = (
         ("INFO ConsumerCoordinator", "(Re-)joining group", []),
     ],
 )
-def test_the_java_client_tells_of_its_coordinator_and_heartbeats(
+def test_the_java_client_reports_its_coordinator_and_heartbeats(
     logger: str, text: str, events: list[str]
 ) -> None:
     found = parse_client_log("java", ["Java said something else", JAVA.format(logger, text) + "\n"])

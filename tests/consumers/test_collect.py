@@ -4,9 +4,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from consumers import collect
-from consumers.client_log import ClientLogEvent
+from consumers import history_rows
 from consumers.config import ConsumerConfig, ProducerConfig
+from consumers.history_rows import ClientLogEvent
 from consumers.journal import JournalContent
 from harness.history.schema import HISTORY
 
@@ -22,19 +22,19 @@ STARTED = {
 }
 
 
-def consumer_rows(*told: Any) -> dict[str, list[dict[str, Any]]]:
+def consumer_rows(*heard: Any) -> dict[str, list[dict[str, Any]]]:
     """Rows of a consumer, all of them."""
-    return {name: list(rows) for name, rows in collect.consumer_rows(*told).items()}
+    return {name: list(rows) for name, rows in history_rows.consumer_rows(*heard).items()}
 
 
-def producer_rows(*told: Any) -> dict[str, list[dict[str, Any]]]:
+def producer_rows(*heard: Any) -> dict[str, list[dict[str, Any]]]:
     """Rows of a producer, all of them."""
-    return {name: list(rows) for name, rows in collect.producer_rows(*told).items()}
+    return {name: list(rows) for name, rows in history_rows.producer_rows(*heard).items()}
 
 
 def journal(*frames: dict[str, Any], torn: bool = False) -> JournalContent:
-    told = [HEADER, STARTED, *({"seq": n + 2} | frame for n, frame in enumerate(frames))]
-    return JournalContent(told, torn, 0)
+    heard = [HEADER, STARTED, *({"seq": n + 2} | frame for n, frame in enumerate(frames))]
+    return JournalContent(heard, torn, 0)
 
 
 def rebalance(kind: str, at: int, generation: int, *partitions: int) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def test_a_good_configuration_is_read(consumer_settings: dict[str, Any], written
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "heard"),
     [
         ({"commit": "sometimes"}, "commit 'sometimes' is not offered"),
         ({"protocol": "lazy"}, "protocol 'lazy' is not offered"),
@@ -37,12 +37,12 @@ def test_a_good_configuration_is_read(consumer_settings: dict[str, Any], written
     ],
 )
 def test_a_bad_setting_is_one_sentence(
-    consumer_settings: dict[str, Any], written: Write, change: dict[str, Any], told: str
+    consumer_settings: dict[str, Any], written: Write, change: dict[str, Any], heard: str
 ) -> None:
     path = written({**consumer_settings, **change})
     with pytest.raises(BadInput) as error:
         ConsumerConfig.load(path)
-    assert f"{path}: {told}" in str(error.value)
+    assert f"{path}: {heard}" in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -53,7 +53,7 @@ def test_a_missing_setting_is_named(consumer_settings: dict[str, Any], written: 
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "heard"),
     [
         ({"acks": "2"}, "acks '2' is not offered"),
         ({"acks": "1"}, "acks of 1 with idempotence"),
@@ -62,9 +62,9 @@ def test_a_missing_setting_is_named(consumer_settings: dict[str, Any], written: 
     ],
 )
 def test_a_bad_producer_setting_is_one_sentence(
-    producer_settings: dict[str, Any], written: Write, change: dict[str, Any], told: str
+    producer_settings: dict[str, Any], written: Write, change: dict[str, Any], heard: str
 ) -> None:
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=heard):
         ProducerConfig.load(written({**producer_settings, **change}))
 
 

@@ -234,11 +234,11 @@ def test_of_lost_partitions_nothing_is_committed(rig: Rig) -> None:
 def test_records_of_a_partition_given_up_in_the_same_poll_are_left_to_its_new_owner(
     rig: Rig,
 ) -> None:
-    def revoked_meanwhile(listener: Listener) -> Polled:
+    def revoked_in_between(listener: Listener) -> Polled:
         listener.revoked([P0])
         return Polled([records(0, 5, 6), records(1, 5, 5)], [])
 
-    loop, client = rig.loop(assigns(P0, P1), revoked_meanwhile)
+    loop, client = rig.loop(assigns(P0, P1), revoked_in_between)
     loop.run()
     assert [f["ranges"] for f in rig.frames("dropped")] == [[["t", 0, 5, 6, 2]]]
     assert [f["ranges"] for f in rig.frames("delivered")] == [[["t", 1, 5, 5, 1]]]
@@ -286,7 +286,7 @@ def test_a_stall_in_a_callback_waits_for_a_revocation(rig: Rig) -> None:
     assert 1 == len(rig.frames("processed"))
 
 
-def test_close_is_obeyed_and_an_unknown_order_is_told(rig: Rig) -> None:
+def test_close_is_obeyed_and_an_unknown_order_is_reported(rig: Rig) -> None:
     loop, client = rig.loop(*[returns()] * 3)
     os.write(rig.write, b"dance\nstall soon\nclose\n")
     loop.run()
@@ -298,7 +298,7 @@ def test_close_is_obeyed_and_an_unknown_order_is_told(rig: Rig) -> None:
     assert [f["why"] for f in rig.frames("closing")] == ["ordered"]
 
 
-def test_one_that_waits_for_it_joins_when_it_is_told(rig: Rig) -> None:
+def test_one_that_waits_for_it_joins_when_it_is_reported(rig: Rig) -> None:
     loop, client = rig.loop(assigns(P0), returns(records(0, 0, 0)), joins_when_told=True)
     os.write(rig.write, b"join\n")
     loop.run()
@@ -318,8 +318,8 @@ def test_an_error_instead_of_a_record_is_journalled(rig: Rig) -> None:
     error = ClientError(-147, "_MAX_POLL_EXCEEDED", "exceeded by 251ms", fatal=False)
     loop, _ = rig.loop(lambda _: Polled([], [error]))
     loop.run()
-    (told,) = rig.frames("error")
-    assert {"where": "message", "code": -147, "fatal": False}.items() <= told.items()
+    (heard,) = rig.frames("error")
+    assert {"where": "message", "code": -147, "fatal": False}.items() <= heard.items()
 
 
 @pytest.mark.parametrize("by_callback", [True, False])

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from consumers.config import ConsumerConfig
-from consumers.java import settings_of
+from consumers.java_client import settings_of
 from consumers.journal import read_journal, tail_journal
 from harness.base.wait import wait_until
 from harness.experiment import UNSET
@@ -127,9 +127,9 @@ def test_what_the_client_refuses_is_one_sentence(
 ) -> None:
     java_settings["settings"] = {"max.poll.records": "0"}
     process = started(written, java_settings)
-    _, told = process.communicate(timeout=60)
+    _, heard = process.communicate(timeout=60)
     assert 4 == process.returncode
-    sentence = told.decode().strip().splitlines()[-1]
+    sentence = heard.decode().strip().splitlines()[-1]
     assert sentence.startswith("the Java client refuses the configuration: ")
     assert "max.poll.records" in sentence
 
@@ -137,12 +137,12 @@ def test_what_the_client_refuses_is_one_sentence(
 INSIDE = """
 import json, sys
 from collections.abc import Sequence
-from consumers import java, jvm
+from consumers import java_client, jvm
 from consumers.config import ConsumerConfig
 from consumers.client import Position
 from jpype import JClass
 
-client = java.Java(ConsumerConfig.of(json.loads(sys.argv[1])))
+client = java_client.JavaClient(ConsumerConfig.of(json.loads(sys.argv[1])))
 seen, failed = [], []
 
 class Listener:
@@ -165,7 +165,7 @@ def polled(*offsets):
     by_part = maps()
     by_part.put(part("t", 3), found)
     records = JClass("org.apache.kafka.clients.consumer.ConsumerRecords")(by_part, maps())
-    return java._ranges(part("t", 3), records)
+    return java_client._ranges(part("t", 3), records)
 
 both = lists()
 both.add(part("t", 1)); both.add(part("t", 0))
@@ -187,8 +187,8 @@ print(json.dumps({
     "plain": polled(5, 6, 7),
     "gaps": polled(5, 6, 9, 10, 12),
     "refused": jvm.code_of(out),
-    "fenced": client._told(JClass(errors + "FencedInstanceIdException")("other")),
-    "not yet": client._told(JClass(errors + "TimeoutException")("late")),
+    "fenced": client._error(JClass(errors + "FencedInstanceIdException")("other")),
+    "not yet": client._error(JClass(errors + "TimeoutException")("late")),
     "who": client.member(),
 }))
 """

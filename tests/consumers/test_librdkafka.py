@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, Message, TopicPartition
 
 from consumers.client import Answer, ClientError, MemberIdentity, Partition, Range
 from consumers.config import ConsumerConfig
-from consumers.librdkafka import Librdkafka, parse_group_metadata, settings_of, told
+from consumers.librdkafka import Librdkafka, client_error, parse_group_metadata, settings_of
 from harness.experiment import UNSET
 
 MEMBER = b"CGMDv2:" + struct.pack("=i", 7) + b"orders\0member-1-4e1c\0\x01"
@@ -87,7 +87,7 @@ def test_unknown_group_metadata_gives_neither(data: object) -> None:
     assert MemberIdentity(None, None) == parse_group_metadata(data)
 
 
-def test_callbacks_that_fail_are_told_and_never_raise(adapter: Librdkafka) -> None:
+def test_callbacks_that_fail_are_reported_and_never_raise(adapter: Librdkafka) -> None:
     listener = Raising()
     adapter.subscribe("t", listener)
     binding = binding_of(adapter)
@@ -107,8 +107,8 @@ def test_callbacks_that_fail_are_told_and_never_raise(adapter: Librdkafka) -> No
 def test_a_fatal_error_in_the_place_of_a_message_is_fatal() -> None:
     error = KafkaError(KafkaError._FATAL, "fenced")
     assert not error.fatal()
-    assert told(error).fatal
-    assert not told(KafkaError(KafkaError._TRANSPORT)).fatal
+    assert client_error(error).fatal
+    assert not client_error(KafkaError(KafkaError._TRANSPORT)).fatal
 
 
 def record(offset: int) -> Message:
@@ -116,7 +116,7 @@ def record(offset: int) -> Message:
 
 
 @pytest.mark.parametrize("at", [0, 3, 50])
-def test_an_error_in_the_place_of_a_record_is_told_and_costs_no_record(
+def test_an_error_in_the_place_of_a_record_is_reported_and_costs_no_record(
     adapter: Librdkafka, at: int
 ) -> None:
     broken = Message(topic="t", partition=0, error=KafkaError(KafkaError._MAX_POLL_EXCEEDED))
@@ -139,7 +139,7 @@ def test_the_last_member_id_is_remembered_when_all_is_lost(adapter: Librdkafka) 
     assert MemberIdentity(None, None) == adapter.member()
 
 
-def test_an_automatic_commit_with_nothing_to_say_is_not_told(
+def test_an_automatic_commit_with_nothing_to_say_is_not_reported(
     adapter: Librdkafka,
 ) -> None:
     listener = Raising()

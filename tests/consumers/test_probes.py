@@ -13,10 +13,15 @@ import pytest
 
 from consumers import probes
 from consumers.config import ProbeConfig
-from consumers.probes.member import ProbeMember, assignment, commit_topics, join_all, subscription
+from consumers.probes.classic_member import (
+    ProbeMember,
+    assignment,
+    commit_topics,
+    join_all,
+    subscription,
+)
 from consumers.probes.scene_tables import tables
-from consumers.probes.script import Question, Script, worst
-from consumers.probes.wire import Body
+from consumers.probes.script import Body, Question, Script, worst
 from harness.base.errors import BadInput
 from harness.history.request_log import decode_assignment
 
@@ -24,7 +29,7 @@ from harness.history.request_log import decode_assignment
 CODEC = """
 import sys
 from consumers import jvm
-from consumers.probes.wire import VERSIONS, Codec
+from consumers.probes.script import VERSIONS, Codec
 from harness.provision.tools import resolve_tools
 
 tools = resolve_tools()
@@ -54,7 +59,7 @@ def test_every_call_that_scripts_make_can_be_said_with_kafkas_own_classes() -> N
     run(CODEC)
 
 
-# What Java's poll refuses needs no broker: nobody listens at this address.
+# What Java's poll refuses needs no broker: nothing listens at this address.
 POLLS = """
 import json
 from consumers.config import ProbeConfig

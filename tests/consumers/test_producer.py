@@ -75,7 +75,7 @@ def test_every_number_is_answered_or_unanswered_whatever_the_order(
     for number in order[:answers]:
         ledger.answered(0, record(number, number, code=-192 if number in failures else 0))
     ledger.report()
-    told = [
+    heard = [
         number
         for _, frame in written
         for number in range(frame["first_number"], frame["last_number"] + 1)
@@ -85,7 +85,7 @@ def test_every_number_is_answered_or_unanswered_whatever_the_order(
         for first, last in ledger.unanswered().get(0, [])
         for number in range(first, last + 1)
     ]
-    assert sorted(order[:answers]) == sorted(told)
+    assert sorted(order[:answers]) == sorted(heard)
     assert sorted(order[answers:]) == missing
 
 

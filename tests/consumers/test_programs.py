@@ -112,8 +112,8 @@ def test_a_full_disk_ends_a_program_with_3_and_one_sentence(
     # A limit on file size is the disk that only this process finds full.
     process = start("producer", producer_settings, "bash", "-c", 'ulimit -f 4; exec "$@"', "bash")
     assert process.wait(timeout=30) == 3
-    _, told = process.communicate()
-    sentences = [line for line in told.decode().splitlines() if not line.startswith("%")]
+    _, heard = process.communicate()
+    sentences = [line for line in heard.decode().splitlines() if not line.startswith("%")]
     assert len(sentences) == 1
     assert "journal" in sentences[0]
     assert read_journal(journal_of(producer_settings)).frames
@@ -122,7 +122,7 @@ def test_a_full_disk_ends_a_program_with_3_and_one_sentence(
 def test_a_journal_that_exists_is_refused(start: Start, consumer_settings: dict[str, Any]) -> None:
     journal_of(consumer_settings).touch()
     process = start("consumer", consumer_settings)
-    _, told = process.communicate(timeout=30)
+    _, heard = process.communicate(timeout=30)
     assert process.returncode == 4
-    assert "exists already" in told.decode()
+    assert "exists already" in heard.decode()
     assert journal_of(consumer_settings).stat().st_size == 0

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.client import Range
-from consumers.ranges import ErrorAmongRecordsError, Ranger, gaps
+from consumers.ranges import ErrorAmongRecordsError, Ranger, Runs
 
 Place = tuple[int, int]
 SIZES = st.integers(1, 150)
@@ -57,7 +57,7 @@ def gapless(draw: st.DrawFn) -> list[Place]:
     return places
 
 
-def assert_told(places: list[Place], found: list[Range]) -> None:
+def assert_reported(places: list[Place], found: list[Range]) -> None:
     for partition in range(4):
         mine = [r for r in found if r.partition == partition]
         came = [offset for p, offset in places if p == partition]
@@ -71,13 +71,13 @@ def assert_told(places: list[Place], found: list[Range]) -> None:
 def test_every_record_is_in_a_range_as_often_as_it_came_and_in_its_partitions_order(
     places: list[Place],
 ) -> None:
-    assert_told(places, ranges(places))
+    assert_reported(places, ranges(places))
     assert ranges(places, distrustful()) == ranges(places)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12)), max_size=60))
 def test_once_a_gap_was_seen_this_holds_for_any_log(places: list[Place]) -> None:
-    assert_told(places, ranges(places, distrustful()))
+    assert_reported(places, ranges(places, distrustful()))
 
 
 @given(gapless(), st.data(), st.booleans())
@@ -89,7 +89,7 @@ def test_an_error_in_the_place_of_a_record_is_seen_wherever_it_is(
     ranger = Ranger("t") if trusting else distrustful()
     with pytest.raises(ErrorAmongRecordsError):
         ranges([*places[:at], (-1, offset), *places[at:]], ranger)
-    assert_told(places, ranges(places, ranger))
+    assert_reported(places, ranges(places, ranger))
 
 
 @given(gapless(), st.data())
@@ -110,7 +110,7 @@ def test_it_holds_from_poll_to_poll(polls: list[list[Place]], moved: bool) -> No
     for places in polls:
         if moved:
             ranger.moved()
-        assert_told(places, ranges(places, ranger))
+        assert_reported(places, ranges(places, ranger))
 
 
 def test_a_gap_between_polls_is_a_reason_to_look_at_every_record() -> None:
@@ -118,7 +118,7 @@ def test_a_gap_between_polls_is_a_reason_to_look_at_every_record() -> None:
     deceiving = [(0, 10), (1, 5), (1, 6), (0, 13)]
     ranger = Ranger("t")
     ranges([(0, 7)], ranger)
-    assert_told(deceiving, ranges([(0, 9)], ranger) and ranges(deceiving, ranger))
+    assert_reported(deceiving, ranges([(0, 9)], ranger) and ranges(deceiving, ranger))
 
 
 def test_one_run_of_one_partition_is_one_range() -> None:
@@ -135,7 +135,7 @@ def test_a_gap_starts_a_new_range() -> None:
     assert found == [Range("t", 0, 5, 6, 2), Range("t", 0, 8, 8, 1)]
 
 
-def test_records_read_again_in_one_poll_are_told_again() -> None:
+def test_records_read_again_in_one_poll_are_reported_again() -> None:
     found = ranges([(0, 5), (0, 6), (0, 5), (0, 6), (0, 7)])
     assert found == [Range("t", 0, 5, 6, 2), Range("t", 0, 5, 7, 3)]
 
@@ -147,7 +147,10 @@ def test_no_records_no_ranges() -> None:
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5)), max_size=10), st.integers(0, 40))
 def test_gaps_are_exactly_the_numbers_in_no_range(spans: list[tuple[int, int]], until: int) -> None:
     covered = [(first, first + more) for first, more in spans]
-    missing = [n for first, last in gaps(covered, until) for n in range(first, last + 1)]
+    runs = Runs()
+    for first, last in covered:
+        runs.add(0, first, last)
+    missing = [n for first, last in runs.gaps(0, until) for n in range(first, last + 1)]
     expected = [n for n in range(until) if not any(a <= n <= b for a, b in covered)]
     # Ranges never reach beyond what was sent.
     if all(last < until for _, last in covered):

@@ -1,10 +1,10 @@
 from pathlib import Path
 
 from consumers.client import Partition, Position
-from consumers.store import PositionStore
+from consumers.commits import PositionStore
 
 
-def test_the_latest_position_is_read_by_whoever_comes_next(tmp_path: Path) -> None:
+def test_the_latest_position_is_read_by_those_that_comes_next(tmp_path: Path) -> None:
     one, other = PositionStore(tmp_path / "store"), PositionStore(tmp_path / "store")
     one.write([Position("t", 0, 123_456), Position("t", 1, 7)])
     one.write([Position("t", 0, 9)])

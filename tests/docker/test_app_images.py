@@ -1,6 +1,6 @@
 """Images as programs under test, on a real engine, next to brokers of both kinds.
 
-The program is a Go binary alone in its image: whoever ran a shell in it would find none.
+The program is a Go binary alone in its image: there is no shell in it.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ def test_containers_are_members_like_processes(
     # After a deploy every process is younger than its session of 45 s, which P7 does not judge yet.
     holding = (*HOLDING, "P7") if backend == "embedded" else HOLDING
     assert {} == {rule: judged.get(rule) for rule in holding if judged.get(rule) != "HOLDS"}
-    told = [path for path in run_dir.rglob("*") if path.is_file()]
-    assert [] == [path for path in told if SECRET.encode() in path.read_bytes()]
+    heard = [path for path in run_dir.rglob("*") if path.is_file()]
+    assert [] == [path for path in heard if SECRET.encode() in path.read_bytes()]
 
 
 @pytest.mark.long(32)
@@ -268,8 +268,8 @@ def test_who_does_not_hear_its_signal_as_pid_1_is_known_before_it_is_killed(
 
     assert member.ending is not None
     assert dropped == member.ending.killed
-    told = frames(tmp_path, "program_told")
-    assert ("SIGTERM", dropped) == (told[0]["what"], told[0]["dropped"])
+    heard = frames(tmp_path, "program_told")
+    assert ("SIGTERM", dropped) == (heard[0]["what"], heard[0]["dropped"])
 
 
 def test_what_ends_by_itself_is_started_again_in_a_new_container(
@@ -313,7 +313,7 @@ def test_what_never_asks_a_broker_is_said_with_its_last_words(
     assert re.search(r"last words of member-1: .*\bbeat \d+", said), said
 
 
-def test_a_container_that_somebody_else_removes_voids_the_run(
+def test_a_container_that_another_program_removes_voids_the_run(
     docker_engine: docker.DockerClient, fleet_of: Callable[[App], Fleet], plan: Plan, orders: str
 ) -> None:
     fleet = fleet_of(app_of(orders, "idle"))
@@ -324,7 +324,7 @@ def test_a_container_that_somebody_else_removes_voids_the_run(
     def met() -> bool:
         return not member.running
 
-    with pytest.raises(HarnessError, match="of member-1 was removed by somebody else"):
+    with pytest.raises(HarnessError, match="of member-1 was removed by another program"):
         wait_until("a refusal", met, timeout_s=SOON_S)
 
 
@@ -341,7 +341,7 @@ def test_a_run_removes_its_own_containers_alone(
     assert fleet.members["member-1"].running
 
 
-def test_a_watchdog_removes_what_is_frozen_too_and_what_it_is_told_to(
+def test_a_watchdog_removes_what_is_frozen_too_and_what_it_is_reported_to(
     docker_engine: docker.DockerClient,
     plan: Plan,
     fleet_of: Callable[[App], Fleet],

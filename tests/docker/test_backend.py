@@ -60,7 +60,7 @@ LeftOf = Callable[[str], list[Any]]
 
 @pytest.fixture
 def left_of(docker_engine: docker.DockerClient) -> LeftOf:
-    """Tells the containers and networks of a run, and the volumes made since the test began.
+    """Returns the containers and networks of a run, and the volumes made since the test began.
 
     Those that an image declares carry no label. A test that has a cluster asks for this before it.
     """
@@ -305,7 +305,7 @@ def test_a_broker_comes_back_to_the_network_that_it_was_taken_off(
     wait_until("broker-2 on both networks again", lambda: there() == (True, True), timeout_s=30)
 
 
-def test_whoever_else_cleans_up_at_the_same_time_is_no_trouble(
+def test_the_one_that_else_cleans_up_at_the_same_time_is_no_trouble(
     docker_engine: docker.DockerClient, left_of: LeftOf, cluster: DockerCluster
 ) -> None:
     with ThreadPoolExecutor() as cleaners:
@@ -316,13 +316,13 @@ def test_whoever_else_cleans_up_at_the_same_time_is_no_trouble(
     assert [] == left_of(run)
 
 
-def test_a_container_that_ends_by_itself_is_told_with_its_last_words(
+def test_a_container_that_ends_by_itself_is_reported_with_its_last_words(
     docker_engine: docker.DockerClient, cluster: DockerCluster
 ) -> None:
     name = f"kafka-chaos-{cluster.plan.run}-broker-3"
     docker_engine.containers.get(name).kill()
     wait_until("end of broker-3", cluster.unplanned_ends, timeout_s=30)
-    (told,) = cluster.unplanned_ends()
-    assert told.startswith("broker-3 (exited: exit code 137: ")
+    (heard,) = cluster.unplanned_ends()
+    assert heard.startswith("broker-3 (exited: exit code 137: ")
     docker_engine.containers.get(name).remove()
     assert ["broker-3 (gone: its container was removed)"] == cluster.unplanned_ends()

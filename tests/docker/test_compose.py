@@ -20,7 +20,7 @@ from harness.cluster import compose, containers, ping
 from harness.cluster.docker import NODE_MEMORY, TOXIPROXY_MEMORY
 from harness.cluster.plan import GROUP, TOPIC
 from harness.experiment import Cluster
-from harness.provision import jvm
+from harness.provision import java
 from tests.verdicts import differing
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.docker, pytest.mark.spark]
@@ -78,12 +78,12 @@ def harness(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_file_is_the_cluster_that_experiments_run_on() -> None:
-    told = json.loads(composed("config", "--format", "json"))
-    services: dict[str, Any] = told["services"]
+    heard = json.loads(composed("config", "--format", "json"))
+    services: dict[str, Any] = heard["services"]
 
     assert {"toxiproxy", *(node.name for node in PLAN.nodes)} == set(services)
     assert PLAN.proxies() == sorted(
-        json.loads(told["configs"]["toxiproxy"]["content"]),
+        json.loads(heard["configs"]["toxiproxy"]["content"]),
         key=lambda proxy: [each["name"] for each in PLAN.proxies()].index(proxy["name"]),
     )
     for node in PLAN.nodes:
@@ -91,7 +91,7 @@ def test_the_file_is_the_cluster_that_experiments_run_on() -> None:
         for name, value in PLAN.properties(node, Path("/tmp/kafka-chaos-data")).items():
             assert value == environment["KAFKA_" + name.upper().replace(".", "_")], name
         options = f"{environment['KAFKA_HEAP_OPTS']} {environment['KAFKA_JVM_PERFORMANCE_OPTS']}"
-        assert set(jvm.BROKER_OPTIONS) == {*options.split(), "-XX:-UsePerfData"}
+        assert set(java.BROKER_OPTIONS) == {*options.split(), "-XX:-UsePerfData"}
         assert NODE_MEMORY == f"{int(services[node.name]['mem_limit']) >> 20}m"
     assert TOXIPROXY_MEMORY == f"{int(services['toxiproxy']['mem_limit']) >> 20}m"
     for service in services.values():

@@ -94,7 +94,7 @@ def _above(*folders: Path) -> str:
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    """Somebody's folder, which is mounted."""
+    """A user's folder, which is mounted."""
     folder = tmp_path / "work"
     folder.mkdir()
     os.chown(folder, USER, USER)

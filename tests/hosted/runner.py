@@ -266,7 +266,7 @@ class Runner:
             "GITHUB_EVENT_NAME": str(context.get("event_name", "push")),
             "GITHUB_JOB": "job",
             "GITHUB_REF": str(context.get("ref", "refs/heads/main")),
-            "GITHUB_REPOSITORY": "somebody/something",
+            "GITHUB_REPOSITORY": "owner/something",
             "GITHUB_RUN_ATTEMPT": str(context.get("run_attempt", 1)),
             "GITHUB_RUN_ID": str(context.get("run_id", 1)),
             "GITHUB_SHA": "0" * 40,

@@ -261,7 +261,7 @@ def run(tmp_path: Path) -> Path:
 def action_of(
     runner_of: Callable[..., Runner], tmp_path: Path
 ) -> Callable[[dict[str, Any], Sequence[Instead]], Runner]:
-    """Plays the action in somebody's repository, given this; words after the command's name."""
+    """Plays the action in a user's repository, given this; words after the command's name."""
 
     def play(given: dict[str, Any], instead: Sequence[Instead] = ()) -> Runner:
         command = tmp_path / "runner" / "temp" / "kafka-chaos" / "lib" / "command.py"
@@ -325,7 +325,7 @@ def test_the_action_without_an_experiment_tries_the_program(
 def test_what_the_action_cannot_do_is_the_sentence_and_the_exit_code_of_the_command(
     action_of: Callable[..., Runner],
 ) -> None:
-    """The command is the real one, and its folder is somebody's."""
+    """The command is the real one, and its folder is a user's."""
     runner = action_of({"experiment": "$(touch broken-in)", "limits": "$(touch broken-in)"})
 
     played = next(each for each in runner.done if each.name == "play")

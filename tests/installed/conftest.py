@@ -27,7 +27,7 @@ PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 @dataclass(frozen=True)
 class Installed:
-    """A virtual environment with the wheel, and a project of somebody's beside it."""
+    """A virtual environment with the wheel, and a user's project beside it."""
 
     environment: Path
     project: Path
@@ -74,7 +74,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if name.split("/")[0] in TAKEN:
             (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / "source" / name)
-    # So that its copy in the cache is nobody else's, and may go when these tests end.
+    # So that its copy in the cache is theirs alone, and may go when these tests end.
     with (folder / "source" / "experiments" / "__init__.py").open("a") as module:
         module.write(f"# {uuid4()}\n")
     built = folder / "source" / "consumers" / "apps" / "kafkajs" / "node_modules" / "x" / "y.js"

@@ -140,7 +140,7 @@ def test_the_result_is_of_one_run(words: list[str], capsys: pytest.CaptureFixtur
 
 
 class Project:
-    """Tests of somebody's, run by pytest with the plugin of the installed wheel."""
+    """Tests of a user, run by pytest with the plugin of the installed wheel."""
 
     def __init__(self, installed: Installed, folder: Path) -> None:
         self.installed, self.folder = installed, folder

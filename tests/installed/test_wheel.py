@@ -95,7 +95,7 @@ def test_version_and_help_need_no_set_up(installed: Installed, tmp_path: Path) -
         (["init", "--force"], "init takes one folder, not --force"),
     ],
 )
-def test_a_slip_is_told_before_anything_is_set_up(
+def test_a_slip_is_reported_before_anything_is_set_up(
     installed: Installed, tmp_path: Path, words: list[str], says: str
 ) -> None:
     said = installed(*words, KAFKA_CHAOS_CACHE=str(tmp_path / "cache"))
@@ -167,7 +167,7 @@ def test_no_cache_is_one_sentence(installed: Installed, tmp_path: Path) -> None:
     assert 1 == said.stderr.count("\n")
 
 
-def test_no_network_at_first_use_is_told_with_what_to_do(
+def test_no_network_at_first_use_is_reported_with_what_to_do(
     installed: Installed, tmp_path: Path
 ) -> None:
     said = installed(

@@ -2,7 +2,7 @@
 
     python -m tests.loaded --band 15-30 --minutes 30
 
-A round that the table has is not played again. Exit code 1: somebody was accused, or a violation
+A round that the table has is not played again. Exit code 1: a group was accused, or a violation
 that was expected was not found.
 """
 
@@ -129,7 +129,7 @@ def _run(this: Round, results: Path) -> Played | None:
 
 @contextmanager
 def _loads() -> Iterator[list[float]]:
-    """The 1-minute loads meanwhile."""
+    """The 1-minute loads during it."""
     found, ended = [load.load_now()], Event()
 
     def look() -> None:

@@ -73,7 +73,7 @@ def loaded(figure: float, kind: str, longest_s: float) -> Iterator[None]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Hold the load until the time is over, or whoever started this has ended."""
+    """Hold the load until the time is over, or its parent has ended."""
     figure, kind, longest_s = float(arguments[0]), arguments[1], float(arguments[2])
     _end_with(int(arguments[3]))
     until = time.monotonic() + longest_s

@@ -43,7 +43,7 @@ def test_processes_that_bring_a_load_to_a_figure(figure: float, now: float, numb
 
 
 @pytest.mark.parametrize("kind", load.KINDS)
-def test_a_load_ends_with_whoever_makes_it(kind: str, tmp_path: Path) -> None:
+def test_a_load_ends_with_those_that_makes_it(kind: str, tmp_path: Path) -> None:
     figure = str(load.load_now() + 2)
     mark = f"load-{tmp_path.name}"
     maker = subprocess.Popen(
@@ -59,7 +59,7 @@ def test_a_load_ends_with_whoever_makes_it(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "wanted"), [("0.5", True), ("60", False)])
-def test_a_load_ends_when_its_time_is_over_or_nobody_wants_it(seconds: str, wanted: bool) -> None:
+def test_a_load_ends_when_its_time_is_over_or_no_one_wants_it(seconds: str, wanted: bool) -> None:
     figure, parent = str(load.load_now() + 2), os.getpid() if wanted else 1
     command = [*MAKER, figure, load.PROCESSOR, seconds, str(parent)]
     assert subprocess.run(command, cwd=ROOT, check=False, timeout=60).returncode == 0

@@ -84,7 +84,7 @@ def lacking() -> tuple[str, ...]:
 def answers(address: str | None) -> bool:
     """Whether an engine is there; where it usually is if `address` is None."""
     address = address or _USUAL
-    if address.startswith("unix://"):  # the SDK leaves a socket open that nobody answers
+    if address.startswith("unix://"):  # the SDK leaves a socket open without an answer
         with socket.socket(socket.AF_UNIX) as attempt:
             try:
                 attempt.connect(address.removeprefix("unix://"))
@@ -145,7 +145,7 @@ def _engine() -> Iterator[str]:
 def end_left(data: Path) -> None:
     """End an engine whose command is gone, and remove the folders of such ones.
 
-    For whoever holds the lock: no other command can be using an engine on this data.
+    With the lock held: no other command can be using an engine on this data.
     """
     for process in psutil.process_iter():
         with suppress(psutil.Error):
@@ -199,7 +199,7 @@ def _unpack_compose(home: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="kafka-chaos-compose-", dir=make_cache_dir()) as folder:
         pinned = f"SHA256:{_COMPOSE_SHA256[machine]}"
         package, files = Path(folder) / "compose.deb", Path(folder) / "files"
-        # As apt fetches a package: through the proxies that it is told to use.
+        # As apt fetches a package: through the proxies that its settings name.
         fetched = subprocess.run(
             ["/usr/lib/apt/apt-helper", "download-file", address, str(package), pinned],
             capture_output=True,

@@ -24,5 +24,5 @@ def install(*names: str) -> None:
     ):
         done = subprocess.run(command, env=quiet, capture_output=True, text=True, check=False)
         if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["no reason told"])[-1]
+            last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise SetupError(f"{' '.join(command[:2])} of {' and '.join(names)} failed: {last}")

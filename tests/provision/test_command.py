@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.provision import doctor, kafka, steps
+from harness.provision import doctor, kafka, setup_steps
 from harness.provision.cache import REPOSITORY
 from harness.provision.command import main
 from harness.provision.environment import env_dir, env_python
@@ -61,7 +61,7 @@ def test_exec_sets_up_each_version_that_is_named(monkeypatch: pytest.MonkeyPatch
         asked.append(version)
         return not late
 
-    monkeypatch.setattr(steps, "is_complete", is_complete)
+    monkeypatch.setattr(setup_steps, "is_complete", is_complete)
     monkeypatch.setattr(os, "execv", lambda *_: None)
     for versions in (["4.2.1", "3.9.2", "4.2.1"], [""], ["1.0"], []):
         main(["exec", "--stay", *(f"--kafka={each}" for each in versions), "--", "-c", ""])
@@ -107,7 +107,7 @@ def test_interrupt_is_exit_2(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_version: str) -> list[str]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(steps, "ensure", interrupted)
+    monkeypatch.setattr(setup_steps, "ensure", interrupted)
 
     assert main(["setup"]) == 2
 

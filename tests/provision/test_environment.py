@@ -24,7 +24,7 @@ class Recorder(Shell):
 
     env: Path = Path()
     asked: list[str] = field(default_factory=list)
-    builds: list[str] = field(default_factory=list)  # what setuptools is told, each time
+    builds: list[str] = field(default_factory=list)  # what setuptools is given, each time
 
     def run(
         self,
@@ -150,14 +150,14 @@ def test_python_without_venv_is_named_with_the_remedy(monkeypatch: pytest.Monkey
         environment.check_python()
 
 
-def test_a_python_that_is_too_new_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_that_is_too_new_is_reported_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "NEWEST_PYTHON", (3, 10))
 
     with pytest.raises(SetupError, match=r"is 3\.\d+\.\d+.* newer than 3\.10; name another Python"):
         environment.check_python()
 
 
-def test_a_free_threaded_python_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_free_threaded_python_is_reported_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sysconfig, "get_config_var", lambda name: name == "Py_GIL_DISABLED")
 
     with pytest.raises(SetupError, match=r"is a free-threaded 3\.\d+\.\d+.*; name another Python"):

@@ -8,8 +8,15 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import SetupError
-from harness.provision import aot, jvm
-from harness.provision.java import find_java, parse_version
+from harness.provision import aot
+from harness.provision.java import (
+    BROKER_OPTIONS,
+    aot_options,
+    broker_options,
+    find_java,
+    major,
+    parse_version,
+)
 from harness.provision.tools import resolve_tools
 
 Script = Callable[[str, str], Path]
@@ -38,7 +45,7 @@ def test_version_is_read_from_what_java_prints(text: str, version: str | None) -
     ("version", "number"), [("25.0.2", 25), ("1.8.0_402", 8), ("26-ea", 26), ("21+35", 21)]
 )
 def test_major_number(version: str, number: int) -> None:
-    assert jvm.major(version) == number
+    assert major(version) == number
 
 
 def test_named_java_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +90,7 @@ def test_java_before_25_gets_no_aot_cache(monkeypatch: pytest.MonkeyPatch, scrip
 
 def test_our_java_is_the_default_and_runs_with_the_broker_options() -> None:
     java = find_java()
-    options = jvm.broker_options(java.version)
+    options = broker_options(java.version)
 
     answer = subprocess.run(
         [java.binary, *options, "-version"], capture_output=True, text=True, check=True
@@ -96,14 +103,14 @@ def test_our_java_is_the_default_and_runs_with_the_broker_options() -> None:
 
 @pytest.mark.parametrize("version", ["17.0.1", "21.0.1"])
 def test_older_javas_are_not_given_options_they_do_not_know(version: str) -> None:
-    assert jvm.broker_options(version) == jvm.BROKER_OPTIONS
+    assert broker_options(version) == BROKER_OPTIONS
 
 
 def test_aot_cache_fits_the_options_and_class_path_of_runs() -> None:
     tools = resolve_tools()
     if tools.kafka_aot is None:
         pytest.skip("this Java has no AOT caches, or training failed here (see `make doctor`)")
-    options = [*jvm.broker_options(tools.java_version), *jvm.aot_options(tools.kafka_aot)]
+    options = [*broker_options(tools.java_version), *aot_options(tools.kafka_aot)]
 
     answer = subprocess.run(
         # AOTMode=on: a cache that does not fit is an error instead of being ignored.
@@ -120,7 +127,7 @@ def test_aot_cache_fits_the_machine_of_the_java_client() -> None:
     tools = resolve_tools()
     if tools.client_aot is None:
         pytest.skip("this Java has no AOT caches, or training failed here (see `make doctor`)")
-    options = ["-XX:AOTMode=on", *jvm.aot_options(tools.client_aot)]
+    options = ["-XX:AOTMode=on", *aot_options(tools.client_aot)]
     program = (
         "import sys; from consumers import jvm; jvm.start(*sys.argv[1:]); "
         "print(jvm.jpype.java.lang.System.getProperty('java.version'))"

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.provision import java_network
+from harness.provision import ivy
 from harness.provision.java import find_java
 
 
 def keytool(store: Path) -> subprocess.CompletedProcess[str]:
     tool = find_java().binary.parent / "keytool"
-    options = ["-list", "-storetype", "jks", "-storepass", java_network.PASSWORD, "-keystore"]
+    options = ["-list", "-storetype", "jks", "-storepass", ivy.PASSWORD, "-keystore"]
     return subprocess.run(
         [tool, "-J-Xshare:auto", *options, store], capture_output=True, text=True, check=False
     )
@@ -20,7 +20,7 @@ def keytool(store: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def certificates() -> list[bytes]:
-    found = java_network.trusted_certificates()
+    found = ivy.trusted_certificates()
     if not found:
         pytest.skip("this machine's Python names no authorities")
     return found
@@ -28,7 +28,7 @@ def certificates() -> list[bytes]:
 
 def test_java_reads_every_certificate(certificates: list[bytes], tmp_path: Path) -> None:
     store = tmp_path / "trust.jks"
-    store.write_bytes(java_network.jks(certificates))
+    store.write_bytes(ivy.jks(certificates))
 
     answer = keytool(store)
 
@@ -38,7 +38,7 @@ def test_java_reads_every_certificate(certificates: list[bytes], tmp_path: Path)
 
 def test_java_notices_a_changed_store(certificates: list[bytes], tmp_path: Path) -> None:
     store = tmp_path / "trust.jks"
-    content = bytearray(java_network.jks(certificates[:1]))
+    content = bytearray(ivy.jks(certificates[:1]))
     content[-25] ^= 1  # inside the certificate, before the 20 bytes of the digest
     store.write_bytes(content)
 
@@ -46,14 +46,14 @@ def test_java_notices_a_changed_store(certificates: list[bytes], tmp_path: Path)
 
 
 def test_same_certificates_make_the_same_store(certificates: list[bytes]) -> None:
-    assert java_network.jks(certificates) == java_network.jks(list(certificates))
+    assert ivy.jks(certificates) == ivy.jks(list(certificates))
     assert certificates == sorted(set(certificates))
 
 
 def test_own_bundle_is_trusted_too(
     certificates: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in (*java_network.BUNDLE_VARIABLES, "SSL_CERT_DIR"):
+    for name in (*ivy.BUNDLE_VARIABLES, "SSL_CERT_DIR"):
         monkeypatch.delenv(name, raising=False)
     bundle = tmp_path / "company.pem"
     bundle.write_text(ssl.DER_cert_to_PEM_cert(certificates[0]))
@@ -61,28 +61,28 @@ def test_own_bundle_is_trusted_too(
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
     monkeypatch.setenv("PIP_CERT", str(bundle))
 
-    assert java_network.trusted_certificates() == [certificates[0]]
+    assert ivy.trusted_certificates() == [certificates[0]]
 
 
 def test_folder_of_certificates_counts_and_its_other_files_do_not_harm(
     certificates: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in java_network.BUNDLE_VARIABLES:
+    for name in ivy.BUNDLE_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "README").write_text("not a certificate")
     (tmp_path / "one.pem").write_text(ssl.DER_cert_to_PEM_cert(certificates[0]))
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
 
-    assert java_network.trusted_certificates() == [certificates[0]]
+    assert ivy.trusted_certificates() == [certificates[0]]
 
 
 def test_nothing_trusted_leaves_java_its_own_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(java_network, "trusted_certificates", list)
+    monkeypatch.setattr(ivy, "trusted_certificates", list)
 
-    assert not [each for each in java_network.options(tmp_path) if "trustStore" in each]
+    assert not [each for each in ivy.network_options(tmp_path) if "trustStore" in each]
 
 
 def test_proxies_of_python_are_those_of_java(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +90,7 @@ def test_proxies_of_python_are_those_of_java(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("https_proxy", "http://user:word@proxy.example:3128")
 
-    assert java_network.proxies() == [
+    assert ivy.proxies() == [
         "-Dhttps.proxyHost=proxy.example",
         "-Dhttps.proxyPort=3128",
     ]

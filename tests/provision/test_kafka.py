@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import SetupError
-from harness.provision import ivy, kafka, steps, toxiproxy
+from harness.provision import ivy, kafka, setup_steps, toxiproxy
 from harness.provision.java import Java
 from harness.provision.shell import Shell
 from harness.provision.tools import resolve_tools
@@ -82,7 +82,7 @@ def test_damaged_jar_is_named(copied_jars: Path) -> None:
 
 
 def test_damaged_jar_makes_set_up_fetch_again(copied_jars: Path) -> None:
-    fetch = next(step for step in steps.steps() if "jars" in step.title)
+    fetch = next(step for step in setup_steps.steps() if "jars" in step.title)
     assert fetch.is_done()
 
     damage(sorted(copied_jars.iterdir())[0])

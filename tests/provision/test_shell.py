@@ -41,7 +41,7 @@ def test_endless_program_is_ended(tmp_path: Path) -> None:
 
 
 def is_gone(pid: int) -> bool:
-    """Also where the machine's first process waits for nobody."""
+    """Also where the machine's first process waits for no child."""
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import SetupError
-from harness.provision import aot, kafka, steps
+from harness.provision import aot, kafka, setup_steps
 from harness.provision.java import Java
+from harness.provision.setup_steps import Step
 from harness.provision.shell import Shell
-from harness.provision.steps import Step
 
 Capture = pytest.CaptureFixture[str]
 
@@ -28,7 +28,7 @@ def noted(title: str, order: list[str], *after: str) -> Step:
 
 
 def use(monkeypatch: pytest.MonkeyPatch, *chosen: Step) -> None:
-    monkeypatch.setattr(steps, "steps", lambda _version="": list(chosen))
+    monkeypatch.setattr(setup_steps, "steps", lambda _version="": list(chosen))
 
 
 def test_only_what_is_not_done_is_done(
@@ -36,7 +36,7 @@ def test_only_what_is_not_done_is_done(
 ) -> None:
     use(monkeypatch, Step("one", lambda: True, fail), Step("two", lambda: False, nothing))
 
-    assert steps.ensure() == ["two: 0.0 s"]
+    assert setup_steps.ensure() == ["two: 0.0 s"]
     assert capsys.readouterr().err == "set-up 2/2: two …\nset-up 2/2: two: 0.0 s\n"
 
 
@@ -53,7 +53,7 @@ def test_failure_of_a_needed_step_ends_the_set_up(
     )
 
     with pytest.raises(SetupError, match="no room left"):
-        steps.ensure()
+        setup_steps.ensure()
 
 
 def test_failure_of_an_optional_step_is_a_warning(
@@ -65,7 +65,7 @@ def test_failure_of_an_optional_step_is_a_warning(
         Step("two", lambda: False, nothing),
     )
 
-    assert steps.ensure() == ["one: failed, going on without", "two: 0.0 s"]
+    assert setup_steps.ensure() == ["one: failed, going on without", "two: 0.0 s"]
     assert "warning: no room left; runs start more slowly without it" in capsys.readouterr().err
 
 
@@ -87,7 +87,7 @@ def test_steps_that_do_not_need_each_other_are_done_side_by_side(
         Step("three", lambda: False, lambda _: order.append("three"), after=("one", "two")),
     )
 
-    assert 4 == len(steps.ensure())
+    assert 4 == len(setup_steps.ensure())
     assert ["both", "both", "three", "last"] == order
 
 
@@ -102,7 +102,7 @@ def test_a_step_waits_for_what_its_needs_need_even_if_they_are_done(
         noted("Kafka", order, "Java"),
     )
 
-    steps.ensure()
+    setup_steps.ensure()
 
     assert ["Python", "Kafka"] == order
 
@@ -117,7 +117,7 @@ def test_what_a_step_needed_may_leave_it_more_to_do(
         Step("cache", lambda: not order, lambda _: order.append("cache"), after=("Python",)),
     )
 
-    assert ["Python: 0.0 s", "cache: 0.0 s"] == steps.ensure()
+    assert ["Python: 0.0 s", "cache: 0.0 s"] == setup_steps.ensure()
     assert ["Python", "cache"] == order
 
 
@@ -131,15 +131,15 @@ def test_what_can_wait_is_left_for_after_the_first_verdict(
         Step("late", lambda: "late" in done, lambda _: done.append("late"), late=True),
     )
 
-    steps.ensure(late=False)
+    setup_steps.ensure(late=False)
     assert ["needed"] == done
-    assert steps.is_complete(late=False)
-    assert not steps.is_complete()
+    assert setup_steps.is_complete(late=False)
+    assert not setup_steps.is_complete()
 
-    steps.finish()
+    setup_steps.finish()
     assert ["needed", "late"] == done
     assert "set-up goes on, so that later runs are judged sooner" in capsys.readouterr().err
-    steps.finish()
+    setup_steps.finish()
     assert "" == capsys.readouterr().err
 
 
@@ -159,7 +159,7 @@ def test_a_failure_ends_what_is_done_beside_it(
     use(monkeypatch, Step("one", lambda: False, endless), Step("two", lambda: False, fail_later))
 
     with pytest.raises(SetupError, match="no room left"):
-        steps.ensure()
+        setup_steps.ensure()
 
 
 def test_what_killed_set_ups_left_is_swept(
@@ -168,7 +168,7 @@ def test_what_killed_set_ups_left_is_swept(
     (empty_cache / "kafka-chaos-tmp-left").mkdir()
     use(monkeypatch)
 
-    steps.ensure()
+    setup_steps.ensure()
 
     assert not (empty_cache / "kafka-chaos-tmp-left").exists()
 
@@ -177,7 +177,7 @@ def test_failed_training_is_noted_and_forgotten_on_demand(
     empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     java = Java(Path("/bin/false"), "25.0.2")
-    monkeypatch.setattr(steps, "find_java", lambda: java)
+    monkeypatch.setattr(setup_steps, "find_java", lambda: java)
     monkeypatch.setattr(aot, "env_python", lambda _env: Path("/bin/false"))
     cache = aot.cache_of("kafka", kafka.DEFAULT_VERSION, java)
     assert cache is not None
@@ -187,13 +187,13 @@ def test_failed_training_is_noted_and_forgotten_on_demand(
         aot.train("kafka", kafka.DEFAULT_VERSION, java, Shell(empty_cache / "logs"))
     assert aot.is_settled(cache)
 
-    steps.forget_failures()
+    setup_steps.forget_failures()
     assert not aot.is_settled(cache)
 
 
 def test_this_machine_is_set_up() -> None:
-    assert steps.is_complete()
+    assert setup_steps.is_complete()
 
 
 def test_empty_cache_is_not_complete(empty_cache: Path) -> None:
-    assert not steps.is_complete()
+    assert not setup_steps.is_complete()

@@ -24,7 +24,7 @@ def carried(tmp_path: Path) -> Path:
 
 
 def never() -> None:
-    raise AssertionError("nobody else is setting up")
+    raise AssertionError("no other set-up goes on")
 
 
 def test_it_is_copied_once_and_compiled(empty_cache: Path, carried: Path) -> None:
@@ -67,7 +67,7 @@ def test_what_is_compiled_or_marked_does_not_count(empty_cache: Path, carried: P
 
 def test_a_copy_of_another_version_is_offered_for_removal(empty_cache: Path, carried: Path) -> None:
     copy = settle(carried, never)
-    (empty_cache / f"{PREFIX}{'0' * 12}").mkdir()  # made by somebody else
+    (empty_cache / f"{PREFIX}{'0' * 12}").mkdir()  # made by another set-up
 
     assert is_marked(copy)
     assert [copy] == [each.path for each in unused.unused()]

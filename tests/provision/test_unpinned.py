@@ -12,7 +12,7 @@ import pytest
 
 from harness.base.errors import BadInput, Exit, SetupError
 from harness.bench.train_brokers import free_ports
-from harness.provision import ivy, kafka, steps, unpinned
+from harness.provision import ivy, kafka, setup_steps
 from harness.provision.cache import SCRATCH
 from harness.provision.command import main
 from harness.provision.java import Java, find_java
@@ -56,14 +56,14 @@ def nothing_is_kept() -> bool:
     return not kafka.home(VERSION).exists() and not list(cache.glob(f"{SCRATCH}*"))
 
 
-def test_a_release_is_fetched_checked_and_kept_and_later_uses_ask_nobody(
+def test_a_release_is_fetched_checked_and_kept_and_later_uses_ask_nothing(
     registry: Registry, java: Java, shell: Shell
 ) -> None:
     clients = registry.has_kafka(VERSION)
 
-    told = unpinned.adopt(VERSION, java, shell)
+    heard = ivy.adopt(VERSION, java, shell)
 
-    assert told == (
+    assert heard == (
         f"Kafka {VERSION}: 3 files, 0 MB, checked against the registry's checksums "
         "(1 by SHA-512, 1 by SHA-256, 1 by SHA-1)"
     )
@@ -77,7 +77,7 @@ def test_a_release_is_fetched_checked_and_kept_and_later_uses_ask_nobody(
     assert names == sorted(jar.file_name for jar in kafka.read_lock(VERSION))
 
     registry.asked.clear()
-    fetch = next(step for step in steps.steps(VERSION) if "jars" in step.title)
+    fetch = next(step for step in setup_steps.steps(VERSION) if "jars" in step.title)
     assert fetch.title == f"Kafka {VERSION} jars (3 files)"
     assert fetch.is_done()
     assert registry.asked == []
@@ -103,13 +103,13 @@ def test_a_jar_that_is_not_what_the_registry_says_is_not_kept(
     clients.write_bytes(b"another")
 
     with pytest.raises(SetupError, match=f"kafka-clients:{VERSION} is not what .* SHA-512 differs"):
-        unpinned.adopt(VERSION, java, shell)
+        ivy.adopt(VERSION, java, shell)
     assert nothing_is_kept()
 
 
 JAR = b"what is in the jar"
-RIGHT = {kind: hashlib.new(kind, JAR).hexdigest() for kind in unpinned.KINDS}
-WRONG = {kind: hashlib.new(kind, b"another").hexdigest() for kind in unpinned.KINDS}
+RIGHT = {kind: hashlib.new(kind, JAR).hexdigest() for kind in ivy.KINDS}
+WRONG = {kind: hashlib.new(kind, b"another").hexdigest() for kind in ivy.KINDS}
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,10 @@ def test_a_jar_is_held_against_the_strongest_checksum_there_is(
     jar.write_bytes(JAR)
 
     if kind is not None:
-        assert kind == unpinned.agreed(jar, given, tmp_path / "ivy.log")
+        assert kind == ivy.agreed(jar, given, tmp_path / "ivy.log")
         return
     with pytest.raises(SetupError, match=r"a\.b:c:1.*nothing was kept; see .*ivy.log"):
-        unpinned.agreed(jar, given, tmp_path / "ivy.log")
+        ivy.agreed(jar, given, tmp_path / "ivy.log")
 
 
 def test_a_jar_without_any_checksum_is_not_trusted(
@@ -150,7 +150,7 @@ def test_a_jar_without_any_checksum_is_not_trusted(
         beside(clients, kind).unlink()
 
     with pytest.raises(SetupError, match=f"no checksum of .*kafka-clients:{VERSION}, so it cannot"):
-        unpinned.adopt(VERSION, java, shell)
+        ivy.adopt(VERSION, java, shell)
     assert nothing_is_kept()
 
 
@@ -160,7 +160,7 @@ def test_a_version_that_does_not_exist_is_bad_input(
     registry.has_kafka("4.77.2")
 
     with pytest.raises(BadInput, match=rf"^the registry has no Kafka {re.escape(VERSION)}: choose"):
-        unpinned.adopt(VERSION, java, shell)
+        ivy.adopt(VERSION, java, shell)
     assert nothing_is_kept()
 
 
@@ -172,7 +172,7 @@ def test_a_registry_that_lacks_a_part_is_no_version_that_does_not_exist(
         file.unlink()
 
     with pytest.raises(SetupError, match=f"looking up Kafka {VERSION} failed: its output is in"):
-        unpinned.adopt(VERSION, java, shell)
+        ivy.adopt(VERSION, java, shell)
     assert nothing_is_kept()
 
 
@@ -185,7 +185,7 @@ def test_a_registry_that_does_not_answer_is_named_as_that(
     registry.settings.write_text(text.replace(port[1], str(free_ports(1)[0])))
 
     with pytest.raises(SetupError, match=r"since the registry did not answer .*Connection refused"):
-        unpinned.adopt(VERSION, java, shell)
+        ivy.adopt(VERSION, java, shell)
     assert nothing_is_kept()
 
 
@@ -197,7 +197,7 @@ def test_what_has_no_lock_is_not_set_up_and_says_how_it_will_be(registry: Regist
     ):
         kafka.read_lock(VERSION)
 
-    done = {step.title: step.is_done() for step in steps.steps(VERSION)}
+    done = {step.title: step.is_done() for step in setup_steps.steps(VERSION)}
 
     title = next(title for title in done if title.startswith(f"Kafka {VERSION} jars"))
     assert title.endswith(
@@ -205,7 +205,7 @@ def test_what_has_no_lock_is_not_set_up_and_says_how_it_will_be(registry: Regist
     )
     assert not done[title]
     assert not done["AOT cache for brokers"]
-    steps.forget_failures(VERSION)  # of which there are none
+    setup_steps.forget_failures(VERSION)  # of which there are none
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_what_a_process_was_started_from_stays(empty_cache: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("options", "goes"), [((), False), (("--yes",), True)], ids=["asked of nobody", "yes"]
+    ("options", "goes"), [((), False), (("--yes",), True)], ids=["not asked", "yes"]
 )
 def test_nothing_is_removed_without_a_yes(
     empty_cache: Path,
@@ -123,7 +123,7 @@ def test_nothing_is_removed_without_a_yes(
     options: tuple[str, ...],
     goes: bool,
 ) -> None:
-    monkeypatch.setattr("harness.run.leftovers.sweep", lambda _say: 0)
+    monkeypatch.setattr("harness.run.folder.sweep", lambda _say: 0)
     old = write_old(empty_cache)
 
     code = main(["clean", "--cache", *options, "--results", str(tmp_path / "results")])

@@ -12,7 +12,7 @@ import pytest
 
 from harness.base.errors import BadInput, SetupError
 from harness.bench.train_brokers import free_ports
-from harness.provision import environment, steps, unused, wheels
+from harness.provision import environment, setup_steps, unused, wheels
 from harness.provision.cache import REPOSITORY, SCRATCH, cache_dir
 
 _MODULE = "def libversion():\n    return ('{version}', 1)\n"
@@ -59,7 +59,7 @@ def nothing_is_kept(version: str) -> bool:
 def test_a_version_gets_an_environment_of_its_own(index: Path) -> None:
     made = wheel(index, "2.77.1")
 
-    (said,) = steps.ensure_wheel("2.77.1")
+    (said,) = setup_steps.ensure_wheel("2.77.1")
 
     assert said.startswith("confluent-kafka 2.77.1: ")
     found = wheels.installed("2.77.1")
@@ -71,14 +71,14 @@ def test_a_version_gets_an_environment_of_its_own(index: Path) -> None:
     )
     assert "2.77.1\n" == answer.stdout
 
-    made.unlink()  # a second use needs nobody
-    assert [] == steps.ensure_wheel("2.77.1")
+    made.unlink()  # a second use needs no index
+    assert [] == setup_steps.ensure_wheel("2.77.1")
     assert "confluent-kafka-2.77.1" in [each.path.name for each in unused.unused()]
 
 
 def test_a_file_that_is_not_as_it_was_installed_is_named(index: Path) -> None:
     wheel(index, "2.77.1")
-    steps.ensure_wheel("2.77.1")
+    setup_steps.ensure_wheel("2.77.1")
     (module,) = wheels.home("2.77.1").glob("lib/*/site-packages/confluent_kafka/__init__.py")
     module.write_text(module.read_text() + "\n")
 
@@ -89,8 +89,8 @@ def test_a_file_that_is_not_as_it_was_installed_is_named(index: Path) -> None:
 def test_our_consumer_needs_nothing_else_there(index: Path) -> None:
     """But for the client library itself, whose part of the consumer is imported last."""
     wheel(index, "2.77.1")
-    steps.ensure_wheel("2.77.1")
-    asked = "import consumers.__main__, consumers.consumer, consumers.store, consumers.commits"
+    setup_steps.ensure_wheel("2.77.1")
+    asked = "import consumers.__main__, consumers.consumer, consumers.commits"
 
     subprocess.run([wheels.python("2.77.1"), "-E", "-c", asked], check=True, cwd=REPOSITORY)
 
@@ -105,7 +105,7 @@ def test_a_version_without_a_wheel_for_this_python_is_refused(index: Path, tag: 
     with pytest.raises(
         BadInput, match=rf"^there is no wheel of confluent-kafka 2.77.1 for .*{python}"
     ):
-        steps.ensure_wheel("2.77.1")
+        setup_steps.ensure_wheel("2.77.1")
     assert nothing_is_kept("2.77.1")
 
 
@@ -119,14 +119,14 @@ def test_an_index_that_does_not_answer_is_named_as_that(
     with pytest.raises(
         SetupError, match=r"fetching confluent-kafka 2\.77\.1 failed: see .*pip\.log"
     ):
-        steps.ensure_wheel("2.77.1")
+        setup_steps.ensure_wheel("2.77.1")
     assert nothing_is_kept("2.77.1")
 
 
 @pytest.mark.parametrize("version", ["2", "2.8", "2.8.2rc1", "../../2.8.2", "٢.٨.٢"])
 def test_what_is_no_version_is_refused(index: Path, version: str) -> None:
     with pytest.raises(BadInput, match="is not a release: write three numbers"):
-        steps.ensure_wheel(version)
+        setup_steps.ensure_wheel(version)
 
 
 def test_what_was_never_set_up_says_so(index: Path) -> None:

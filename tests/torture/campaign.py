@@ -46,8 +46,8 @@ _SHOWN: Final = {DAMAGE: 500}  # a line for every so many rounds; of other kinds
 def play(rounds: Sequence[Round], results: Path, lock: Path | None = None) -> int:
     """Play them one after the other; 0 if nothing was found.
 
-    Each outcome is a line of `rounds.jsonl`. While brokers run, `lock` is held, so that nobody else
-    who takes it measures meanwhile.
+    Each outcome is a line of `rounds.jsonl`. While brokers run, `lock` is held, so that no other
+    holder of it measures then.
     """
     results.mkdir(parents=True, exist_ok=True)
     found: list[Outcome] = []
@@ -91,7 +91,7 @@ def _with_a_cluster(this: Round, alone: _Alone) -> Outcome:
 
 
 class _Alone:
-    """Holds a lock meanwhile, if there is one; how long that was waited for is no time of ours."""
+    """Holds a lock in_between, if there is one; how long that was waited for is no time of ours."""
 
     def __init__(self, lock: Path | None) -> None:
         self._lock = lock

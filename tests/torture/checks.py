@@ -1,4 +1,4 @@
-"""Kills of `check` while it judges a judged run again, and a disk that is full meanwhile.
+"""Kills of `check` while it judges a judged run again, and a disk that is full then.
 
 At every instant the run is as it was judged before, or as it is judged now: never without verdicts,
 page, summary or JUnit, with no half file, and never with parts of both. Most rounds do without a
@@ -31,7 +31,7 @@ from harness.history import judged
 from harness.history.derived import VERDICTS_FILE
 from harness.report import report
 from harness.report.load import load_verdicts
-from harness.run import leftovers
+from harness.run import folder
 from harness.tables.engines.duckdb import DuckDb
 from harness.trend import dataset
 from tests.torture import commands, kept, played, shortages
@@ -78,8 +78,8 @@ def play(this: Round, results: Path, _alone: AbstractContextManager[None]) -> Ou
     if "Traceback" in heard and code != -signal.SIGINT:
         problems.append(f"a traceback: {heard[-200:]}")
     problems += _unlike_a_judged_run(run_dir)
-    leftovers.sweep_results(results)
-    problems += [f"{path.name} outlives clean" for path in leftovers.sweep_results(results)]
+    folder.sweep_results(results)
+    problems += [f"{path.name} outlives clean" for path in folder.sweep_results(results)]
     problems += [f"{path.name} is left" for path in run_dir.glob(f"{judged.READY}*")]
     state, wrong = _state(run_dir)
     problems += wrong + _unlike_a_judged_run(run_dir) + _otherwise_judged(results, run_dir)
@@ -134,7 +134,7 @@ def _heard(process: subprocess.Popen[str]) -> str:
 
 @cache
 def _length_s(form: str) -> float:
-    """How long it takes here, when nobody kills it."""
+    """How long it takes here, when it is not killed."""
     with tempfile.TemporaryDirectory(prefix="torture-") as scratch:
         run_dir = Path(shutil.copytree(_judged(), Path(scratch) / "raw"))
         begun = time.monotonic()

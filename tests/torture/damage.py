@@ -2,7 +2,7 @@
 
 A round damages one file of one run, and compares what is made of it with what is made of the whole
 run: nothing may change but to UNKNOWN, or to an error that is a sentence. Most rounds end early:
-where a file is told to be damaged, or still says what it said, rules are judged by it now and then
+where a file is reported as damaged, or still says what it said, rules are judged by it now and then
 only. Where it says something else, they always are.
 """
 
@@ -39,7 +39,7 @@ from tests.torture.rounds import Outcome, Round
 
 UNKNOWN: Final = str(Verdict.UNKNOWN)
 _FEW: Final = 4  # rules that are judged where the damage concerns the whole record
-_DEEP: Final = 0.02  # of the rounds in which damage was told are judged all the same
+_DEEP: Final = 0.02  # of the rounds in which damage was reported are judged all the same
 
 Found = tuple[str, str, list[str]]  # what was damaged, how that ended, what was wrong
 
@@ -57,7 +57,7 @@ class Whole:
 
 
 def whole(folder: Path, engine: Engine) -> Whole:
-    """Judge a run that nobody has damaged yet."""
+    """Judge a run that is not damaged yet."""
     rows = checking.check(folder, engine).verdicts
     return Whole(
         folder,
@@ -120,25 +120,25 @@ class Damage:
         return self._runs[randomness.choice((kept.RAW, *kept.RECORDED))]
 
     def sealed(self, randomness: random.Random) -> Found:
-        """A file of a history with seals: each change has to be told."""
+        """A file of a history with seals: each change has to be noticed."""
         run, path = self._any_history(randomness)
         way = randomness.choice((damaging.of_any_file, damaging.of_any_file, self._foreign(path)))
         with self._damaged(path, way, randomness) as (what, changes):
-            told = self._told(run, path, run.sealed[f"history/{path.name}"])
-            if told == "" and changes:
+            heard = self._reported(run, path, run.sealed[f"history/{path.name}"])
+            if heard == "" and changes:
                 return what, "wrong", ["nothing says that it is another"]
-            if told and not changes:
-                return what, "wrong", [f"nothing has changed, and it says {told}"]
+            if heard and not changes:
+                return what, "wrong", [f"nothing has changed, and it says {heard}"]
             if changes and randomness.random() < _DEEP:
                 return what, "reported, judged", self._wrong(run.folder, run.verdicts)
             return what, "reported" if changes else "no change", []
 
     def unsealed(self, randomness: random.Random) -> Found:
-        """A file of a history as older runs have it, without seals: as told by Parquet itself."""
+        """A file of a history as older runs have it, without seals: Parquet itself reports it."""
         run, path = self._any_history(randomness)
         with self._damaged(path, damaging.of_any_file, randomness) as (what, _):
             deep = randomness.random() < _DEEP
-            if self._told(run, path, None):
+            if self._reported(run, path, None):
                 ended = "reported"
             elif _rows_of(path, self.engine).equals(run.history[path.stem]):
                 return what, "no difference", []
@@ -153,7 +153,7 @@ class Damage:
         run = self._any_run(randomness)
         return run, randomness.choice(sorted((run.folder / "history").iterdir()))
 
-    def _told(self, run: Whole, path: Path, seal: str | None) -> str:
+    def _reported(self, run: Whole, path: Path, seal: str | None) -> str:
         """Why `check` does not use a file; empty where it does."""
         try:
             verify(path, HISTORY[path.stem], seal)
@@ -166,7 +166,7 @@ class Damage:
         """A journal: each change has to be on record, without seals as well."""
         run = self._runs[kept.RAW]
         path = randomness.choice(sorted((run.folder / "journals").glob("*.journal")))
-        # One that was killed closes no journal, and nothing but a seal tells where it ended.
+        # One that was killed closes no journal, and nothing but a seal shows where it ended.
         sealed = randomness.random() < 0.3 or path.stem in run.killed
         if randomness.random() < 0.05:
             return self._collected(run, path, None, randomness, sealed=sealed)
@@ -175,12 +175,12 @@ class Damage:
             after = self._on_record(run, path, sealed=sealed)
             data = path.read_bytes()
         what += "" if sealed else ", not sealed"
-        told = after[1] != before[1]
-        if sealed and changes and not told:
+        heard = after[1] != before[1]
+        if sealed and changes and not heard:
             return what, "wrong", ["nothing says that it is another"]
-        if after[0] == before[0] and not told:
+        if after[0] == before[0] and not heard:
             return what, "no difference", []
-        if told and randomness.random() >= _DEEP:
+        if heard and randomness.random() >= _DEEP:
             return what, "reported", []
         return self._collected(run, path, data, randomness, sealed=sealed, what=what)
 
@@ -194,20 +194,20 @@ class Damage:
         return content.frames, about
 
     def logs(self, randomness: random.Random) -> Found:
-        """A broker's log, or what a process was started with. What has a seal is told by it.
+        """A broker's log, or what a process was started with. Changes are noticed by seals.
 
-        A flipped bit of a text that nobody has sealed can be told by nobody.
+        A flipped bit of a text without a seal cannot be noticed.
         """
         run = self._runs[kept.RAW]
         logs, configs = run.folder / "logs", run.folder / "journals"
         path = randomness.choice(sorted([*logs.glob("broker-*.log"), *configs.glob("*.json")]))
         with self._damaged(path, damaging.of_lines, randomness) as (what, changes):
-            told = seals.changed(run.folder, run.sealed, f"{path.parent.name}/{path.name}")
+            heard = seals.changed(run.folder, run.sealed, f"{path.parent.name}/{path.name}")
             data = path.read_bytes()
-        if changes is not told:
-            return what, "wrong", [f"its seal says that it is another: {told}"]
+        if changes is not heard:
+            return what, "wrong", [f"its seal says that it is another: {heard}"]
         if randomness.random() >= _DEEP:
-            return what, "reported" if told else "no change", []
+            return what, "reported" if heard else "no change", []
         gone = None if randomness.random() < 0.2 else data
         return self._collected(run, path, gone, randomness, sealed=True, what=what)
 
@@ -239,10 +239,10 @@ class Damage:
         if sealed:
             seals.renew(again)
         problems = self._wrong(again, self._some(run.verdicts, randomness))
-        told = judged(again, self.engine, ["E05"])["E05"]
+        heard = judged(again, self.engine, ["E05"])["E05"]
         whole = data is not None and data == path.read_bytes()
-        if told != UNKNOWN and not whole and (sealed or data is None):
-            problems.append(f"E05 is {told}")
+        if heard != UNKNOWN and not whole and (sealed or data is None):
+            problems.append(f"E05 is {heard}")
         return what, "collected again, judged", problems
 
     def manifest(self, randomness: random.Random) -> Found:

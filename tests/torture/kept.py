@@ -53,7 +53,7 @@ def keep(run_dir: Path, scratch: Path) -> None:
     recollect(folder)  # after the seals: what was collected says that nothing has changed since
     seals.renew(folder)
     with tarfile.open(ARCHIVE, "w:xz") as archive:
-        archive.add(folder, RAW, filter=_nobodys)
+        archive.add(folder, RAW, filter=_unowned)
 
 
 def rewrite(path: Path, target: Path, run_dir: Path) -> None:
@@ -96,7 +96,7 @@ def _without_paths(text: str, run_dir: Path) -> str:
     return text.replace(str(run_dir), "/run-dir").replace(str(Path.home()), "/home-dir")
 
 
-def _nobodys(member: tarfile.TarInfo) -> tarfile.TarInfo:
+def _unowned(member: tarfile.TarInfo) -> tarfile.TarInfo:
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mtime = 0

@@ -46,7 +46,7 @@ def play(this: Round, results: Path, alone: AbstractContextManager[None]) -> Out
         problems, ended = _ended(run, victim, number, hit=hit)
     if run.folder is not None:
         problems += _afterwards(run.folder)
-        ended += f", {played.told(run.folder).get('status')}"
+        ended += f", {played.record_of(run.folder).get('status')}"
     where = f"{number.name} of {victim}"
     return Outcome(this, what, where, ended, problems)
 
@@ -90,7 +90,7 @@ def _afterwards(run_dir: Path) -> list[str]:
     results = run_dir.parents[1]
     problems = played.cleaned(results)
     problems += played.left_after_cleaning(results, run_dir)
-    status = str(played.told(run_dir).get("status"))
+    status = str(played.record_of(run_dir).get("status"))
     if status not in _ENDINGS:
         problems.append(f"the manifest says {status} after clean")
     problems += played.lost_frames(run_dir)
@@ -114,7 +114,7 @@ def _allowed(victim: str, number: signal.Signals, *, hit: bool) -> set[int]:
 def _status(run_dir: Path, code: int) -> list[str]:
     """What the manifest has to say, by the exit code."""
     wanted = {0: "complete", 2: "interrupted", 3: "void", -signal.SIGKILL: "interrupted"}
-    status = played.told(run_dir).get("status")
+    status = played.record_of(run_dir).get("status")
     if status == wanted.get(code) or (code < 0 and status == "complete"):
         return []
     return [f"the manifest says {status} where the exit code is {code}"]

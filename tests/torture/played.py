@@ -207,7 +207,7 @@ def _free(port: int) -> bool:
     return True
 
 
-def told(run_dir: Path) -> dict[str, Any]:
+def record_of(run_dir: Path) -> dict[str, Any]:
     """The manifest of a run; without any where it cannot be read."""
     with suppress(HarnessError):
         return manifest.read(run_dir)
@@ -218,7 +218,7 @@ def lost_frames(run_dir: Path) -> list[str]:
     """Whole frames of journals that the history has not; it is collected first where it is not."""
     path = run_dir / "history" / "journals.parquet"
     if not path.exists():
-        facts = told(run_dir)
+        facts = record_of(run_dir)
         collect(run_dir, killed=facts.get("killed", []))
     rows = {row["journal"]: row for row in pq.read_table(path).to_pylist()}
     problems = []
@@ -236,20 +236,20 @@ def wrong_verdicts(run_dir: Path) -> list[str]:
     """Verdicts that such a run cannot have: none but UNKNOWN where it is not complete."""
     engine = DuckDb()
     try:
-        rules = [each["rule"] for each in told(run_dir)["declared"]["rules"]] + ["E04", "E05"]
+        rules = [each["rule"] for each in record_of(run_dir)["declared"]["rules"]] + ["E04", "E05"]
         found = damage.judged(run_dir, engine, rules)
     except HarnessError as error:
         return [] if " " in str(error) else [f"no sentence: {error}"]
     finally:
         engine.close()
-    complete = told(run_dir).get("status") == "complete"
+    complete = record_of(run_dir).get("status") == "complete"
     allowed = (str(Verdict.UNKNOWN), str(Verdict.HOLDS)) if complete else (str(Verdict.UNKNOWN),)
     return [f"{rule} is {verdict}" for rule, verdict in found.items() if verdict not in allowed]
 
 
 @contextmanager
 def stopped(run: str, harness: int) -> Iterator[None]:
-    """All processes of a run stand still meanwhile, its harness included."""
+    """All processes of a run stand still in_between, its harness included."""
     stood = [psutil.Process(harness), *(process for process, _, _ in processes.marked(run))]
     for process in stood:
         with suppress(psutil.Error):
@@ -269,7 +269,7 @@ def takes_signals() -> None:
 
 
 def send(pid: int, number: signal.Signals) -> bool:
-    """Send a signal; whether somebody was there."""
+    """Send a signal; whether a process was there."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:
@@ -292,8 +292,8 @@ def rest(results: Path, run_dir: Path) -> list[str]:
     """What is left, and whether the manifest says how it ended, once `clean` has been there."""
     problems = cleaned(results) + left_after_cleaning(results, run_dir)
     with suppress(WaitTimeout):
-        wait_until("an ending", lambda: told(run_dir).get("status") != "running", timeout_s=1)
-    status = told(run_dir).get("status")
+        wait_until("an ending", lambda: record_of(run_dir).get("status") != "running", timeout_s=1)
+    status = record_of(run_dir).get("status")
     # One that could not even be begun on a full disk has no manifest.
     there = (run_dir / "manifest.json").exists() if run_dir.exists() else False
     if there and status not in ("complete", "interrupted", "void"):

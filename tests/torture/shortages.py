@@ -1,7 +1,7 @@
 """Shortages: the machine stands still, few files may be open, the disk is full or read-only.
 
-The disk is a file system in memory, in a mount namespace of its own (`unshare`), so that nobody
-else's is filled. Where the system allows none, such a round does nothing and says so.
+The disk is a file system in memory, in a mount namespace of its own (`unshare`), so that no
+other one is filled. Where the system allows none, such a round does nothing and says so.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _on_a_disk(
         problems += played.rest(seen, run_dir)
         if any((run_dir / "history").glob("*.parquet")):
             problems += played.wrong_verdicts(run_dir)
-    status = " ".join(str(played.told(run_dir).get("status")) for run_dir in left)
+    status = " ".join(str(played.record_of(run_dir).get("status")) for run_dir in left)
     if not problems:
         shutil.rmtree(seen)
     return what, where, f"exit code {code}, {status or 'no run'}", problems

@@ -39,7 +39,7 @@ def test_nothing_is_left_of_a_run_that_was_killed(tmp_path: Path, number: int) -
 
 
 @pytest.mark.cluster
-def test_nobody_is_accused_where_the_clock_went_back(tmp_path: Path) -> None:
+def test_no_one_is_accused_where_the_clock_went_back(tmp_path: Path) -> None:
     if shutil.which(clocks.COMPILER) is None:
         pytest.skip("there is no C compiler")
     this = Round(SEED, CLOCKS, 5)

@@ -45,7 +45,7 @@ def log(folder: Path, message: str, *, rotate: str = "", times: int = 1) -> Path
     """Log a message so many times, in a machine that ends at once after that; its server log."""
     java = find_java().binary.parent.parent
     class_path = kafka.classpath(kafka.DEFAULT_VERSION)
-    configuration = ROOT / "harness" / "cluster" / LOGGING
+    configuration = LOGGING
     command = [sys.executable, "-c", LOGS, java, class_path, configuration, folder / "broker-1"]
     command += [rotate, times, message]
     subprocess.run([*map(str, command)], cwd=ROOT, check=True, timeout=120)
@@ -76,5 +76,5 @@ def test_a_large_log_goes_on_in_another_file_and_nothing_is_lost(tmp_path: Path)
     assert [f"{number} {each}" for number in (1, 2) for each in range(1_000)] == reasons
 
 
-def test_a_log_stays_one_file_where_nobody_says_how_large(tmp_path: Path) -> None:
+def test_a_log_stays_one_file_where_no_one_says_how_large(tmp_path: Path) -> None:
     assert [tmp_path / "broker-1.server.log"] == files_of(log(tmp_path, "x" * 99, times=1_000))

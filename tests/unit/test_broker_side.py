@@ -125,7 +125,7 @@ def test_a_log_is_followed_through_its_rotation(brokers: Brokers, tmp_path: Path
     assert 4 == brokers.side.requests["member-1"]
 
 
-def test_before_any_broker_has_written_nobody_has_anything(brokers: Brokers) -> None:
+def test_before_any_broker_has_written_no_one_has_anything(brokers: Brokers) -> None:
     member = brokers.member("member-1")
 
     brokers.follow()
@@ -214,7 +214,7 @@ def test_in_kip_848_what_another_is_given_a_silent_member_has_lost(brokers: Brok
 
 @pytest.mark.parametrize("error", [22, 25])
 @pytest.mark.parametrize("api", ["HEARTBEAT", "SYNC_GROUP"])
-def test_an_evicted_member_holds_nothing_once_it_is_told(
+def test_an_evicted_member_holds_nothing_once_it_is_reported(
     brokers: Brokers, api: str, error: int
 ) -> None:
     member = brokers.member("member-1")
@@ -383,11 +383,11 @@ def test_the_last_commit_of_a_process_that_has_ended_counts(brokers: Brokers) ->
     brokers.synced("member-1", 1, 0)
     member.instance.code = 0  # type: ignore[union-attr]
 
-    told = {"name": "t", "partitions": [{"partitionIndex": 0, "committedOffset": 7}]}
+    heard = {"name": "t", "partitions": [{"partitionIndex": 0, "committedOffset": 7}]}
     brokers.says(
         "member-1",
         "OFFSET_COMMIT",
-        {"topics": [told]},
+        {"topics": [heard]},
         {"topics": [{"name": "t", "partitions": [{"partitionIndex": 0, "errorCode": 0}]}]},
     )
 
@@ -482,7 +482,7 @@ def test_in_kip_848_the_brokers_have_the_session(brokers: Brokers) -> None:
     assert 7.0 == brokers.side.session_s("member-1")
 
 
-def test_nobody_waits_longer_for_who_reads_another_topic(brokers: Brokers) -> None:
+def test_no_one_waits_longer_for_who_reads_another_topic(brokers: Brokers) -> None:
     brokers.member("member-1")
     joins(brokers, "member-1")
 

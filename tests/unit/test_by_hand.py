@@ -30,31 +30,29 @@ from harness.base.errors import (
 )
 from harness.base.ports import Ports
 from harness.base.wait import wait_until
-from harness.cluster import groups, wire
-from harness.cluster.groups import MemberSeen
+from harness.cluster import wire
 from harness.cluster.plan import draw_plan
-from harness.cluster.wire import Call
+from harness.cluster.wire import Call, MemberSeen
 from harness.experiment import Cluster, Experiment, Fault
 from harness.history.effects import Breaks, Effects
 from harness.run import faults as all_faults
 from harness.run import nemesis
 from harness.run.by_hand import (
     breakable,
+    cluster_watch,
     control_socket,
     fault_runner,
-    layout,
-    view,
-    watch,
+    live_view,
+    up,
 )
+from harness.run.by_hand.cluster_watch import GroupSeen, Rebalances, RebalanceSeen, Seen, Watch
 from harness.run.by_hand.control_socket import Request
 from harness.run.by_hand.fault_runner import FaultRunner
-from harness.run.by_hand.layout import PORT_BASE
-from harness.run.by_hand.rebalances import Rebalance, Rebalances
-from harness.run.by_hand.watch import GroupSeen, Seen, Watch
+from harness.run.by_hand.up import PORT_BASE
 from harness.run.faults import KINDS, Evidence, Kind
 from harness.run.faults.targets import Target
 from harness.run.roles import check_role
-from harness.run.scene import Scene, View
+from harness.run.scene import ClusterView, Scene
 from tests.free_ports import in_a_row
 from tests.unit.test_messages import GROUP, MEMBER, NOTHING, STREAMS_MEMBER, TOPOLOGY
 from tests.unit.test_observer import answering, offset_fetch_answer
@@ -146,7 +144,7 @@ def test_what_is_not_said_is_as_usual() -> None:
 def test_what_can_be_broken_follows_from_what_a_kind_breaks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A kind that nobody here knows by its name."""
+    """A kind that no code here knows by its name."""
 
     def known(name: str, targets: tuple[str, ...], breaks: Breaks) -> None:
         kind = Kind(name, targets, _nothing, _seen, _nothing, effects=Effects(breaks=breaks))
@@ -167,7 +165,7 @@ def test_what_can_be_broken_follows_from_what_a_kind_breaks(
 
 
 def test_the_lane_of_all_members_is_no_target_of_an_experiment() -> None:
-    """There some may have lanes of their own, and nobody else is on this one."""
+    """There some may have lanes of their own, and no other member is on this one."""
     fault = Fault(kind="latency", target="members", latency_ms=100, lasts_s=3)
 
     with pytest.raises(BadInput, match="target 'members' of latency is not a role"):
@@ -397,7 +395,7 @@ def upright(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     watchdogs: list[subprocess.Popen[bytes]] = []
 
     def stand(results: str) -> Path:
-        found = tmp_path / results / layout.NAME / f"20261124T2110-{len(watchdogs)}"
+        found = tmp_path / results / up.NAME / f"20261124T2110-{len(watchdogs)}"
         (found / "logs").mkdir(parents=True)
         processes.hold(found)
         waiting = "import sys; sys.stdin.read()"
@@ -409,7 +407,7 @@ def upright(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
                 stdin=subprocess.PIPE,
             )
         )
-        wait_until("watchdog", lambda: found in layout.standing(), timeout_s=PATIENCE_S)
+        wait_until("watchdog", lambda: found in up.standing(), timeout_s=PATIENCE_S)
         return found
 
     yield stand
@@ -422,44 +420,40 @@ def test_the_cluster_that_is_meant_is_the_nearest_or_the_only_one(
     upright: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = upright("first")
-    others = [each for each in layout.standing() if tmp_path not in each.parents]
-    every = layout.standing
-    monkeypatch.setattr(
-        layout, "standing", lambda: [each for each in every() if each not in others]
-    )
+    others = [each for each in up.standing() if tmp_path not in each.parents]
+    every = up.standing
+    monkeypatch.setattr(up, "standing", lambda: [each for each in every() if each not in others])
 
-    assert first == layout.the_one(tmp_path / "first")
-    assert first == layout.the_one(tmp_path / "elsewhere")
+    assert first == up.the_one(tmp_path / "first")
+    assert first == up.the_one(tmp_path / "elsewhere")
     for results, base in (("first", 30_000), ("first", PORT_BASE), ("second", PORT_BASE)):
         with pytest.raises(SetupError, match=f"a cluster is up already, in .*{first.name}"):
-            layout.refuse_a_second(tmp_path / results, base)
-    layout.refuse_a_second(tmp_path / "second", 30_000)
+            up.refuse_a_second(tmp_path / results, base)
+    up.refuse_a_second(tmp_path / "second", 30_000)
     second = upright("second")
-    assert [first, second] == [
-        layout.the_one(tmp_path / results) for results in ("first", "second")
-    ]
+    assert [first, second] == [up.the_one(tmp_path / results) for results in ("first", "second")]
     with pytest.raises(BadInput, match="2 clusters are up, and none of them below"):
-        layout.the_one(tmp_path / "elsewhere")
+        up.the_one(tmp_path / "elsewhere")
 
 
-def test_what_nobody_holds_any_more_is_not_up(upright: Callable[[str], Path]) -> None:
+def test_what_no_one_holds_any_more_is_not_up(upright: Callable[[str], Path]) -> None:
     found = upright("first")
     (found / "owner").unlink()
 
-    assert found not in layout.standing()
+    assert found not in up.standing()
 
 
 def test_without_any_there_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "standing", list)
+    monkeypatch.setattr(up, "standing", list)
 
     with pytest.raises(NoData, match=r"no cluster is up: `.* up` brings one up"):
-        layout.the_one(tmp_path)
+        up.the_one(tmp_path)
 
 
 # Its ports.
 
 
-def nobodys_port() -> int:
+def free_port() -> int:
     with Ports() as ports:
         return ports.take()
 
@@ -469,7 +463,7 @@ def test_addresses_are_one_block_and_stay() -> None:
     plans = []
     for _ in range(2):
         with Ports(base) as ports:
-            plans.append(draw_plan(layout.fitted(Cluster()), layout.LANES, "run", ports))
+            plans.append(draw_plan(up.fitted(Cluster()), up.LANES, "run", ports))
 
     first, again = plans
     assert [f"127.0.0.1:{base + number}" for number in range(9)] == [
@@ -524,15 +518,13 @@ def test_a_taken_port_is_named_with_the_option_by_which_another_is_chosen(
 def test_each_release_offers_the_groups_that_it_has(kafka: str, offered: str) -> None:
     assert (
         offered
-        == layout.fitted(Cluster(kafka_version=kafka)).settings[
-            "group.coordinator.rebalance.protocols"
-        ]
+        == up.fitted(Cluster(kafka_version=kafka)).settings["group.coordinator.rebalance.protocols"]
     )
 
 
-def test_whoever_brings_a_cluster_up_decides() -> None:
+def test_the_one_that_brings_a_cluster_up_decides() -> None:
     said = {"num.partitions": "1", "group.share.session.timeout.ms": "3000"}
-    own = layout.fitted(Cluster(brokers=1, settings=said)).settings
+    own = up.fitted(Cluster(brokers=1, settings=said)).settings
 
     assert said.items() <= own.items()
     # A broker ends at its start over a value below its own least.
@@ -584,7 +576,7 @@ class Bench:
                 "Any", SimpleNamespace(plan=plan, running=lambda number: self.seen.brokers[number])
             ),
             cast("Any", SimpleNamespace(members={}, live=list, processed=dict)),
-            View(folder / "none"),
+            ClusterView(folder / "none"),
             cast("Any", None),
             "t",
             random.Random(1),
@@ -648,29 +640,29 @@ def bench(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Bench:
 
 
 def test_a_fault_is_proven_and_healed_when_it_is_due(bench: Bench) -> None:
-    told = bench.ask("kill-broker", "coordinator", lasts_s=5.0)
+    noted = bench.ask("kill-broker", "coordinator", lasts_s=5.0)
 
     assert ["kill-broker broker-2"] == bench.done
-    assert told.waits
+    assert noted.waits
     bench.after(4.9)
-    assert told.waits
+    assert noted.waits
     bench.after(0.2)
-    assert (0, "") == told.ended
+    assert (0, "") == noted.ended
     assert ["kill-broker broker-2", "heal broker-2"] == bench.done
     assert [
         "kill-broker of broker-2, the coordinator of orders, for 5 s",
         "kill-broker of broker-2: it is gone",
         "kill-broker of broker-2: healed",
-    ] == told.heard
-    assert told.heard == bench.said
+    ] == noted.heard
+    assert noted.heard == bench.said
     assert ["planned", "injecting", "injected", "healing", "healed"] == bench.phases()
     bench.after(100)
     assert 2 == len(bench.done)
 
 
-def test_whoever_has_enough_has_it_healed_at_once(bench: Bench) -> None:
-    told = bench.ask("kill-broker", "broker 1", lasts_s=3_600.0)
-    told.enough = True
+def test_the_one_that_has_enough_has_it_healed_at_once(bench: Bench) -> None:
+    noted = bench.ask("kill-broker", "broker 1", lasts_s=3_600.0)
+    noted.enough = True
     bench.after(0)
 
     assert ["kill-broker broker-1", "heal broker-1"] == bench.done
@@ -692,7 +684,7 @@ def test_a_target_that_has_a_fault_is_refused(bench: Bench) -> None:
     assert Exit.BAD_ARGUMENTS == again.ended[0]
     assert "broker-2 has a fault already, kill-broker, which heals in 20 s" in again.ended[1]
     assert first.ended is None
-    for _ in range(2):  # whoever does not care which gets one that is free
+    for _ in range(2):  # one that names none gets one that is free
         assert bench.ask("pause-broker", "any broker").ended is None
     assert "broker-2" not in [each.removeprefix("pause-broker ") for each in bench.done[1:]]
     assert bench.ask("pause-broker", "any broker").ended is not None
@@ -700,22 +692,22 @@ def test_a_target_that_has_a_fault_is_refused(bench: Bench) -> None:
     assert bench.ask("kill-broker", "broker 2").ended is None
 
 
-def test_what_did_not_take_effect_is_healed_and_told(bench: Bench) -> None:
+def test_what_did_not_take_effect_is_healed_and_reported(bench: Bench) -> None:
     bench.took_effect = False
 
-    told = bench.ask("kill-broker", "broker 1")
+    noted = bench.ask("kill-broker", "broker 1")
 
-    assert (Exit.FAILED, "kill-broker of broker-1 did not take effect: it is gone") == told.ended
+    assert (Exit.FAILED, "kill-broker of broker-1 did not take effect: it is gone") == noted.ended
     assert ["kill-broker broker-1", "heal broker-1"] == bench.done
     assert [] == bench.runner.active
 
 
-def test_what_fails_is_told_and_healed(bench: Bench) -> None:
+def test_what_fails_is_reported_and_healed(bench: Bench) -> None:
     bench.fails = [ClusterError("it refused")]
-    told = bench.ask("kill-broker", "broker 1")
+    noted = bench.ask("kill-broker", "broker 1")
 
-    assert told.ended is not None
-    assert "could not be injected: it refused" in told.ended[1]
+    assert noted.ended is not None
+    assert "could not be injected: it refused" in noted.ended[1]
     assert ["kill-broker broker-1", "heal broker-1"] == bench.done
 
     healing = bench.ask("kill-broker", "broker 3")
@@ -757,19 +749,19 @@ def test_a_request_that_asks_for_no_fault_is_refused(bench: Bench, fault: dict[s
 def test_a_group_without_a_coordinator_right_now_has_none_to_break(bench: Bench) -> None:
     bench.seen = seen(group(coordinator=None), brokers=(1, 3))
 
-    told = bench.ask("kill-broker", "coordinator")
+    noted = bench.ask("kill-broker", "coordinator")
 
-    assert told.ended is not None
-    assert Exit.FAILED == told.ended[0]
-    assert "nothing is the coordinator of orders right now (broker-2 down)" in told.ended[1]
+    assert noted.ended is not None
+    assert Exit.FAILED == noted.ended[0]
+    assert "nothing is the coordinator of orders right now (broker-2 down)" in noted.ended[1]
 
 
-def test_the_end_heals_everything_and_tells_everybody(bench: Bench) -> None:
-    told = [bench.ask("kill-broker", f"broker {number}") for number in (1, 2)]
+def test_the_end_heals_everything_and_ends_every_request(bench: Bench) -> None:
+    noted = [bench.ask("kill-broker", f"broker {number}") for number in (1, 2)]
     bench.runner.end()
 
     assert ["heal broker-1", "heal broker-2"] == bench.done[2:]
-    assert [(0, ""), (0, "")] == [each.ended for each in told]
+    assert [(0, ""), (0, "")] == [each.ended for each in noted]
 
 
 # What is seen.
@@ -847,7 +839,7 @@ def plan_at(*ports: int) -> Any:
 
 def test_a_look_sees_brokers_partitions_and_groups_with_their_lag() -> None:
     with answering(b"", None, **ANSWERS) as port:
-        found = watch.look(plan_at(port, nobodys_port()), Seen())
+        found = cluster_watch.look(plan_at(port, free_port()), Seen())
 
     assert {1: True, 2: False} == found.brokers
     assert {"t": 2} == found.topics()
@@ -855,24 +847,24 @@ def test_a_look_sees_brokers_partitions_and_groups_with_their_lag() -> None:
         MemberSeen("a", "127.0.0.1", (("t", 0),), "a-1a"),
         MemberSeen("b", "127.0.0.1", (("t", 1),), "b-1a"),
     )
-    # Nothing is committed of the second partition, so nobody knows what is left of it.
+    # Nothing is committed of the second partition, so what is left of it is unknown.
     assert {"orders": GroupSeen("orders", 1, "Stable", members, 3)} == found.groups
 
 
 def test_a_group_whose_coordinator_is_down_stays_without_one() -> None:
     before = seen(group("gone", lag=4))
-    nobody = {**ANSWERS, **answers(listed())}
-    with answering(b"", None, **nobody) as port:
-        down = watch.look(plan_at(port, nobodys_port()), before)
-        all_there = watch.look(plan_at(port), before)
+    without = {**ANSWERS, **answers(listed())}
+    with answering(b"", None, **without) as port:
+        down = cluster_watch.look(plan_at(port, free_port()), before)
+        all_there = cluster_watch.look(plan_at(port), before)
 
     assert GroupSeen("gone", None, "Stable", (), 4) == down.groups["gone"]
     assert {} == all_there.groups
 
 
-def described(*given: tuple[Call, dict[str, Any]], **others: bytes) -> groups.Described | None:
+def described(*given: tuple[Call, dict[str, Any]], **others: bytes) -> wire.Described | None:
     with answering(b"", None, **answers(*given), **others) as port:
-        return groups.described(port, "orders", PATIENCE_S)
+        return wire.described(port, "orders", PATIENCE_S)
 
 
 def test_a_group_of_kip_848_is_described_by_its_own_call() -> None:
@@ -885,8 +877,8 @@ def test_a_group_of_kip_848_is_described_by_its_own_call() -> None:
     old = described(dead, api_69=b"")  # a broker that does not know the call
 
     member_ = MemberSeen("c", "10.0.0.1", (("t", 0), ("t", 2)), "m")
-    assert groups.Described("Stable", (member_,)) == found
-    assert groups.Described("Dead") == old
+    assert wire.Described("Stable", (member_,)) == found
+    assert wire.Described("Dead") == old
     assert described(classic("", error_code=16)) is None
 
 
@@ -905,22 +897,22 @@ def test_share_and_streams_groups_are_described_by_calls_of_their_own() -> None:
         streams = described(dead, no_consumers, no_share, call)
 
         tasks = MemberSeen("c", "10.0.0.1", (), "m", ("0_0", "0_2", "standby 1_4"))
-        assert groups.Described("Stable", (tasks,), "streams") == streams
+        assert wire.Described("Stable", (tasks,), "streams") == streams
     old = described(dead, no_consumers, api_77=b"")  # a broker that has no such groups
 
-    assert groups.Described("Stable", (MemberSeen("c", "10.0.0.1", (), "m"),), "share") == share
-    assert groups.Described("Dead") == old
+    assert wire.Described("Stable", (MemberSeen("c", "10.0.0.1", (), "m"),), "share") == share
+    assert wire.Described("Dead") == old
 
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"\0\1\0\0\0\5", assignment(1)[:-2], b"\xff" * 40])
 def test_an_assignment_that_cannot_be_read_has_no_partitions(data: bytes) -> None:
-    assert not groups.assigned(data).get("topicPartitions")
+    assert not wire.assigned(data).get("topicPartitions")
 
 
 def test_a_coordinator_that_refuses_names_neither_groups_nor_positions() -> None:
     loading = answers(listed(error_code=14))
     with answering(b"", None, **loading, api_9=offset_fetch_answer([], 16)) as port:
-        assert [] == groups.listed(port, PATIENCE_S)
+        assert [] == wire.listed(port, PATIENCE_S)
         assert {} == wire.committed(port, "orders", None, PATIENCE_S)
 
 
@@ -931,14 +923,14 @@ def test_ends_are_those_of_partitions_that_the_broker_leads() -> None:
 
 def test_a_watch_that_breaks_down_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(_plan: Any, _before: Seen) -> Seen:
-        raise RuntimeError("what nobody thought of")
+        raise RuntimeError("what was not thought of")
 
-    monkeypatch.setattr(watch, "look", breaks)
+    monkeypatch.setattr(cluster_watch, "look", breaks)
     watching = Watch(plan_at())
     watching.start()
     watching.stop()
 
-    with pytest.raises(HarnessError, match="the watch ended: what nobody thought of"):
+    with pytest.raises(HarnessError, match="the watch ended: what was not thought of"):
         watching.check()
 
 
@@ -1022,7 +1014,7 @@ def test_a_member_of_a_streams_group_is_named_once(tmp_path: Path) -> None:
 def shown(now: Seen, last: Any, broken: Any, gone: dict[str, str] | None = None) -> str:
     console = Console(width=120, force_terminal=False)
     with console.capture() as captured:
-        console.print(view.drawn("up 3 s", now, last, broken, gone or {}))
+        console.print(live_view.drawn("up 3 s", now, last, broken, gone or {}))
     return captured.get()
 
 
@@ -1056,19 +1048,21 @@ def test_the_view_says_which_groups_are_not_of_consumers() -> None:
     assert "jobs  share group, Stable, 0 members" in drawn
     assert "others  Stable, 0 members" in drawn
     assert ["jobs: share group, Stable, 0 members, broker-2"] == [
-        *view.changes(seen(), seen(share))
+        *live_view.changes(seen(), seen(share))
     ]
 
 
 def test_members_are_called_by_their_clients_names() -> None:
     member_ = MemberSeen("audit-1", "127.0.0.1", (), "N8K7rzp1SW2yJG1S5v9g/w")
     now = seen(group(members=(member_, MemberSeen("", "127.0.0.1", (), "x"))))
-    left = Rebalance("orders", 1, "Member N8K7rzp1SW2yJG1S5v9g/w left", 3, epoch=True)
+    left = RebalanceSeen("orders", 1, "Member N8K7rzp1SW2yJG1S5v9g/w left", 3, epoch=True)
 
-    assert {"N8K7rzp1SW2yJG1S5v9g/w": "audit-1"} == view.names_in(now)
-    assert "orders: epoch 3, Member audit-1 left" == view.named(str(left), view.names_in(now))
+    assert {"N8K7rzp1SW2yJG1S5v9g/w": "audit-1"} == live_view.names_in(now)
+    assert "orders: epoch 3, Member audit-1 left" == live_view.named(
+        str(left), live_view.names_in(now)
+    )
     assert "ago: Member audit-1 left" in shown(now, {"orders": left}, [])
-    before = view.names_in(now)
+    before = live_view.names_in(now)
     assert "ago: Member audit-1 left" in shown(seen(group()), {"orders": left}, [], gone=before)
 
 
@@ -1079,15 +1073,15 @@ def test_a_line_for_each_change_and_none_for_what_is_as_it_was() -> None:
         "broker-2 does not answer",
         "orders: Stable, 0 members, no coordinator",
         "new: Stable, 0 members, broker-2",
-    ] == [*view.changes(before, after)]
+    ] == [*live_view.changes(before, after)]
     assert ["broker-2 answers again", "orders: Stable, 0 members, broker-2", "new: gone"] == [
-        *view.changes(after, before)
+        *live_view.changes(after, before)
     ]
     lagging = seen(group("orders", lag=5))
-    assert [] == [*view.changes(before, lagging)]
+    assert [] == [*live_view.changes(before, lagging)]
     thin = dataclasses.replace(before, partitions=dict([partition(0, isr=2)]))
-    assert ["1 partition lacks replicas"] == [*view.changes(before, thin)]
-    assert ["every partition has all its replicas"] == [*view.changes(thin, before)]
+    assert ["1 partition lacks replicas"] == [*live_view.changes(before, thin)]
+    assert ["every partition has all its replicas"] == [*live_view.changes(thin, before)]
 
 
 KILLED = """
@@ -1102,7 +1096,7 @@ except HarnessError as error:
 """
 
 
-def test_a_detached_cluster_that_is_killed_before_it_is_up_is_told_of() -> None:
+def test_a_detached_cluster_that_is_killed_before_it_is_up_is_reported() -> None:
     done = subprocess.run(
         [sys.executable, "-c", KILLED],
         capture_output=True,

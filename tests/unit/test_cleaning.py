@@ -17,7 +17,7 @@ from harness.bench.measure import Figure, table_of
 from harness.cli.main import main
 from harness.history import manifest, store
 from harness.run.folder import reserve
-from harness.run.run import Run
+from harness.run.run import ExperimentRun
 from harness.run.start import Order
 from harness.suite.player import play as play_here
 from harness.suite.players import ENDED, Player, Players
@@ -32,8 +32,8 @@ HALF_OF_ELSEWHERE = "requests.parquet.999999999+1@#2.tmp"  # its pid is of anoth
 
 @pytest.fixture(autouse=True)
 def _sweep_no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.run.leftovers.sweep", lambda _say: 0)
-    monkeypatch.setattr("harness.run.leftovers.left_of_backends", dict)
+    monkeypatch.setattr("harness.run.folder.sweep", lambda _say: 0)
+    monkeypatch.setattr("harness.run.folder.sweep_backends", lambda **_: {})
     monkeypatch.setattr(processes, "orphans", dict)
 
 
@@ -103,7 +103,7 @@ def test_files_of_others_are_not_on_the_list(
 def test_what_would_go_is_listed_and_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("harness.run.leftovers.left_of_backends", lambda: {"run-9": 3})
+    monkeypatch.setattr("harness.run.folder.sweep_backends", lambda **_: {"run-9": 3})
     run_dir = tmp_path / "baseline" / "run-1"
     write_manifest(run_dir, status="running")
     (run_dir / "scratch").mkdir()
@@ -286,7 +286,7 @@ def test_a_start_completes_what_was_killed_and_is_left_alone_by_clean(
     (killed / "scratch").mkdir()
     refused = []
 
-    def play(run: Run) -> None:
+    def play(run: ExperimentRun) -> None:
         assert not (killed / "scratch").exists()
         assert "interrupted" == manifest.read(killed)["status"]
         manifest.write(run.run_dir, {"schema_version": 1, "run": run.run_dir.name})
@@ -294,7 +294,7 @@ def test_a_start_completes_what_was_killed_and_is_left_alone_by_clean(
         refused.append(main(["clean", "--all", "--results", str(tmp_path)]))
         raise VoidRun("it was ended by a test")
 
-    monkeypatch.setattr(Run, "play", play)
+    monkeypatch.setattr(ExperimentRun, "play", play)
     monkeypatch.setattr(Players, "start", played_here)
 
     assert Exit.FAILED == main([*command, "--results", str(tmp_path)])

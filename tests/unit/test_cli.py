@@ -162,7 +162,7 @@ def test_a_wrong_command_gets_one_sentence_and_its_exit_code(
 def test_where_no_cluster_is_up_a_sentence_says_so(
     arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.run.by_hand.layout.standing", list)
+    monkeypatch.setattr("harness.run.by_hand.up.standing", list)
 
     assert Exit.NO_DATA == main(arguments)
 
@@ -330,7 +330,7 @@ def test_a_refusal_that_arrow_tells_of_has_the_file_in_its_text(
 def test_clean_all_removes_nothing_while_a_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("harness.run.leftovers.sweep", lambda _say: 0)
+    monkeypatch.setattr("harness.run.folder.sweep", lambda _say: 0)
     run_dir = write_run(tmp_path / "results" / "consumer-freeze" / "run-that-goes-on")
     (run_dir / "scratch").mkdir()
     (run_dir.parent / "latest").symlink_to(run_dir.name)
@@ -358,7 +358,7 @@ def test_clean_leaves_a_run_that_starts_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One comes between the looks at folders and at processes, one has no process yet."""
-    monkeypatch.setattr("harness.run.leftovers.sweep", lambda _say: 0)
+    monkeypatch.setattr("harness.run.folder.sweep", lambda _say: 0)
     left = tmp_path / "baseline" / "left"
     between = tmp_path / "baseline" / "between"
     write_manifest(left)

@@ -139,7 +139,7 @@ def test_nothing_is_healed_under_a_run_that_goes_on(docker_engine: Any, healer: 
     assert ["broker-2"] == docker_engine.down()
 
 
-def test_a_start_heals_what_nobody_has_and_nothing_after_that(
+def test_a_start_heals_what_no_one_has_and_nothing_after_that(
     docker_engine: Any, tmp_path: Path
 ) -> None:
     docker_engine.nodes["toxiproxy"].start = lambda: None  # so that both starts are refused
@@ -192,7 +192,8 @@ def taken_over(docker_engine: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 def marked() -> str:
     with compose._alone() as lock:
-        return compose._marked(lock)
+        lock.seek(0)
+        return lock.read()
 
 
 @pytest.mark.parametrize(
@@ -249,7 +250,7 @@ def test_a_start_that_is_refused_takes_nothing_away(
     monkeypatch.setattr(compose.ComposeCluster, "_refuse_what_is_not_ours", refuse)
     with pytest.raises(SetupError):
         taken_over.cluster.start()
-    taken_over.cluster.stop()  # its logs have no folder: that is told by nobody
+    taken_over.cluster.stop()  # its logs have no folder: no message says that
 
     assert "_forget_run" not in taken_over.steps
     assert "" == marked()
@@ -313,7 +314,7 @@ def test_a_group_is_gone_when_brokers_say_so(
         (TimeoutError, "no answer"),
     ],
 )
-def test_a_group_that_stays_is_told_with_the_brokers_reason(
+def test_a_group_that_stays_is_reported_with_the_brokers_reason(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: Any, said: str
 ) -> None:
     monkeypatch.setattr(compose, "_GROUP_S", 0.01)

@@ -19,8 +19,7 @@ from harness.base.errors import SetupError
 from harness.base.ports import LOOPBACK, Ports
 from harness.cluster import containers, docker
 from harness.cluster.backends import backend_of
-from harness.cluster.container_nodes import check_version
-from harness.cluster.docker import DockerCluster
+from harness.cluster.docker import DockerCluster, check_version
 from harness.cluster.plan import IN_CONTAINERS, draw_plan
 from harness.experiment import Cluster
 
@@ -35,7 +34,7 @@ PROGRESS: dict[str, Any] = {
 class Engine(ThreadingHTTPServer):
     """What the SDK asks an engine for when it pulls an image.
 
-    `said` is what it tells of the pull, object by object; `then` what it does after that.
+    `said` is what it reports of the pull, object by object; `then` what it does after that.
     """
 
     daemon_threads = False
@@ -53,7 +52,7 @@ class Engine(ThreadingHTTPServer):
 class _Answers(BaseHTTPRequestHandler):
     server: Engine
     protocol_version = "HTTP/1.1"
-    timeout = 5  # for whoever keeps a connection and says no more
+    timeout = 5  # for a client that keeps a connection and says no more
 
     def do_GET(self) -> None:
         if self.path.endswith("/version"):
@@ -79,12 +78,12 @@ class _Answers(BaseHTTPRequestHandler):
         self.server.then(self)
 
     def whole(self) -> None:
-        """All is told, and the image is here."""
+        """All is heard, and the image is here."""
         self.server.here = True
         self.end()
 
     def end(self) -> None:
-        """All is told."""
+        """All is heard."""
         self.wfile.write(b"0\r\n\r\n")
 
     def silent(self) -> None:
@@ -172,7 +171,7 @@ def test_one_image_is_pulled_whatever_its_name_is(
         {"error": "toomanyrequests: slow down"},
     ],
 )
-def test_what_the_registry_refuses_amid_a_pull_is_told_in_its_words(
+def test_what_the_registry_refuses_amid_a_pull_is_reported_in_its_words(
     docker_engine: Engine, problem: dict[str, Any]
 ) -> None:
     docker_engine.said = [PROGRESS, problem]
@@ -281,7 +280,7 @@ OURS = "1234:5678"
 
 @pytest.fixture
 def ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A user who is not root, whoever runs the tests."""
+    """A user who is not root, whatever user runs the tests."""
     monkeypatch.setattr(os, "getuid", lambda: 1234)
     monkeypatch.setattr(os, "getgid", lambda: 5678)
 
@@ -314,7 +313,7 @@ def test_containers_run_as_who_has_the_mounted_folders(
 
 
 @pytest.mark.usefixtures("ours")
-def test_an_engine_that_tells_no_security_options_is_an_ordinary_one() -> None:
+def test_an_engine_that_has_no_security_options_is_an_ordinary_one() -> None:
     docker_engine: Any = SimpleNamespace(info=lambda: {"SecurityOptions": None})
 
     assert {"user": OURS} == containers.user_of(docker_engine)
@@ -365,15 +364,15 @@ def late(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_sweep_removes_what_the_engine_was_just_making(late: Any) -> None:
-    assert {"left": 3} == containers.sweep(late)
+    assert {"left": 3} == containers.remove_left(late, containers.left(late))
     assert [] == late.there
 
 
-@pytest.mark.parametrize("owner", ["", "somebody"])
+@pytest.mark.parametrize("owner", ["", "another"])
 def test_a_container_that_does_not_say_whose_it_is_stays(late: Any, owner: str) -> None:
     late.owner = owner
 
-    assert {} == containers.sweep(late)
+    assert {} == containers.remove_left(late, containers.left(late))
     assert ["broker-1"] == late.there
 
 
@@ -388,8 +387,8 @@ def test_who_ends_its_own_run_waits_for_nothing(late: Any) -> None:
     assert ["broker-2", "broker-3"] == late.late
 
 
-def test_where_nothing_is_left_nobody_waits(late: Any) -> None:
+def test_where_nothing_is_left_no_one_waits(late: Any) -> None:
     late.there = []
 
-    assert {} == containers.sweep(late)
+    assert {} == containers.remove_left(late, containers.left(late))
     assert ["broker-2", "broker-3"] == late.late

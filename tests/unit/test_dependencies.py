@@ -23,7 +23,7 @@ from harness.base.wait import wait_until
 from harness.catalogue import registry
 from harness.catalogue.apps import with_app
 from harness.catalogue.cover import Candidate
-from harness.cluster.dependencies import Dependencies, check_reachable, refused
+from harness.cluster.dependency_proxies import Dependencies, check_reachable, refused
 from harness.experiment import Experiment, Fault
 from harness.experiment.app import App, address_of
 from harness.provision import toxiproxy
@@ -39,7 +39,7 @@ LANES = ("members", "producers", "member-1", "member-2")
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """Somebody's server: it says back what it is told, and counts who came."""
+    """A user's server: it sends back what it gets, and counts its clients."""
 
     def __init__(self) -> None:
         self.came = 0
@@ -76,7 +76,7 @@ class Program:
 
 
 class Given(Ports):
-    """Ports that were somebody's before, and one more for what is asked first."""
+    """Ports that were another program's before, and one more for what is asked first."""
 
     def __init__(self, numbers: Iterable[int]) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class Setting:
         wait_until(what, condition, timeout_s=min(timeout_s, 0.3))
 
     def program(self, lane: str, dependency: str = "DB") -> Program:
-        host, _, port = self.dependencies.variables(lane)[dependency].partition(":")
+        host, _, port = self.dependencies.places(lane)[dependency].partition(":")
         link = socket.create_connection((host, int(port)), timeout=5)
         self._stack.callback(link.close)
         program = Program(link)
@@ -171,7 +171,7 @@ def test_each_process_is_given_a_proxy_of_its_own(setting: Setting) -> None:
     addresses = {places[name] for places in (first, second) for name in ("DB", "CACHE")}
     assert 4 == len(addresses)
     assert not addresses & {server.address for server in setting.servers.values()}
-    assert {"DB", "CACHE"} == set(setting.dependencies.variables("member-2"))
+    assert {"DB", "CACHE"} <= set(setting.dependencies.places("member-2"))
 
 
 def test_a_slow_dependency_answers_every_process_late_until_it_is_healed(setting: Setting) -> None:
@@ -259,13 +259,13 @@ def test_refused_ends_connections_and_takes_no_new_ones(setting: Setting) -> Non
     assert setting.program("member-1").asks() is not None
 
 
-def test_a_fault_on_what_nobody_uses_took_no_effect(setting: Setting) -> None:
+def test_a_fault_on_what_no_one_uses_took_no_effect(setting: Setting) -> None:
     setting.program("member-1", "CACHE")
 
     evidence = setting.inject(cut("dependency DB"))
 
     assert not evidence.took_effect
-    assert "nobody had a connection through DB within 5 s" in evidence.text
+    assert "no process had a connection through DB within 5 s" in evidence.text
 
 
 def test_a_connection_of_a_moment_ago_is_a_use(setting: Setting) -> None:
@@ -317,7 +317,7 @@ def using(address: str) -> Experiment:
     return with_app(registry.load("slow-dependency"), app)
 
 
-def test_where_nobody_listens_is_said_before_anything_starts(tmp_path: Path) -> None:
+def test_where_no_one_listens_is_said_before_anything_starts(tmp_path: Path) -> None:
     with Ports() as ports:
         experiment = using(f"{LOOPBACK}:{ports.take()}")
         candidate = Candidate.of("slow-dependency", experiment)
@@ -331,7 +331,7 @@ def test_where_nobody_listens_is_said_before_anything_starts(tmp_path: Path) -> 
     assert [] == list(tmp_path.iterdir())
 
 
-def test_where_somebody_listens_nothing_is_said() -> None:
+def test_where_a_user_listens_nothing_is_said() -> None:
     with Server() as server:
         check_reachable([using(server.address), registry.load("baseline")])
 

@@ -1,4 +1,4 @@
-"""Faults of a group as a whole, step by step: who is started and told to end, in which order."""
+"""Faults of a group as a whole, step by step: which processes start and end, in which order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ START, END = "start-consumer", "terminate-consumer"
 
 @dataclass
 class Process:
-    """A member that ends when it is told to, and is in the group at once unless it is broken."""
+    """A member that ends when it is asked to, and is in the group at once unless it is broken."""
 
     name: str
     instance_id: str | None = None
@@ -178,7 +178,7 @@ def test_old_first_ends_each_before_it_starts_one(tmp_path: Path) -> None:
     assert ["end member-1", "start member-4", "end member-2", "start member-5"] == fleet.done[:4]
 
 
-def test_at_once_starts_nobody_before_all_have_ended(tmp_path: Path) -> None:
+def test_at_once_starts_no_one_before_all_have_ended(tmp_path: Path) -> None:
     fleet = Fleet()
 
     played(deploy("at once"), tmp_path, fleet)
@@ -249,14 +249,10 @@ class Programs(Fleet):
             member.started = False
         return member
 
-    def silent(self, name: str) -> bool:
-        return name in self.mute
-
-    def refused(self, _name: str) -> int | None:
-        return None
-
-    def held_up_s(self) -> float:
-        return 60.0
+    @property
+    def brokers(self) -> Any:
+        asked = SimpleNamespace(get=lambda name: int(name not in self.mute))
+        return SimpleNamespace(requests=asked, refused={}, held_up_s=lambda: 60.0)
 
 
 def test_a_program_that_asked_to_join_was_started_though_the_rollout_stops_there(
@@ -298,10 +294,10 @@ def test_a_program_that_ends_does_not_cut_short_the_time_that_another_has(
         Fault(kind="scale", target="group", how="up", by=2), tmp_path, fleet, comes=comes
     )
 
-    told = {mark["fault"]: mark for mark in marks if mark["phase"] == "injected"}
-    assert not told["1.1-start-consumer"]["took_effect"]
-    assert told["1.2-start-consumer"]["took_effect"]
-    assert "member-5 was in the group" in told["1.2-start-consumer"]["evidence"]
+    heard = {mark["fault"]: mark for mark in marks if mark["phase"] == "injected"}
+    assert not heard["1.1-start-consumer"]["took_effect"]
+    assert heard["1.2-start-consumer"]["took_effect"]
+    assert "member-5 was in the group" in heard["1.2-start-consumer"]["evidence"]
 
 
 def experiment(*faults: Fault, **group: Any) -> Experiment:

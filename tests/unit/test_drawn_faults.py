@@ -27,7 +27,7 @@ from harness.run.estimate import estimate_s
 from harness.run.faults.kind import Evidence, Kind
 from harness.run.interrupts import Interrupted, heard, interruptible
 from harness.run.roles import headcount, lanes
-from harness.run.run import Run
+from harness.run.run import ExperimentRun
 from harness.run.scene import Scene
 
 SOAK = registry.load("soak")
@@ -125,7 +125,7 @@ class Drawing:
         self.nemesis.play_at_random(cast("Scene", self.stage), PATIENCE_S)
 
     def phases(self) -> Counter[str]:
-        return Counter(frame["phase"] for frame in read_journal(self.path).frames[1:])
+        return Counter(frame["phase"] for frame in list(read_journal(self.path).frames)[1:])
 
 
 def test_faults_come_until_the_time_is_over_each_when_all_is_well_after_the_one_before(
@@ -214,7 +214,7 @@ def test_sigterm_interrupts_at_once() -> None:
 def test_a_run_can_be_left_once_while_faults_are_drawn(
     to_be_left: bool, drawing: bool, left: list[bool]
 ) -> None:
-    run = object.__new__(Run)
+    run = object.__new__(ExperimentRun)
     run._to_be_left = to_be_left
     run._drawing = cast("Scene", SimpleNamespace(leaving=False)) if drawing else None
 

@@ -19,8 +19,7 @@ from harness.run.faults import KINDS
 from harness.run.faults.kind import Evidence
 from harness.run.faults.targets import Target
 from harness.run.fleet import Fleet
-from harness.run.instance import ProcessTree
-from harness.run.member import Member
+from harness.run.member import Member, ProcessTree
 from harness.run.scene import Scene
 
 GRACE_S = 0.3
@@ -51,12 +50,12 @@ def start() -> Iterator[Start]:
         process.stdout.close()
 
 
-def terminated(member: Member, told: list[str] | None = None) -> Evidence:
+def terminated(member: Member, heard: list[str] | None = None) -> Evidence:
     """The member's end by the fault, with little patience."""
     app = App(name="a", command=("a",), folder=".", stop=Stop(grace_s=GRACE_S))
     fleet: Any = SimpleNamespace(
         _experiment=SimpleNamespace(app=app),
-        note=lambda _member, what: told.append(what) if told is not None else None,
+        note=lambda _member, what: heard.append(what) if heard is not None else None,
         members={member.name: member},
     )
     fleet.end_in_order = lambda *members, **more: Fleet.end_in_order(fleet, *members, **more)
@@ -67,29 +66,29 @@ def terminated(member: Member, told: list[str] | None = None) -> Evidence:
 
 
 def test_a_program_that_ends_when_asked_is_not_killed(start: Start) -> None:
-    told: list[str] = []
+    heard: list[str] = []
 
-    evidence = terminated(start(ENDS.format(code=0)), told)
+    evidence = terminated(start(ENDS.format(code=0)), heard)
 
     assert evidence.took_effect
     assert "after SIGTERM, with exit code 0" in evidence.text
-    assert ["SIGTERM"] == told
+    assert ["SIGTERM"] == heard
 
 
 def test_a_program_that_does_not_end_in_time_is_killed(start: Start) -> None:
-    told: list[str] = []
+    heard: list[str] = []
     member = start(IGNORES)
 
-    evidence = terminated(member, told)
+    evidence = terminated(member, heard)
 
     assert evidence.took_effect
     assert "after SIGTERM, by SIGKILL, with exit code -9" in evidence.text
-    assert ["SIGTERM", "SIGKILL"] == told
+    assert ["SIGTERM", "SIGKILL"] == heard
     assert member.ending is not None
     assert member.ending.after_s >= GRACE_S
 
 
-def test_how_a_program_of_somebody_elses_ends_is_for_the_judge(start: Start) -> None:
+def test_how_a_program_of_a_user_elses_ends_is_for_the_judge(start: Start) -> None:
     assert terminated(start(ENDS.format(code=3))).took_effect
 
 
@@ -106,7 +105,7 @@ def test_a_member_is_gone_with_its_last_process(
 ) -> None:
     member = start(ENDS.format(code=0))
     left: list[Any] = ["a child"]
-    monkeypatch.setattr("harness.run.instance.processes.of_member", lambda *_: left)
+    monkeypatch.setattr("harness.run.member.processes.of_member", lambda *_: left)
 
     os.kill(member.instance.pid, signal.SIGTERM)
     wait_until("the end of the program", lambda: not member.running, timeout_s=10)

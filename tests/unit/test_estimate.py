@@ -74,14 +74,14 @@ def test_programs_take_what_they_were_seen_to_take(name: str, least_s: int, most
         (10, "java", "cooperative", 117),
     ],
 )
-def test_a_rolling_deploy_is_told_about_right(
+def test_a_rolling_deploy_is_reported_about_right(
     members: int, client: str, protocol: str, took_s: float
 ) -> None:
     """Of recorded runs on two cores."""
     group = Group(members=members, client=client, protocol=protocol)
-    told_s = estimate_s(replace(registry.load("rolling-deploy"), group=group))
+    estimated_s = estimate_s(replace(registry.load("rolling-deploy"), group=group))
 
-    assert 0.5 * took_s <= told_s <= 1.5 * took_s
+    assert 0.5 * took_s <= estimated_s <= 1.5 * took_s
 
 
 def test_a_night_is_within_its_limit() -> None:

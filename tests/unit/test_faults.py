@@ -40,7 +40,7 @@ def test_nothing_outside_the_rules_knows_a_rule_by_its_name() -> None:
 
 
 @pytest.mark.parametrize("kind", ["close-consumer", "stall-consumer"])
-def test_what_is_done_by_an_order_is_refused_for_a_program_of_somebody_elses(kind: str) -> None:
+def test_what_is_done_by_an_order_is_refused_for_a_program_of_a_user_elses(kind: str) -> None:
     fault = Fault(kind=kind, target="member 1")
     experiment = Experiment(claim="x.", faults=(fault,), rules=holds("R02"))
 
@@ -48,7 +48,7 @@ def test_what_is_done_by_an_order_is_refused_for_a_program_of_somebody_elses(kin
         with_app(experiment, APP)
 
 
-def test_a_program_of_somebody_elses_can_be_asked_to_end() -> None:
+def test_a_program_of_a_user_elses_can_be_asked_to_end() -> None:
     fault = Fault(kind="terminate-consumer", target="member 1")
 
     assert (fault,) == with_app(Experiment(claim="x.", faults=(fault,)), APP).faults

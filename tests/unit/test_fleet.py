@@ -1,4 +1,4 @@
-"""The fleet tells each program what it needs, in a file that the program can read."""
+"""The fleet gives each program what it needs, in a file that the program can read."""
 
 import subprocess
 import sys
@@ -50,7 +50,7 @@ def changed(name: str, **group: Any) -> Experiment:
 
 @pytest.mark.parametrize("client", ["librdkafka", "java"])
 @pytest.mark.parametrize("commit", ["sync", "external", "transaction"])
-def test_a_member_reads_what_it_is_told(
+def test_a_member_reads_what_it_is_reported(
     client: str, commit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     experiment = changed("baseline", client=client, commit=commit)
@@ -121,7 +121,7 @@ def test_the_manifest_says_which_librdkafka_the_members_have(
     assert usual["confluent-kafka"] == version("confluent-kafka")
 
 
-def test_the_producer_reads_what_it_is_told(
+def test_the_producer_reads_what_it_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     experiment = registry.load("baseline")
@@ -133,7 +133,7 @@ def test_the_producer_reads_what_it_is_told(
     assert (config.lane, config.partitions) == ("producers", experiment.load.partitions)
 
 
-def test_a_probe_reads_what_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_probe_reads_what_it_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fleet = fleet_of(registry.load("group-apis"), tmp_path, monkeypatch)
 
     fleet.start_probe("group-apis")

@@ -14,9 +14,8 @@ import pytest
 from consumers.journal import Journal
 from harness.base.errors import VoidRun, WaitTimeout
 from harness.run.fleet import Fleet
-from harness.run.instance import ProcessTree
-from harness.run.member import Member
-from harness.run.run import Run, _reach
+from harness.run.member import Member, ProcessTree
+from harness.run.run import ExperimentRun, _reach
 from harness.run.scene import Scene
 
 FENCED = {"code": 82, "name": "FENCED_INSTANCE_ID", "text": "fenced"}
@@ -56,7 +55,7 @@ def fleet_of(*members: Member, settled: bool = True) -> Fleet:
     return cast("Fleet", fleet)
 
 
-def scene_of(*members: Member, settled: bool = True, told: list[str] | None = None) -> Scene:
+def scene_of(*members: Member, settled: bool = True, heard: list[str] | None = None) -> Scene:
     nothing = SimpleNamespace(unplanned_ends=list, follow=lambda: None, poll=lambda: None)
     scene = Scene(
         cast("Any", SimpleNamespace(app=None)),
@@ -66,18 +65,18 @@ def scene_of(*members: Member, settled: bool = True, told: list[str] | None = No
         cast("Any", nothing),
         "t",
         cast("Any", None),
-        say=(told if told is not None else []).append,
+        say=(heard if heard is not None else []).append,
     )
     scene.steady = lambda: False  # type: ignore[method-assign]
-    scene.describe = lambda: "nobody"  # type: ignore[method-assign]
+    scene.describe = lambda: "none"  # type: ignore[method-assign]
     return scene
 
 
-def run_of() -> Run:
+def run_of() -> ExperimentRun:
     run: Any = SimpleNamespace(
         _experiment=SimpleNamespace(app=None), _manifest={"phases": [{}]}, _say=lambda _text: None
     )
-    return cast("Run", run)
+    return cast("ExperimentRun", run)
 
 
 def test_a_fatal_error_and_the_exit_code_for_it_make_one_that_gave_up(ended: Ended) -> None:
@@ -102,14 +101,14 @@ def test_one_that_still_runs_has_not_given_up(tmp_path: Path) -> None:
         process.wait()
 
 
-def test_it_ends_no_run_once_the_group_was_steady_and_is_told_once(ended: Ended) -> None:
-    told: list[str] = []
-    scene = scene_of(ended(), told=told)
+def test_it_ends_no_run_once_the_group_was_steady_and_is_reported_once(ended: Ended) -> None:
+    heard: list[str] = []
+    scene = scene_of(ended(), heard=heard)
 
     scene.follow()
     scene.follow()
 
-    assert ["member-1 gave up for good: FENCED_INSTANCE_ID: fenced"] == told
+    assert ["member-1 gave up for good: FENCED_INSTANCE_ID: fenced"] == heard
 
 
 def test_before_that_it_makes_the_run_void(ended: Ended) -> None:
@@ -129,7 +128,7 @@ def test_one_that_was_to_end_gave_up_as_planned(ended: Ended) -> None:
     assert [] == scene_of(member).given_up()
 
 
-def test_nobody_is_waited_for_where_every_client_has_given_up(ended: Ended) -> None:
+def test_no_one_is_waited_for_where_every_client_has_given_up(ended: Ended) -> None:
     scene = scene_of(ended())
 
     with pytest.raises(WaitTimeout, match="no records: the client of every member has given up"):
@@ -142,10 +141,10 @@ def test_what_a_group_does_not_reach_is_for_rules_where_a_client_gave_up(ended: 
         raise WaitTimeout("no steady state")
 
     run = run_of()
-    Run._as_far_as_it_goes(run, scene_of(ended()), phase)
+    ExperimentRun._as_far_as_it_goes(run, scene_of(ended()), phase)
     assert "no steady state" == run._manifest["phases"][-1]["missed"]
     with pytest.raises(WaitTimeout):
-        Run._as_far_as_it_goes(run_of(), scene_of(), phase)
+        ExperimentRun._as_far_as_it_goes(run_of(), scene_of(), phase)
 
 
 @pytest.mark.parametrize(("code", "stuck"), [(1, 0), (3, 1)])

@@ -16,7 +16,7 @@ from harness.run.scene import Scene
 
 @dataclass
 class Started:
-    """A member that is ready once somebody has waited for it."""
+    """A member that is ready once it has been waited for."""
 
     name: str
     started: bool = False
@@ -57,7 +57,7 @@ def test_hundreds_of_members_start_a_few_at_a_time(members: int, most: int) -> N
     assert most == scene.most
 
 
-def test_programs_of_which_nobody_knows_how_far_they_are_wait_for_nothing() -> None:
+def test_programs_of_which_no_one_knows_how_far_they_are_wait_for_nothing() -> None:
     scene = Starting(Experiment(claim="x."))
     joining.await_room(cast(Scene, scene), cast(Any, [Started("x", foreign=True)] * 200))
 

@@ -12,9 +12,8 @@ import pytest
 from rich.console import Console
 
 from harness.experiment import Experiment
-from harness.run.instance import Instance
-from harness.run.member import Member
-from harness.run.scene import FaultState, Scene, View
+from harness.run.member import Instance, Member
+from harness.run.scene import ClusterView, FaultState, Scene
 from harness.run.screen import Screen
 
 
@@ -37,7 +36,7 @@ def member(number: int, *partitions: int, ended: int | None = None, **more: Any)
 
 @pytest.fixture
 def scene() -> Scene:
-    view = View(Path("none"), brokers={1: True, 2: False, 3: True})
+    view = ClusterView(Path("none"), brokers={1: True, 2: False, 3: True})
     view.group = {"state": "Stable", "members": 2, "coordinator": 3}
     nodes = [SimpleNamespace(id=number) for number in (1, 2, 3)]
     members = [member(1, 5, 0), member(2), member(3, ended=-9), member(4, ended=0, closed=True)]
@@ -82,7 +81,7 @@ def test_brokers_group_and_members_are_shown(terminal: Console, scene: Scene) ->
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "heard"),
     [
         (
             FaultState("kill-broker", "any broker", "planned", 5, 9),
@@ -96,13 +95,13 @@ def test_brokers_group_and_members_are_shown(terminal: Console, scene: Scene) ->
         (FaultState("kill-broker", "broker-2", "healed", 0, 9), "of broker-2: healed"),
     ],
 )
-def test_each_fault_tells_how_far_it_is(
-    terminal: Console, scene: Scene, monkeypatch: pytest.MonkeyPatch, fault: FaultState, told: str
+def test_each_fault_has_how_far_it_is(
+    terminal: Console, scene: Scene, monkeypatch: pytest.MonkeyPatch, fault: FaultState, heard: str
 ) -> None:
     monkeypatch.setattr("time.monotonic", lambda: 1_000.0)
     scene.steady_at = 1_000.0
     scene.faults["1"] = fault
-    assert told in drawn(terminal, scene)
+    assert heard in drawn(terminal, scene)
 
 
 def test_the_rate_is_of_the_last_seconds(
@@ -171,7 +170,7 @@ def test_lines_stay_above_the_view(terminal: Console, scene: Scene) -> None:
     assert "s  kill-broker of broker-2: [refused]" in shown(terminal)
 
 
-def test_the_time_of_the_faults_is_over_once_nobody_is_missed_any_more(scene: Scene) -> None:
+def test_the_time_of_the_faults_is_over_once_no_one_is_missed_any_more(scene: Scene) -> None:
     scene.steady_at = 100.0
     assert 100 + scene.experiment.duration_s == scene.over_at
 

@@ -10,7 +10,7 @@ import pytest
 from harness.run.turns import Turn, turns
 
 
-def test_a_turn_that_is_taken_away_meanwhile_is_passed_over(
+def test_a_turn_that_is_taken_away_in_between_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A suite that measures fewer runs at one time removes turns that others are looking at."""

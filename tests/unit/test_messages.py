@@ -314,7 +314,7 @@ def test_what_is_written_can_be_read() -> None:
 def by_kafka() -> list[bytes]:
     """The same by Kafka's own classes."""
     from consumers import jvm
-    from consumers.probes.wire import Codec
+    from consumers.probes.script import Codec
     from harness.provision.tools import resolve_tools
 
     tools = resolve_tools()

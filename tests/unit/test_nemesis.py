@@ -117,7 +117,7 @@ def test_each_member_that_may_be_cut_off_has_a_lane_of_its_own() -> None:
 
 
 class Clock:
-    """Seconds since the start, moved by whoever takes time."""
+    """Seconds since the start, moved by all that takes time."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -129,7 +129,7 @@ class Clock:
 def test_a_fault_that_had_to_wait_lasts_as_long_as_it_was_to_last(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The proof of the first takes 10 s, and the second is due meanwhile."""
+    """The proof of the first takes 10 s, and the second is due during it."""
     clock = Clock()
     played: list[tuple[str, str, float]] = []
 
@@ -177,7 +177,7 @@ def test_a_fault_that_had_to_wait_lasts_as_long_as_it_was_to_last(
 def test_what_follows_programs_that_start_slowly_comes_as_much_later(
     app: bool, due_s: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Else a process that takes 10 s is told to end 2 s after it came."""
+    """Else a process that takes 10 s is asked to end 2 s after it came."""
     clock = Clock()
     played: list[tuple[str, float]] = []
 
@@ -257,7 +257,7 @@ def test_who_is_killed_for_good_is_missed_for_its_session(
     monkeypatch.setattr(nemesis, "KINDS", {"kill-consumer": kill})
     monkeypatch.setattr(nemesis, "time", SimpleNamespace(monotonic=lambda: 0.0, time_ns=int))
     stage = scene(brokers={1}, members={1})
-    stage.fleet.session_s = lambda _name: session_s
+    stage.fleet.brokers = SimpleNamespace(session_s=lambda _name: session_s)
     stage.faults, stage.steps, stage.say, stage.missed_until = {}, [], lambda _text: None, 0.0
     fault = Fault(kind="kill-consumer", target="member 1", jitter_s=0)
     item = nemesis.plan_faults(Experiment(claim="x.", faults=(fault,)), random.Random(1))[0]
@@ -353,7 +353,7 @@ def test_where_a_group_does_not_get_well_the_faults_after_that_stay_planned(
 
 
 class Broken:
-    """A stage with one fault that is injected, whose journal or heals fail as often as told."""
+    """A stage with one fault that is injected, whose journal or heals fail as often as noted."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         self.heals, self.broken = 0, False
@@ -456,9 +456,9 @@ def test_a_heal_that_was_interrupted_is_tried_again_at_the_end(broken: Broken) -
 
 
 def test_a_heal_that_breaks_down_keeps_no_other_from_being_tried(broken: Broken) -> None:
-    broken.fails = [KeyError("what nobody thought of")]
+    broken.fails = [KeyError("what was not thought of")]
 
-    assert ["1-pause-broker: KeyError: 'what nobody thought of'"] == broken.heal_all()
+    assert ["1-pause-broker: KeyError: 'what was not thought of'"] == broken.heal_all()
     assert [] == broken.heal_all()
     assert 2 == broken.heals
 
@@ -634,17 +634,17 @@ def test_an_interruption_that_was_ignored_at_the_very_end_is_not_lost() -> None:
         play()
 
 
-def test_what_else_is_ignored_is_told_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Any] = []
+def test_what_else_is_ignored_is_reported_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    noted: list[Any] = []
 
     class Broken:
         def __del__(self) -> None:
             raise ValueError
 
-    monkeypatch.setattr(sys, "unraisablehook", lambda ignored: told.append(ignored.exc_type))
+    monkeypatch.setattr(sys, "unraisablehook", lambda ignored: noted.append(ignored.exc_type))
     with interrupts.interruptible():
         Broken()
-    assert [ValueError] == told
+    assert [ValueError] == noted
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -81,7 +81,7 @@ def test_a_coordinator_that_refuses_the_group_names_no_topic() -> None:
     assert {} == committed(offset_fetch_answer([], not_coordinator))
 
 
-def test_an_observer_that_cannot_read_what_it_is_told_ends(tmp_path: Path) -> None:
+def test_an_observer_that_cannot_read_what_it_is_reported_ends(tmp_path: Path) -> None:
     with answering(b"") as port:
         config = {
             "journal": str(tmp_path / "observer.journal"),
@@ -91,7 +91,7 @@ def test_an_observer_that_cannot_read_what_it_is_told_ends(tmp_path: Path) -> No
             "broker_ports": {"1": port},
         }
         (tmp_path / "observer.json").write_text(json.dumps(config))
-        # Its standard input stays open: nobody tells it to end.
+        # Its standard input stays open: it gets no order to end.
         with subprocess.Popen(
             [sys.executable, "-m", "harness.run.observer", str(tmp_path / "observer.json")],
             stdin=subprocess.PIPE,
@@ -116,7 +116,7 @@ def metadata_answer(leader: int, epoch: int) -> bytes:
     return head + topic + struct.pack(">hiii ii ii i", 0, 0, leader, epoch, 1, 1, 1, 2, 0)
 
 
-def test_an_observer_that_is_never_told_to_look_ends_with_its_input(tmp_path: Path) -> None:
+def test_an_observer_that_gets_no_order_to_look_ends_with_its_input(tmp_path: Path) -> None:
     (tmp_path / "observer.json").write_text("{}")
     ended = subprocess.run(
         [sys.executable, "-m", "harness.run.observer", str(tmp_path / "observer.json")],
@@ -205,8 +205,8 @@ def test_a_question_that_stays_without_an_answer_is_one_row(
         for _ in range(3):
             watch.look()
 
-    told = [row["detail"] for kind, row in rows if kind == "unreachable"]
-    assert 1 == len([detail for detail in told if detail.startswith(f"{key}: ")]), told
+    heard = [row["detail"] for kind, row in rows if kind == "unreachable"]
+    assert 1 == len([detail for detail in heard if detail.startswith(f"{key}: ")]), heard
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_question_that_stays_without_an_answer_is_one_row(
 def test_a_question_is_a_row_each_time_it_was_waited_for_in_vain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, times: int
 ) -> None:
-    """Nobody else is asked anything meanwhile."""
+    """No other broker is asked anything during it."""
 
     def refuses(*_: object) -> None:
         raise error
@@ -230,12 +230,12 @@ def test_a_question_is_a_row_each_time_it_was_waited_for_in_vain(
         for _ in range(3):
             watch.look()
 
-    told = [row["detail"] for kind, row in rows if kind == "unreachable"]
-    assert [f"broker-1: {error}"] * times == told
+    heard = [row["detail"] for kind, row in rows if kind == "unreachable"]
+    assert [f"broker-1: {error}"] * times == heard
 
 
 class Machine:
-    """A clock that stands still for as long as told at each tick, in milliseconds."""
+    """A clock that stands still for as long as given at each tick, in milliseconds."""
 
     def __init__(self, watch: Observation, stalls_ms: list[float]) -> None:
         self.watch, self.stalls_ms, self.now_ms = watch, stalls_ms, 0.0
@@ -288,7 +288,7 @@ def test_a_row_ends_with_the_tick_that_was_later_than_the_slack(
     assert rows == written
 
 
-def test_the_clock_is_read_when_nobody_else_writes(
+def test_the_clock_is_read_when_no_one_else_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The thread that looks may be kept from its processor in the midst of a row."""

@@ -12,9 +12,9 @@ from harness.base.wait import wait_until
 from harness.catalogue.apps import with_app
 from harness.experiment import Experiment, Fault, Group
 from harness.experiment.app import App
-from harness.run import patience
-from harness.run.faults import KINDS, members
-from harness.run.faults.members import how_it_came, is_lost
+from harness.run import joining
+from harness.run.faults import KINDS, member_faults
+from harness.run.faults.member_faults import how_it_came, is_lost
 from harness.run.faults.targets import Target
 from harness.run.scene import Patience, Scene
 
@@ -28,12 +28,13 @@ def scene(
     **said: Any,
 ) -> Any:
     app = App(name="orders", command=("orders",), folder=".", **said)
-    fleet = SimpleNamespace(
+    brokers = SimpleNamespace(
         held_up_s=lambda: held_up_s,
         session_s=lambda _name: session_s,
-        silent=lambda _name: silent,
-        refused=lambda _name: refused,
+        requests=SimpleNamespace(get=lambda _name: int(not silent)),
+        refused=SimpleNamespace(get=lambda _name: refused),
     )
+    fleet = SimpleNamespace(brokers=brokers)
     view = SimpleNamespace(group={"state": "PreparingRebalance"})
     return SimpleNamespace(
         experiment=with_app(Experiment(claim="x."), app), fleet=fleet, view=view, partitions=6
@@ -48,23 +49,23 @@ def test_a_join_may_take_as_long_as_members_announced() -> None:
     """Java and librdkafka announce five minutes, Sarama one."""
     unknown, java = scene(), scene(held_up_s=300)
 
-    assert (90, 90) == (patience.join_s(unknown), seconds(patience.steady_s(unknown)))
-    assert (390, 390) == (patience.join_s(java), seconds(patience.steady_s(java)))
+    assert (90, 90) == (joining.join_s(unknown), seconds(joining.steady_s(unknown)))
+    assert (390, 390) == (joining.join_s(java), seconds(joining.steady_s(java)))
     assert (120, 360) == (
-        seconds(patience.recover_s(unknown)),
-        seconds(patience.recover_s(java)),
+        seconds(joining.recover_s(unknown)),
+        seconds(joining.recover_s(java)),
     )
-    assert 30 == patience.commits_s(java)
+    assert 30 == joining.commits_s(java)
 
 
 def test_what_its_owner_says_counts() -> None:
     said = scene(held_up_s=60, start_s=20, steady_s=400)
 
-    assert (20, 80) == (patience.start_s(said), patience.join_s(said))
-    assert (400, 400) == (seconds(patience.steady_s(said)), seconds(patience.recover_s(said)))
-    assert 400 == patience.commits_s(said)
-    assert 80 == seconds(patience.steady_s(scene(held_up_s=60, start_s=20)))
-    assert 150 == seconds(patience.steady_s(scene(start_s=150, steady_s=30)))
+    assert (20, 80) == (joining.start_s(said), joining.join_s(said))
+    assert (400, 400) == (seconds(joining.steady_s(said)), seconds(joining.recover_s(said)))
+    assert 400 == joining.commits_s(said)
+    assert 80 == seconds(joining.steady_s(scene(held_up_s=60, start_s=20)))
+    assert 150 == seconds(joining.steady_s(scene(start_s=150, steady_s=30)))
 
 
 def test_of_our_own_members_everything_is_declared() -> None:
@@ -72,15 +73,15 @@ def test_of_our_own_members_everything_is_declared() -> None:
     ours = cast("Scene", SimpleNamespace(experiment=declared))
 
     assert (90, 130, 30) == (
-        patience.steady_s(ours),
-        patience.recover_s(ours),
-        patience.commits_s(ours),
+        joining.steady_s(ours),
+        joining.recover_s(ours),
+        joining.commits_s(ours),
     )
 
 
 def test_who_was_killed_is_missed_for_the_session_that_it_announced() -> None:
-    assert 0 == patience.missed_s(scene(), "member-1")
-    assert 35 == patience.missed_s(scene(session_s=30), "member-1")
+    assert 0 == joining.missed_s(scene(), "member-1")
+    assert 35 == joining.missed_s(scene(session_s=30), "member-1")
 
 
 def test_a_wait_grows_with_what_is_seen() -> None:
@@ -183,7 +184,7 @@ def test_only_who_has_asked_for_nothing_in_its_time_is_given_up() -> None:
 def test_who_has_asked_to_join_is_not_waited_for_until_others_let_it_in(
     asked_at: int, waited_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is to be healed meanwhile would be late by as long as one member is stuck."""
+    """What is to be healed then would be late by as long as one member is stuck."""
     clock = SimpleNamespace(now_s=0.0)
     stage, member = scene(held_up_s=120), process(asked_at=asked_at)
 
@@ -194,7 +195,7 @@ def test_who_has_asked_to_join_is_not_waited_for_until_others_let_it_in(
                 raise WaitTimeout(f"no {what}")
 
     stage.wait, stage.fleet.members = wait, {"member-4": member}
-    monkeypatch.setattr(members, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
+    monkeypatch.setattr(member_faults, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
 
     fault = Fault(kind="start-consumer", target="new member")
     found = KINDS["start-consumer"].prove(stage, fault, Target("member", "member-4"))

@@ -15,10 +15,10 @@ import pytest
 from consumers.journal import Journal
 from harness.base.errors import VoidRun
 from harness.base.wait import wait_until
-from harness.run import probing
+from harness.run import beside
 from harness.run.scene import Scene
 
-# Ends with the exit code that it is told.
+# Ends with the exit code that it is heard.
 WAITS = "import sys; sys.exit(int(sys.stdin.readline()))"
 
 
@@ -36,7 +36,7 @@ def scene_of(process: subprocess.Popen[bytes], journal: Path) -> Scene:
 
 @pytest.fixture
 def process() -> Iterator[subprocess.Popen[bytes]]:
-    """A script that goes on until it is told to end."""
+    """A script that goes on until it is ended."""
     with subprocess.Popen([sys.executable, "-c", WAITS], stdin=subprocess.PIPE) as started:
         yield started
         started.kill()
@@ -49,12 +49,12 @@ def end(process: subprocess.Popen[bytes], code: int) -> None:
 
 def test_a_script_that_is_ready_is_waited_for_no_longer(process: Any, tmp_path: Path) -> None:
     scene = scene_of(process, tmp_path / "journal")
-    playing = probing.start(scene, "any")
+    playing = beside.start(scene, "any")
     with closing(Journal(tmp_path / "journal", "probe-any")) as journal:
         playing.follow()
         before = playing.ready
         journal.write("ready")
-        probing.await_ready(scene, playing)
+        beside.await_ready(scene, playing)
 
     assert [False, True] == [before, playing.ready]
     assert not playing.ended
@@ -64,17 +64,17 @@ def test_a_script_that_fails_before_it_is_ready_makes_the_run_void(
     process: Any, tmp_path: Path
 ) -> None:
     scene = scene_of(process, tmp_path / "journal")
-    playing = probing.start(scene, "any")
+    playing = beside.start(scene, "any")
     end(process, 3)
 
     with pytest.raises(VoidRun, match=r"^the probe any ended with exit code 3: its last words$"):
-        probing.await_ready(scene, playing)
+        beside.await_ready(scene, playing)
 
 
 def test_a_script_that_has_nothing_to_prepare_may_end(process: Any, tmp_path: Path) -> None:
     scene = scene_of(process, tmp_path / "journal")
-    playing = probing.start(scene, "any")
+    playing = beside.start(scene, "any")
     end(process, 0)
 
-    probing.await_ready(scene, playing)
-    probing.await_end(scene, playing)
+    beside.await_ready(scene, playing)
+    beside.await_end(scene, playing)

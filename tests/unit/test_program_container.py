@@ -19,9 +19,9 @@ from testcontainers.core.config import testcontainers_config as config
 
 from harness.base.errors import ClusterError, HarnessError, SetupError
 from harness.base.wait import wait_until
-from harness.cluster import containers, images, program_container
+from harness.cluster import containers, images
 from harness.cluster.backends import backend_of
-from harness.cluster.program_container import ProgramContainer
+from harness.cluster.images import ProgramContainer
 from harness.experiment.app import App
 
 SOON_S = 10.0
@@ -42,7 +42,7 @@ class Engine:
         # Of each stream that is followed, how many pieces it gives before it breaks.
         self.breaks: list[int] = []
         self.streams = 0
-        self.told: list[str] = []
+        self.orders: list[str] = []
         self.refuses: Exception | None = None
         self.gone: Exception | None = None
 
@@ -80,7 +80,7 @@ class Engine:
         return True
 
     def _do(self, what: str) -> None:
-        self.told.append(what)
+        self.orders.append(what)
         if self.refuses is not None:
             raise self.refuses
 
@@ -151,7 +151,7 @@ def test_what_no_stream_brought_is_read_at_the_end(
 
 
 @pytest.mark.parametrize(
-    ("code", "sent", "oom", "told"),
+    ("code", "sent", "oom", "heard"),
     [
         (0, None, False, 0),
         (137, None, False, 137),
@@ -169,16 +169,16 @@ def test_an_exit_code_is_a_signals_where_that_is_known(
     sent: signal.Signals | None,
     *,
     oom: bool,
-    told: int,
+    heard: int,
 ) -> None:
     container = start()
     if sent is not None:
         container.send_signal(sent)
-        assert [sent.name] == engine_of_one.told
+        assert [sent.name] == engine_of_one.orders
 
     engine_of_one.end(code, OOMKilled=oom)
 
-    assert told == container.wait(SOON_S)
+    assert heard == container.wait(SOON_S)
     assert container.gone
 
 
@@ -199,7 +199,7 @@ def test_what_is_over_already_is_no_trouble(
 
     getattr(container, do)()
 
-    assert 1 == len(engine_of_one.told)
+    assert 1 == len(engine_of_one.orders)
 
 
 def test_what_the_engine_refuses_is_a_sentence(
@@ -223,7 +223,7 @@ def test_how_it_is_is_the_engines_word(
 
 
 @pytest.mark.parametrize("how", ["not found", "removing"])
-def test_who_was_removed_by_somebody_else_is_known_no_more(
+def test_who_was_removed_by_another_program_is_known_no_more(
     start: Callable[[], ProgramContainer], engine_of_one: Engine, how: str
 ) -> None:
     container = start()
@@ -234,7 +234,7 @@ def test_who_was_removed_by_somebody_else_is_known_no_more(
         engine_of_one.over.set()
     container._watcher.join(SOON_S)
 
-    with pytest.raises(HarnessError, match="of member-1 was removed by somebody else"):
+    with pytest.raises(HarnessError, match="of member-1 was removed by another program"):
         container.poll()
 
 
@@ -262,7 +262,7 @@ def test_a_first_process_without_a_handler_hears_no_signal(
     (tmp_path / "4711").mkdir()
     status = f"Name:\tx\nNSpid:\t{nspid}\nSigIgn:\t0000000000000000\nSigCgt:\t{caught:016x}\n"
     (tmp_path / "4711" / "status").write_text(status)
-    monkeypatch.setattr(program_container, "_PROC", tmp_path)
+    monkeypatch.setattr(images, "_PROC", tmp_path)
 
     assert dropped == container.drops(signal.SIGTERM)
 
@@ -271,7 +271,7 @@ def test_a_process_that_cannot_be_looked_at_drops_nothing_for_all_that_is_known(
     start: Callable[[], ProgramContainer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     container = start()
-    monkeypatch.setattr(program_container, "_PROC", tmp_path)
+    monkeypatch.setattr(images, "_PROC", tmp_path)
 
     assert not container.drops(signal.SIGTERM)
 

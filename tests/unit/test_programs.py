@@ -1,4 +1,4 @@
-"""Processes of a program of somebody else's: started, watched, ended with all that they started."""
+"""Processes of a program under test: started, watched, ended with all that they started."""
 
 from __future__ import annotations
 
@@ -23,19 +23,17 @@ from harness.base.ports import Ports
 from harness.base.wait import wait_until
 from harness.catalogue import registry
 from harness.catalogue.apps import with_app
-from harness.cluster.dependencies import Dependencies
+from harness.cluster.dependency_proxies import Dependencies
 from harness.cluster.plan import Plan, draw_plan
 from harness.experiment import Cluster, Experiment
 from harness.experiment.app import App, Records, Shows, Stop
 from harness.history.whose import SHARED
 from harness.provision.tools import Tools, resolve_tools
-from harness.run import build as building
-from harness.run import programs as programs_module
-from harness.run.build import build
+from harness.run import app_processes as programs_module
+from harness.run.app_processes import MOST, MOST_AT_FIRST, AppProcesses, Restarts, build, variables
 from harness.run.fleet import Fleet
 from harness.run.member import Member
 from harness.run.named import naming_of_app, runs
-from harness.run.programs import MOST, MOST_AT_FIRST, Programs, Restarts, variables
 from harness.run.record import first_record
 from harness.run.sink import Sink
 from harness.run.why import cannot_run
@@ -76,11 +74,11 @@ def run_dir(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def programs_of(plan: Plan, run_dir: Path) -> Iterator[Callable[[App], Programs]]:
-    made: list[Programs] = []
+def programs_of(plan: Plan, run_dir: Path) -> Iterator[Callable[[App], AppProcesses]]:
+    made: list[AppProcesses] = []
 
-    def of(app: App) -> Programs:
-        made.append(Programs(app, plan, run_dir, PARTITIONS))
+    def of(app: App) -> AppProcesses:
+        made.append(AppProcesses(app, plan, run_dir, PARTITIONS))
         return made[-1]
 
     yield of
@@ -119,7 +117,7 @@ def shown(run_dir: Path) -> list[list[Any]]:
 
 
 def test_a_process_has_what_it_needs_by_the_names_that_programs_know(
-    programs_of: Callable[[App], Programs], plan: Plan, run_dir: Path
+    programs_of: Callable[[App], AppProcesses], plan: Plan, run_dir: Path
 ) -> None:
     prints = app(
         "import json; print(json.dumps([dict(os.environ), sys.argv[1:], os.getcwd()]))",
@@ -143,7 +141,7 @@ def test_a_process_has_what_it_needs_by_the_names_that_programs_know(
 
 
 def test_a_process_is_given_the_address_of_the_proxy_on_its_lane(
-    programs_of: Callable[[App], Programs], plan: Plan, run_dir: Path
+    programs_of: Callable[[App], AppProcesses], plan: Plan, run_dir: Path
 ) -> None:
     prints = app(
         "import json; print(json.dumps([dict(os.environ), sys.argv[1:]]))",
@@ -170,9 +168,9 @@ def test_a_process_is_given_the_address_of_the_proxy_on_its_lane(
     assert ["${CACHE}", "{OTHER}"] == words[1:]
 
 
-def test_a_process_is_told_where_it_shows_its_work(plan: Plan, run_dir: Path) -> None:
+def test_a_process_is_reported_where_it_shows_its_work(plan: Plan, run_dir: Path) -> None:
     says = "import json; print(json.dumps([dict(os.environ), sys.argv[1:]]))"
-    for effects, name, place, told in (
+    for effects, name, place, heard in (
         (Shows(http=True), "KAFKA_CHAOS_SINK", "{sink}", "http://127.0.0.1:7/member-1"),
         (Shows(output_topic="done"), "KAFKA_OUTPUT_TOPIC", "{output_topic}", "done"),
     ):
@@ -182,13 +180,13 @@ def test_a_process_is_told_where_it_shows_its_work(plan: Plan, run_dir: Path) ->
         shows = app(says, effects=effects)
         shows = replace(shows, command=(*shows.command, place), environment={"WHERE": place})
         sink = Sink(plan.run, folder, 7, naming_of_app(shows, 3)) if effects.http else None
-        programs = Programs(shows, plan, folder, PARTITIONS, sink)
+        programs = AppProcesses(shows, plan, folder, PARTITIONS, sink)
         programs.start("member-1", "member-1", None)
         ended(folder)
         programs.stop()
 
         environment, words = json.loads((folder / "logs" / "member-1.log").read_text())
-        assert (told, told, [told]) == (environment[name], environment["WHERE"], words)
+        assert (heard, heard, [heard]) == (environment[name], environment["WHERE"], words)
 
 
 def test_a_dynamic_member_has_no_instance_id(plan: Plan) -> None:
@@ -199,7 +197,7 @@ def test_a_dynamic_member_has_no_instance_id(plan: Plan) -> None:
 
 
 def test_effects_by_number_are_places_in_partitions(
-    programs_of: Callable[[App], Programs], run_dir: Path
+    programs_of: Callable[[App], AppProcesses], run_dir: Path
 ) -> None:
     """Numbers go round the partitions: 0 to 5 are the first two records of each of three."""
     effects = Shows(stdout=r"^done (?P<n>\d+)$")
@@ -220,7 +218,7 @@ def test_effects_by_number_are_places_in_partitions(
 
 
 def test_effects_by_offset_are_kept_as_they_are(
-    programs_of: Callable[[App], Programs], run_dir: Path
+    programs_of: Callable[[App], AppProcesses], run_dir: Path
 ) -> None:
     effects = Shows(stdout=r"p(?P<partition>\d+) o(?P<offset>\d+)")
 
@@ -233,7 +231,7 @@ def test_effects_by_offset_are_kept_as_they_are(
 
 
 def test_lines_of_kafkas_verifiable_consumer_show_what_each_poll_brought(
-    programs_of: Callable[[App], Programs], run_dir: Path
+    programs_of: Callable[[App], AppProcesses], run_dir: Path
 ) -> None:
     line = json.dumps(
         {
@@ -255,7 +253,7 @@ def test_lines_of_kafkas_verifiable_consumer_show_what_each_poll_brought(
 
 
 def test_lines_that_name_no_record_are_counted_and_the_last_is_kept(
-    programs_of: Callable[[App], Programs], run_dir: Path
+    programs_of: Callable[[App], AppProcesses], run_dir: Path
 ) -> None:
     lines = "print('finished 1\\n\\nfinished 2')"
     programs = programs_of(app(lines, effects=Shows(stdout=r"done (?P<n>\d+)")))
@@ -271,7 +269,7 @@ def test_lines_that_name_no_record_are_counted_and_the_last_is_kept(
 
 
 def test_a_line_is_read_when_it_is_whole_and_the_last_at_its_end(
-    programs_of: Callable[[App], Programs], run_dir: Path
+    programs_of: Callable[[App], AppProcesses], run_dir: Path
 ) -> None:
     """`done 1` with `2` to come is no record 1."""
     effects = Shows(stdout=r"done (?P<n>\d+)")
@@ -290,7 +288,7 @@ def test_a_line_is_read_when_it_is_whole_and_the_last_at_its_end(
 
 
 def test_a_pattern_whose_group_is_no_number_voids_the_run(
-    programs_of: Callable[[App], Programs], run_dir: Path
+    programs_of: Callable[[App], AppProcesses], run_dir: Path
 ) -> None:
     programs = programs_of(app("print('done now')", effects=Shows(stdout="done (?P<n>.*)")))
     programs.start("member-1", "member-1", None)
@@ -307,7 +305,7 @@ def test_a_pattern_whose_group_is_no_number_voids_the_run(
     [("pass", 0), ("sys.exit(3)", 3), ("os.kill(os.getpid(), signal.SIGKILL)", -9)],
 )
 def test_how_a_process_ended_is_on_record(
-    programs_of: Callable[[App], Programs], run_dir: Path, line: str, code: int
+    programs_of: Callable[[App], AppProcesses], run_dir: Path, line: str, code: int
 ) -> None:
     member = programs_of(app(line)).start("member-1", "member-1", None)
 
@@ -320,7 +318,7 @@ def test_how_a_process_ended_is_on_record(
 
 
 def test_a_command_that_is_not_there_voids_the_run(
-    programs_of: Callable[[App], Programs], run_dir: Path
+    programs_of: Callable[[App], AppProcesses], run_dir: Path
 ) -> None:
     missing = replace(app(), command=("./no-such-program",), folder=str(run_dir))
 
@@ -361,9 +359,9 @@ def test_its_own_path_is_where_a_program_is_looked_for(run_dir: Path) -> None:
 
 
 def test_a_line_without_an_end_is_passed_over_and_what_follows_is_read(
-    programs_of: Callable[[App], Programs], run_dir: Path, monkeypatch: pytest.MonkeyPatch
+    programs_of: Callable[[App], AppProcesses], run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(programs_module, "_READ_BYTES", 1_000)
+    monkeypatch.setattr(programs_module, "_LONGEST_LINE", 1_000)
     endless = "sys.stdout.write('x' * 5_500 + '\\ndone 7\\n' + 'done 8\\n' * 500)"
 
     programs_of(app(endless, effects=Shows(stdout=r"^done (?P<n>\d+)$"))).start(
@@ -376,7 +374,7 @@ def test_a_line_without_an_end_is_passed_over_and_what_follows_is_read(
 
 
 def test_what_prints_without_end_voids_the_run_before_the_disk_is_full(
-    programs_of: Callable[[App], Programs], run_dir: Path, monkeypatch: pytest.MonkeyPatch
+    programs_of: Callable[[App], AppProcesses], run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(programs_module, "MOST_LOG_BYTES", 1_000_000)
     programs = programs_of(app("while True: print('too much ' * 100)"))
@@ -392,7 +390,7 @@ def living(plan: Plan) -> list[psutil.Process]:
 
 
 @pytest.fixture
-def family(programs_of: Callable[[App], Programs], plan: Plan, run_dir: Path) -> Member:
+def family(programs_of: Callable[[App], AppProcesses], plan: Plan, run_dir: Path) -> Member:
     """A program like npm: a process that has started another, which has started a third."""
     grandchild = child(READY)
     member = programs_of(app(child(grandchild, READY), READY)).start("member-1", "member-1", None)
@@ -436,7 +434,7 @@ def test_children_of_a_process_that_is_gone_are_still_its_own(family: Member, pl
 
 
 def test_what_children_print_after_its_end_is_read(
-    programs_of: Callable[[App], Programs], run_dir: Path
+    programs_of: Callable[[App], AppProcesses], run_dir: Path
 ) -> None:
     goes_on = run_dir / "go on"
     waits = f"while not os.path.exists({str(goes_on)!r}): time.sleep(0.01)"
@@ -482,8 +480,8 @@ def test_a_program_that_ignores_its_signal_is_killed_after_its_grace(
     assert [] == fleet.close_members()
 
     assert member.gone
-    told = [frame["what"] for frame in frames(run_dir, "program_told")]
-    assert ["SIGTERM", "SIGKILL"] == told
+    heard = [frame["what"] for frame in frames(run_dir, "program_told")]
+    assert ["SIGTERM", "SIGKILL"] == heard
     assert -signal.SIGKILL == ended(run_dir)["exit_code"]
 
 
@@ -522,7 +520,7 @@ def test_what_ends_before_the_first_join_voids_the_run(
         follow_until(fleet, "refusal", lambda: False)
 
 
-def test_who_dies_of_a_port_that_another_has_is_told_what_to_do(
+def test_who_dies_of_a_port_that_another_has_is_reported_what_to_do(
     fleet_of: Callable[[App], Fleet],
 ) -> None:
     fleet = fleet_of(app("sys.exit('listen tcp :8080: bind: address already in use')"))
@@ -614,7 +612,7 @@ def test_why_a_program_has_not_joined_is_said_of_each(
     for number in (1, 2, 3, 4):
         fleet.start_member(f"member-{number}")
         ready(run_dir, f"member-{number}")
-    brokers: Any = fleet._brokers
+    brokers: Any = fleet.brokers
     brokers.requests |= {"member-2": 4, "member-3": 4, "member-4": 9}
     brokers.groups |= {"member-3": {"theirs"}}
     fleet.members["member-4"].started = True
@@ -633,12 +631,12 @@ def test_why_a_program_has_not_joined_is_said_of_each(
     ) == said[said.index("member-2 ") :]
 
 
-def test_who_is_in_a_group_of_another_type_is_told_that_it_cannot_be_followed(
+def test_who_is_in_a_group_of_another_type_is_reported_that_it_cannot_be_followed(
     fleet_of: Callable[[App], Fleet], run_dir: Path
 ) -> None:
     """It works, and asks for topics in calls of its own."""
     fleet = fleet_of(app(READY))
-    brokers: Any = fleet._brokers
+    brokers: Any = fleet.brokers
     for number, others in enumerate(({"orders": "share"}, {"orders": "Streams"}), start=1):
         fleet.start_member(f"member-{number}")
         ready(run_dir, f"member-{number}")
@@ -653,11 +651,11 @@ def test_who_is_in_a_group_of_another_type_is_told_that_it_cannot_be_followed(
     ) == fleet.why_not_joined()
 
 
-def test_who_asked_to_join_is_told_what_became_of_it(
+def test_who_asked_to_join_is_reported_what_became_of_it(
     fleet_of: Callable[[App], Fleet], run_dir: Path
 ) -> None:
     fleet = fleet_of(app(READY))
-    brokers: Any = fleet._brokers
+    brokers: Any = fleet.brokers
     for number in (1, 2):
         member = fleet.start_member(f"member-{number}")
         ready(run_dir, f"member-{number}")
@@ -674,14 +672,14 @@ def test_who_asked_to_join_is_told_what_became_of_it(
     ) == fleet.why_not_joined()
 
 
-def test_who_does_not_name_itself_on_a_shared_lane_is_told_how(
+def test_who_does_not_name_itself_on_a_shared_lane_is_reported_how(
     fleet_of: Callable[[App], Fleet], run_dir: Path
 ) -> None:
     fleet = fleet_of(app(READY))
     for name in ("member-1", "member-2"):
         fleet.start_member(name).lane = SHARED
         ready(run_dir, name)
-    brokers: Any = fleet._brokers
+    brokers: Any = fleet.brokers
     brokers.nameless |= {"rdkafka"}
 
     assert (
@@ -691,11 +689,11 @@ def test_who_does_not_name_itself_on_a_shared_lane_is_told_how(
     ) == fleet.why_not_joined()
 
 
-def test_who_reads_another_topic_is_told_so_once_for_all(
+def test_who_reads_another_topic_is_reported_so_once_for_all(
     fleet_of: Callable[[App], Fleet], run_dir: Path
 ) -> None:
     fleet = fleet_of(app(READY))
-    brokers: Any = fleet._brokers
+    brokers: Any = fleet.brokers
     for number in (1, 2, 3):
         fleet.start_member(f"member-{number}").started = number == 3
         ready(run_dir, f"member-{number}")
@@ -708,7 +706,7 @@ def test_who_reads_another_topic_is_told_so_once_for_all(
     ) == fleet.why_not_joined()
 
 
-def test_who_joins_and_gets_no_further_is_told_what_may_be_missing(
+def test_who_joins_and_gets_no_further_is_reported_what_may_be_missing(
     fleet_of: Callable[[App], Fleet], run_dir: Path
 ) -> None:
     fleet = fleet_of(app(READY))
@@ -728,9 +726,9 @@ def test_who_joins_and_gets_no_further_is_told_what_may_be_missing(
     one, two = fleet.members["member-1"], fleet.members["member-2"]
     one.position, two.position, one.assigned = {0: 4, 2: 7}, {4: 1}, {0, 1, 2}
     assert said().startswith(
-        f"{both} in partitions 0, 2 and 4, and not in partitions 1, 3 and 5 (nobody holds "
-        "partitions 3 and 5): see what keeps it there; if it only takes long, say how long by "
-        "steady_s"
+        f"{both} in partitions 0, 2 and 4, and not in partitions 1, 3 and 5 (partitions "
+        "3 and 5 are held by none): see what keeps it there; if it only takes long, say how long "
+        "by steady_s"
     )
     one.position = dict.fromkeys((0, 1, 2, 3, 5), 1)
     assert said().startswith(f"{both} in every partition, but not again in each of them in time")
@@ -739,7 +737,7 @@ def test_who_joins_and_gets_no_further_is_told_what_may_be_missing(
     assert "" == said()
 
 
-def test_what_goes_into_the_background_is_told_to_stay(
+def test_what_goes_into_the_background_is_reported_to_stay(
     fleet_of: Callable[[App], Fleet], run_dir: Path
 ) -> None:
     fleet = fleet_of(app(child(READY), "sys.exit(0)"))
@@ -750,7 +748,7 @@ def test_what_goes_into_the_background_is_told_to_stay(
         follow_until(fleet, "refusal", lambda: False)
 
 
-def test_what_waits_for_input_is_told_that_there_is_none(
+def test_what_waits_for_input_is_reported_that_there_is_none(
     fleet_of: Callable[[App], Fleet],
 ) -> None:
     fleet = fleet_of(app("print('no more' if sys.stdin.read() == '' else 'more')"))
@@ -765,7 +763,7 @@ def test_what_has_spoken_to_the_brokers_does_not_wait_for_input(
 ) -> None:
     fleet = fleet_of(app("pass"))
     fleet.start_member("member-1")
-    brokers: Any = fleet._brokers
+    brokers: Any = fleet.brokers
     brokers.requests["member-1"] = 3
     brokers.topics["member-1"] = {"t"}
 
@@ -816,11 +814,11 @@ def test_what_may_be_secret_of_an_app_never_reaches_the_manifest(tools: Tools) -
 
 @pytest.fixture
 def unbuilt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(building, "_built", set())
+    monkeypatch.setattr(programs_module, "_built", set())
 
 
 def built(run_dir: Path, command: tuple[str, ...], run: str = "no-run") -> str:
-    log = run_dir / "logs" / "build.log"
+    log = run_dir / "logs" / "programs.log"
     build(replace(app(), build=command, folder=str(run_dir)), run, log)
     return log.read_text() if log.exists() else ""
 
@@ -854,7 +852,7 @@ def test_a_build_step_that_is_not_there_voids_the_run(run_dir: Path) -> None:
 def test_a_build_that_takes_too_long_leaves_nothing_running(
     run_dir: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "BUILD_S", 0.3)
+    monkeypatch.setattr(programs_module, "BUILD_S", 0.3)
 
     with pytest.raises(VoidRun, match="was not built within 0 min"):
         built(run_dir, python(child(READY), READY), plan.run)
@@ -883,7 +881,7 @@ def test_consecutive_records_are_one_run_and_what_comes_twice_another(
 
 
 def test_a_watching_that_cannot_write_any_more_voids_the_run(
-    programs_of: Callable[[App], Programs], monkeypatch: pytest.MonkeyPatch
+    programs_of: Callable[[App], AppProcesses], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programs = programs_of(app(READY))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.run.programs import CAME_UP_S, LONGEST_PAUSE_S, MOST, MOST_AT_FIRST, Restarts
+from harness.run.app_processes import CAME_UP_S, LONGEST_PAUSE_S, MOST, MOST_AT_FIRST, Restarts
 
 
 def line_of(lived_s: list[float], *, settled: bool = True) -> list[float]:
@@ -34,7 +34,7 @@ def test_what_ends_soon_is_waited_for_twice_as_long_each_time() -> None:
     assert [0.0, 0.0, 1.0, 2.0, 4.0, 8.0, LONGEST_PAUSE_S, LONGEST_PAUSE_S] == pauses
 
 
-def test_a_controller_may_miss_a_broker_meanwhile() -> None:
+def test_a_controller_may_miss_a_broker_in_between() -> None:
     """Three processes that end with their coordinator are there when it has been replaced."""
     pauses = line_of([60.0, 0.04, 0.04, 0.04, 0.04, 0.04])
     assert sum(pauses) > 9.0

@@ -25,7 +25,6 @@ from harness.base.wait import wait_until
 from harness.catalogue import refusals, registry
 from harness.catalogue.apps import with_app
 from harness.cluster import admin as admins
-from harness.cluster import users
 from harness.cluster.plan import Node, Plan, draw_plan, with_secrets
 from harness.experiment import Cluster, Experiment, Fault, Need
 from harness.experiment.app import App
@@ -158,7 +157,7 @@ class Setting:
         self.plan = plan
         self.brokers = brokers
         self.member = Member()
-        self.meanwhile: Callable[[], object] = lambda: None
+        self.in_between: Callable[[], object] = lambda: None
         self.fleet = SimpleNamespace(
             members={USER: self.member},
             lane_of=lambda name: name if name in LANES else "members",
@@ -179,7 +178,7 @@ class Setting:
         return cast("Member", self.fleet.members[name])
 
     def _wait(self, what: str, condition: Callable[[], bool], _timeout_s: float) -> None:
-        self.meanwhile()
+        self.in_between()
         wait_until(what, condition, timeout_s=0.1)
 
     def answer(self, what: str, code: int) -> None:
@@ -217,10 +216,10 @@ def setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Setting
             for broker in found.brokers:
                 broker.passwords[user] = passwords[user]
 
-        monkeypatch.setattr(users, "take", take)
-        monkeypatch.setattr(users, "give", give)
-        monkeypatch.setattr(users, "delete_user", delete)
-        monkeypatch.setattr(users, "restore_user", restore)
+        monkeypatch.setattr(admins, "take", take)
+        monkeypatch.setattr(admins, "give", give)
+        monkeypatch.setattr(admins, "delete_user", delete)
+        monkeypatch.setattr(admins, "restore_user", restore)
         yield found
 
 
@@ -230,7 +229,10 @@ def setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Setting
         (GROUP, "refuses the group (error 30)"),
         (replace(GROUP, how=None), "refuses the group (error 30)"),
         (READS, "refuses the topic (error 29)"),
-        (LOGIN, "lets nobody in: the broker refuses the login (error 58): Authentication failed"),
+        (
+            LOGIN,
+            "lets no client in: the broker refuses the login (error 58): Authentication failed",
+        ),
     ],
 )
 def test_every_broker_refuses_the_user_and_lets_it_in_again(
@@ -243,14 +245,14 @@ def test_every_broker_refuses_the_user_and_lets_it_in_again(
     during = kind.prove(setting.scene, fault, TARGET)
     assert setting.member.expected_end
     kind.heal(setting.scene, fault, TARGET)
-    setting.meanwhile = lambda: setattr(setting.member, "records", 10)
-    told = kind.settle(setting.scene, fault, TARGET)
+    setting.in_between = lambda: setattr(setting.member, "records", 10)
+    heard = kind.settle(setting.scene, fault, TARGET)
 
     assert not before.took_effect
     assert during.took_effect
     asked = "asked as member-1 through its proxies"
     assert f"{asked}, broker-1 {words}; broker-2 {words}" == during.text
-    assert "member-1 reads again" == told
+    assert "member-1 reads again" == heard
     assert not setting.member.expected_end
 
 
@@ -271,7 +273,7 @@ def test_another_error_is_no_refusal(setting: Setting) -> None:
 def test_what_no_broker_comes_to_know_of_is_said(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(users, "take", lambda *_: None)
+    monkeypatch.setattr(admins, "take", lambda *_: None)
     with pytest.raises(
         WaitTimeout, match=r"no refusal of member-1 by every broker.*'broker-1', ''"
     ):
@@ -281,9 +283,9 @@ def test_what_no_broker_comes_to_know_of_is_said(
 def test_another_process_comes_for_one_whose_client_gave_up(setting: Setting) -> None:
     setting.member.running, setting.member.exit_code = False, 1
 
-    told = KINDS["delete-acl"].settle(setting.scene, GROUP, TARGET)
+    heard = KINDS["delete-acl"].settle(setting.scene, GROUP, TARGET)
 
-    assert "member-1 had given up; member-4 came in its place" == told
+    assert "member-1 had given up; member-4 came in its place" == heard
     assert "member-4" in setting.fleet.members
 
 
@@ -348,7 +350,7 @@ def test_a_program_has_more_users_than_one() -> None:
         with_app(experiment(GROUP), app)
 
 
-def test_acls_are_counted_as_a_broker_tells_them() -> None:
+def test_acls_are_counted_as_a_broker_has_them() -> None:
     """As Kafka 4.4's brokers answer DescribeAcls v1."""
 
     def resource(kind: int, name: str, *users: str) -> bytes:
@@ -360,10 +362,10 @@ def test_acls_are_counted_as_a_broker_tells_them() -> None:
     found = struct.pack(">ih", 0, 0) + no_message + struct.pack(">i", 2)
     found += resource(3, "orders", "members", USER) + resource(2, "t", "members")
     with answering(found) as port:
-        assert 3 == users.acls_known_by(port)
+        assert 3 == admins.acls_known_by(port)
     refused = struct.pack(">ih", 0, 54) + no_message + struct.pack(">i", 0)
     with answering(refused) as port, pytest.raises(OSError, match="error 54"):
-        users.acls_known_by(port)
+        admins.acls_known_by(port)
 
 
 def test_there_are_no_acls_without_an_authorizer(
@@ -372,8 +374,8 @@ def test_there_are_no_acls_without_an_authorizer(
     monkeypatch.setattr(admins, "admin_of", lambda _plan: pytest.fail("asked for"))
     with Ports() as ports:
         drawn = draw_plan(Cluster(security="sasl_ssl"), LANES, "run", ports)
-    users.grant_all(drawn)
-    users.grant_all(with_secrets(drawn, "sasl_ssl", tmp_path))
+    admins.grant_all(drawn)
+    admins.grant_all(with_secrets(drawn, "sasl_ssl", tmp_path))
 
 
 @dataclass
@@ -403,9 +405,9 @@ def test_members_may_read_and_others_may_do_everything(
     admin = Admin()
     monkeypatch.undo()  # here the real ones are meant
     monkeypatch.setattr(admins, "admin_of", lambda _plan: admin)
-    monkeypatch.setattr(users, "acls_known_by", lambda _port: 6)
+    monkeypatch.setattr(admins, "acls_known_by", lambda _port: 6)
 
-    users.grant_all(setting.plan)
+    admins.grant_all(setting.plan)
 
     assert [
         "create READ of User:members on GROUP orders",
@@ -416,13 +418,13 @@ def test_members_may_read_and_others_may_do_everything(
         "create READ of User:member-1 on TOPIC t",
     ] == admin.asked
     admin.asked.clear()
-    users.take(setting.plan, USER, "topic")
-    users.give(setting.plan, USER, "topic")
+    admins.take(setting.plan, USER, "topic")
+    admins.give(setting.plan, USER, "topic")
     changed = "READ of User:member-1 on TOPIC t"
     assert [f"delete {changed}", f"create {changed}"] == admin.asked
     admin.known = False
     with pytest.raises(ClusterError, match="member-1 had no ACL on the group"):
-        users.take(setting.plan, USER, "group")
+        admins.take(setting.plan, USER, "group")
 
 
 def test_a_user_is_deleted_and_has_its_own_password_again(
@@ -439,8 +441,8 @@ def test_a_user_is_deleted_and_has_its_own_password_again(
     monkeypatch.setattr(admins, "admin_of", lambda _plan: admin)
     assert setting.plan.secured is not None
 
-    users.delete_user(setting.plan, USER)
-    users.restore_user(setting.plan, USER)
+    admins.delete_user(setting.plan, USER)
+    admins.restore_user(setting.plan, USER)
 
     deleted, restored = asked
     assert isinstance(deleted, UserScramCredentialDeletion)
@@ -460,6 +462,6 @@ def test_the_run_asks_for_its_security_and_for_a_user_each(name: str) -> None:
     refusals.check_together(found)
 
 
-def test_nobody_is_asked_what_he_may_do_without_such_a_fault() -> None:
+def test_no_one_is_asked_what_he_may_do_without_such_a_fault() -> None:
     assert not authorized(registry.load("baseline"))
     assert not authorized(registry.load("connections-reset"))

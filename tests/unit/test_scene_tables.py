@@ -7,8 +7,7 @@ from typing import cast
 
 from consumers.probes.epoch_member import EpochMember
 from consumers.probes.scene_tables import tables
-from consumers.probes.script import Question, Script
-from consumers.probes.wire import Body
+from consumers.probes.script import Body, Question, Script
 
 
 class Answering:

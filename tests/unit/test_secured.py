@@ -1,4 +1,4 @@
-"""Certificates, users and logins of a secured cluster, and who is told of them.
+"""Certificates, users and logins of a secured cluster, and who knows of them.
 
 Method: what is made up for a cluster is put before TLS servers of this test's own; a login is held
 against the example of RFC 7677, whose every byte is known.
@@ -18,18 +18,18 @@ from pathlib import Path
 
 import pytest
 
-from consumers.config import ProducerConfig
+from consumers.config import ProducerConfig, shown
 from consumers.probes.admission import NotAdmitted, scram
-from harness.base.credentials import Credentials, shown
+from harness.base.credentials import Credentials
 from harness.base.errors import BadInput
 from harness.base.ports import LOOPBACK, Ports
 from harness.catalogue import registry
 from harness.cluster import links, wire
+from harness.cluster.admin import users_known_by
 from harness.cluster.plan import IN_CONTAINERS, ON_LOOPBACK, Hosts, Plan, draw_plan, with_secrets
 from harness.cluster.secured import Secured
-from harness.cluster.users import users_known_by
 from harness.experiment import Cluster
-from harness.run.programs import given_of, variables
+from harness.run.app_processes import given_of, variables
 from tests.unit.test_observer import answering
 
 LANES = ("members", "producers")
@@ -58,7 +58,7 @@ def below(folder: Path, name: str) -> Path:
 def broker(secured: Secured, name: str = "broker-1", *, asks: bool = False) -> Iterator[int]:
     """A TLS server with the certificate of a node, which answers whatever it is asked.
 
-    One that `asks` lets nobody in without a certificate.
+    One that `asks` lets no client in without a certificate.
     """
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(secured.authority))
     context.load_cert_chain(secured.folder / f"{name}.pem")
@@ -95,9 +95,9 @@ def test_a_plaintext_cluster_has_neither_files_nor_settings_of_it(tmp_path: Path
     assert plan.secured is None
     assert [] == list(tmp_path.iterdir())
     for node in plan.nodes:
-        told = plan.properties(node, tmp_path / node.name)
-        assert not [name for name in told if "ssl" in name or "sasl" in name]
-        assert "SSL" not in told["listener.security.protocol.map"]
+        heard = plan.properties(node, tmp_path / node.name)
+        assert not [name for name in heard if "ssl" in name or "sasl" in name]
+        assert "SSL" not in heard["listener.security.protocol.map"]
     assert plan.credentials("members") is None
     assert "security.protocol" not in plan.harness()
 
@@ -145,7 +145,7 @@ def test_a_link_goes_on_with_the_session_of_the_one_before(tmp_path: Path) -> No
     assert [False, True] == resumed
 
 
-def test_nobody_without_a_certificate_is_let_in_where_one_is_asked_for(tmp_path: Path) -> None:
+def test_no_one_without_a_certificate_is_let_in_where_one_is_asked_for(tmp_path: Path) -> None:
     secured = made(tmp_path)
 
     with (
@@ -195,20 +195,20 @@ def test_a_certificate_fits_the_names_that_its_node_is_reached_by(
 
 def test_only_lanes_have_users_and_only_the_others_ask_for_certificates(tmp_path: Path) -> None:
     plan = planned(tmp_path, "sasl_ssl")
-    told = plan.properties(plan.brokers[0], Path("data/broker-1"))
+    heard = plan.properties(plan.brokers[0], Path("data/broker-1"))
 
-    protocols = dict(item.split(":") for item in told["listener.security.protocol.map"].split(","))
+    protocols = dict(item.split(":") for item in heard["listener.security.protocol.map"].split(","))
     assert {"CONTROLLER", "PEERS", "DIRECT"} == {
         name for name, protocol in protocols.items() if protocol == "SSL"
     }
     assert {"LANE_MEMBERS", "LANE_PRODUCERS"} == {
         name for name, protocol in protocols.items() if protocol == "SASL_SSL"
     }
-    assert "required" == told["listener.name.direct.ssl.client.auth"]
-    assert "listener.name.lane_members.ssl.client.auth" not in told
-    assert "data/secured/broker-1.pem" == told["ssl.keystore.location"]
+    assert "required" == heard["listener.name.direct.ssl.client.auth"]
+    assert "listener.name.lane_members.ssl.client.auth" not in heard
+    assert "data/secured/broker-1.pem" == heard["ssl.keystore.location"]
     passwords = (plan.secured or made(tmp_path)).passwords.values()
-    assert not any(password in json.dumps(told) for password in passwords)
+    assert not any(password in json.dumps(heard) for password in passwords)
 
 
 def test_brokers_ask_what_a_user_may_do_only_where_that_is_wanted(tmp_path: Path) -> None:
@@ -220,11 +220,11 @@ def test_brokers_ask_what_a_user_may_do_only_where_that_is_wanted(tmp_path: Path
     for node in plan.nodes:
         assert "authorizer.class.name" not in plan.properties(node, tmp_path / node.name)
     for node in asking.nodes:
-        told = asking.properties(node, tmp_path / node.name)
-        assert told["authorizer.class.name"].endswith(".StandardAuthorizer")
-        assert "true" == told["allow.everyone.if.no.acl.found"]
+        heard = asking.properties(node, tmp_path / node.name)
+        assert heard["authorizer.class.name"].endswith(".StandardAuthorizer")
+        assert "true" == heard["allow.everyone.if.no.acl.found"]
         everyone = {f"User:CN={each.name}" for each in asking.nodes} | {"User:CN=harness"}
-        assert everyone == set(told["super.users"].split(";"))
+        assert everyone == set(heard["super.users"].split(";"))
 
 
 def test_without_users_there_are_no_passwords(
@@ -258,7 +258,9 @@ def test_settings_are_shown_without_secrets_and_without_folders() -> None:
     assert {"sasl.jaas.config": "null"} == shown({"sasl.jaas.config": "null"})
 
 
-def test_whoever_plays_by_hand_is_given_files_that_kafkas_own_tools_take(tmp_path: Path) -> None:
+def test_the_one_that_plays_by_hand_is_given_files_that_kafkas_own_tools_take(
+    tmp_path: Path,
+) -> None:
     secured = made(tmp_path)
 
     files = sorted(tmp_path.glob("secured/*.properties"))
@@ -301,7 +303,7 @@ def test_a_configuration_names_the_file_and_says_what_is_wrong_with_it(tmp_path:
         replace(config, credentials="nowhere").proven()
 
 
-def test_a_program_is_told_by_the_names_that_libraries_know(tmp_path: Path) -> None:
+def test_a_program_is_reported_by_the_names_that_libraries_know(tmp_path: Path) -> None:
     plan = planned(tmp_path, "sasl_ssl")
     assert plan.secured is not None
     password, authority = plan.secured.passwords["members"], str(plan.secured.authority)
@@ -329,7 +331,7 @@ def test_a_program_is_told_by_the_names_that_libraries_know(tmp_path: Path) -> N
     assert not [name for name in by_ssl if "SASL" in name]
 
 
-def test_users_are_read_as_a_broker_tells_them() -> None:
+def test_users_are_read_as_a_broker_has_them() -> None:
     """As Kafka 4.4's brokers answer DescribeUserScramCredentials v0."""
     tags, whole = b"\0", b"\0\0\0\0" + b"\0\0" + b"\0"
     way = b"\x02" + b"\x02" + (4096).to_bytes(4, "big") + tags
@@ -367,7 +369,7 @@ def test_a_login_is_that_of_rfc_7677() -> None:
     with pytest.raises(NotAdmitted, match="does not know the password"):
         scram("user", "pencil", "rOprNGfwEbeRWgbNEkqO", ask, digest="sha256")
     said.clear()
-    with pytest.raises(NotAdmitted, match="nobody began"):
+    with pytest.raises(NotAdmitted, match="was not begun"):
         scram("user", "pencil", "another", ask, digest="sha256")
 
 

@@ -140,7 +140,7 @@ def test_what_names_no_record_is_refused_and_remembered(sink: Sink, run_dir: Pat
 
 
 @pytest.mark.parametrize("path", ["/", "/member", "/member-x", "/member-1x", "/elsewhere/member-1"])
-def test_a_path_of_nobodys_is_refused(sink: Sink, run_dir: Path, path: str) -> None:
+def test_a_path_of_free_is_refused(sink: Sink, run_dir: Path, path: str) -> None:
     with closing(Poster(sink)) as poster:
         poster.path = ""
         assert 404 == poster.post({"id": 1}, path=path.removeprefix("/"))
@@ -211,7 +211,7 @@ def test_a_question_of_the_harness_leaves_nothing_on_record(sink: Sink, run_dir:
     assert ([], []) == (frames(run_dir), frames(run_dir, "unread"))
 
 
-def test_a_program_that_is_killed_in_a_post_disturbs_nobody(sink: Sink, run_dir: Path) -> None:
+def test_a_program_that_is_killed_in_a_post_disturbs_no_one(sink: Sink, run_dir: Path) -> None:
     port = int(sink.url("x").split(":")[2].partition("/")[0])
     with closing(socket.create_connection((LOOPBACK, port), timeout=SOON_S)) as raw:
         raw.sendall(b'POST /member-1 HTTP/1.1\r\nContent-Length: 50\r\n\r\n{"id": 1')

@@ -35,12 +35,12 @@ class Setting:
         fleet = SimpleNamespace(sink=sink)
         self.scene = SimpleNamespace(fleet=fleet, posted={}, wait=self._wait)
         # What a program does while it is waited for.
-        self.meanwhile: Callable[[], object] = lambda: None
+        self.in_between: Callable[[], object] = lambda: None
 
     def _wait(self, what: str, condition: Callable[[], bool], timeout_s: float) -> None:
         if what == "post to the sink":
-            self.meanwhile()
-        # Nobody posts on his own; the sink's own answer may take a moment on a busy machine.
+            self.in_between()
+        # No process posts by itself; the sink's own answer may take a moment on a busy machine.
         least_s = 0.3 if what == "post to the sink" else timeout_s
         wait_until(what, condition, timeout_s=least_s)
 
@@ -98,7 +98,7 @@ def refusing(target: str = "sink") -> Fault:
 
 
 def test_a_sink_that_answers_late_delays_what_is_posted(setting: Setting) -> None:
-    setting.meanwhile = setting.post
+    setting.in_between = setting.post
 
     evidence = setting.inject(slow())
 
@@ -113,7 +113,7 @@ def test_a_sink_that_answers_late_delays_what_is_posted(setting: Setting) -> Non
 
 
 def test_a_long_latency_is_proved_by_silence(setting: Setting) -> None:
-    setting.meanwhile = lambda: setting.post(timeout_s=0.1)
+    setting.in_between = lambda: setting.post(timeout_s=0.1)
 
     evidence = setting.inject(slow(latency_ms=75_000))
 
@@ -121,7 +121,7 @@ def test_a_long_latency_is_proved_by_silence(setting: Setting) -> None:
     assert "no answer within 2 s; 1 posts have come since" in evidence.text
 
 
-def test_a_sink_that_nobody_posts_to_stalls_nobody(setting: Setting) -> None:
+def test_a_sink_that_no_one_posts_to_stalls_no_one(setting: Setting) -> None:
     assert not setting.inject(slow()).took_effect
     setting.heal(slow())
     assert not setting.inject(refusing()).took_effect

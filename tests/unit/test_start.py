@@ -10,7 +10,7 @@ import pytest
 from harness.base.errors import BadInput, SetupError
 from harness.catalogue import registry
 from harness.experiment import BACKENDS, Cluster, Experiment, Group
-from harness.provision import kafka, steps, wheels
+from harness.provision import kafka, setup_steps, wheels
 from harness.run.screen import Screen
 from harness.run.start import Order, bring_versions, play_run
 
@@ -26,10 +26,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     )
     monkeypatch.setattr(kafka, "has_jars", lambda version: version in ("4.3.1", "4.2.2"))
     monkeypatch.setattr(
-        steps, "ensure", lambda version, *, late: found.append(f"brokers {version} {late}")
+        setup_steps, "ensure", lambda version, *, late: found.append(f"brokers {version} {late}")
     )
-    monkeypatch.setattr(steps, "ensure_client", lambda version: found.append(f"client {version}"))
-    monkeypatch.setattr(steps, "ensure_wheel", lambda version: found.append(f"wheel {version}"))
+    monkeypatch.setattr(
+        setup_steps, "ensure_client", lambda version: found.append(f"client {version}")
+    )
+    monkeypatch.setattr(
+        setup_steps, "ensure_wheel", lambda version: found.append(f"wheel {version}")
+    )
     monkeypatch.setattr(wheels, "is_set_up", lambda version: version == "2.8.2")
     return found
 
@@ -90,23 +94,27 @@ def test_what_brokers_brought_does_for_clients_too(
     assert asked == ["brokers 4.1.2 False"]
 
 
-def test_a_version_that_is_none_reaches_whoever_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_that_is_none_reaches_those_that_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadInput, match=r"Kafka 3\.6\.2 is too old"):
         bring_versions([with_versions("3.6.2", "")])
 
 
 @pytest.mark.parametrize(
-    ("name", "knobs", "advice"),
+    ("name", "settings", "advice"),
     [
         ("baseline", {"backend": "docker"}, "or say BACKEND=embedded, which runs the brokers as"),
         ("split-brain-attempt", {}, "or choose another experiment, since this one needs brokers"),
     ],
 )
 def test_without_an_engine_only_what_works_is_advised(
-    name: str, knobs: dict[str, str], advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    settings: dict[str, str],
+    advice: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
-    experiment = registry.with_knobs(registry.load(name), knobs)
+    experiment = registry.with_knobs(registry.load(name), settings)
     own = replace(experiment, backends=BACKENDS)  # which does not say that it needs containers
 
     for each in (experiment, own):

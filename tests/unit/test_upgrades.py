@@ -1,4 +1,4 @@
-"""A cluster that goes from one release of Kafka to another: what is refused, started and told."""
+"""A cluster that goes from one release of Kafka to another: what is refused, started and heard."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ CONTROLLER = Target("controller", "controller-101", 101)
             },
             r"Kafka 3\.9\.2 has a preview of protocol consumer only",
         ),
-        ({"cluster": Cluster()}, "needs nodes of an older release, as an experiment has them"),
+        ({"cluster": Cluster()}, "changes nothing where nodes never had another release"),
         (
             {"cluster": Cluster(), "faults": (FINALIZE,)},
             "changes nothing where nodes never had another release",
@@ -114,7 +114,7 @@ def test_any_older_release_can_be_upgraded_from(before: str) -> None:
     ).cluster.releases
 
 
-def test_the_release_to_come_from_is_a_knob() -> None:
+def test_the_release_to_come_from_is_a_setting() -> None:
     turned = registry.with_knobs(registry.load("broker-upgrade"), {"upgraded_from": "3.9.2"})
     assert "3.9.2" == registry.checked(turned).cluster.upgraded_from
 
@@ -228,7 +228,7 @@ LOG = """\
 """
 
 
-def test_a_node_s_own_log_tells_which_release_it_had_when(
+def test_a_node_s_own_log_has_which_release_it_had_when(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     started = Started(monkeypatch, tmp_path, tools("4.3.1", tools("4.2.2")))
@@ -284,7 +284,7 @@ def level(name: str, *levels: int) -> bytes:
     return compact(name) + struct.pack(">hh", *levels) + b"\0"
 
 
-def test_a_broker_tells_which_levels_are_finalized() -> None:
+def test_a_broker_has_which_levels_are_finalized() -> None:
     asked: list[tuple[int, int]] = []
     supported = (0, b"\x02" + level("metadata.version", 7, 33))
     epoch = (1, struct.pack(">q", 35))
@@ -299,7 +299,7 @@ def test_a_broker_tells_which_levels_are_finalized() -> None:
     assert [(18, 3)] == asked
 
 
-def test_a_broker_without_features_tells_of_none() -> None:
+def test_a_broker_without_features_reports_none() -> None:
     with broker(lambda *_: versions_answer()) as port:
         assert {} == finalized_by(port)
 
@@ -368,16 +368,16 @@ def test_a_node_that_was_not_of_the_older_release_is_not_upgraded(
     found = KINDS[UPGRADE.kind].prove(scene_of(release_of=lambda _: release), UPGRADE, BROKER)
 
     assert took_effect == found.took_effect
-    assert found.text.startswith(f"direct listener: refused; it was Kafka {release or 'of no'}")
+    assert found.text.startswith(f"direct listener: refused; it was Kafka {release or 'of an'}")
 
 
 def test_a_node_is_upgraded_when_its_own_log_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = ["4.2.2", "4.2.2", "4.3.1"]  # it serves before it tells
+    heard = ["4.2.2", "4.2.2", "4.3.1"]  # it serves before it logs
     upgraded: list[int] = []
     listening: list[tuple[list[str], bool]] = []
     scene = scene_of(
         upgrade=upgraded.append,
-        release_of=lambda _: told.pop(0),
+        release_of=lambda _: heard.pop(0),
         await_serving=lambda _: None,
         proxies=SimpleNamespace(switch=lambda names, *, on: listening.append((names, on))),
     )
@@ -393,7 +393,7 @@ def test_a_node_is_upgraded_when_its_own_log_says_so(monkeypatch: pytest.MonkeyP
 def test_a_node_that_comes_back_with_another_release_is_not_healed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(broker_faults, "_TOLD_S", 0.01)
+    monkeypatch.setattr(broker_faults, "_LOGGED_S", 0.01)
     monkeypatch.setattr(broker_faults, "_await_listening", lambda *_: None)
 
     with pytest.raises(WaitTimeout, match=r"Kafka 4\.3\.1 in the log of broker-1.*Kafka 4\.2\.2"):
@@ -437,17 +437,16 @@ def test_what_is_below_the_newer_release_s_level_is_raised(
     assert [(1, {"metadata.version": 33, "share.version": 2})] == levels.asked
     assert found == Evidence(
         True,
-        "every broker tells that finalized are group.version 1, metadata.version 33, "
-        "share.version 2",
+        "every broker has finalized group.version 1, metadata.version 33, share.version 2",
     )
 
 
-def test_levels_that_a_broker_never_tells_are_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_levels_that_a_broker_never_has_are_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(broker_faults, "_KNOWN_S", 0.01)
     found = Levels(monkeypatch, late=10**9).play()
 
     assert not found.took_effect
-    assert found.text.endswith("brokers did not tell of {'broker-2': {'metadata.version': 33}}")
+    assert found.text.endswith("brokers lack {'broker-2': {'metadata.version': 33}}")
 
 
 def test_where_nothing_is_to_be_raised_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -486,13 +485,13 @@ def test_how_a_heal_is_known_is_on_record(monkeypatch: pytest.MonkeyPatch, tmp_p
     player.inject(scene, item, BROKER)
     player.heal(scene, item)
 
-    told = {
+    heard = {
         frame["phase"]: frame.get("evidence")
         for frame in read_journal(tmp_path / "faults.journal").frames
         if frame["kind"] == "fault"
     }
-    assert "it is gone" == told["injected"]
-    assert "broker-1 is Kafka 4.3.1" == told["healed"]
+    assert "it is gone" == heard["injected"]
+    assert "broker-1 is Kafka 4.3.1" == heard["healed"]
     assert "  upgrade-broker of broker-1: healed: broker-1 is Kafka 4.3.1" == said[-1]
 
 

@@ -1,4 +1,4 @@
-"""How long threads of a run's processes waited for a processor, as the kernel tells it."""
+"""How long threads of a run's processes waited for a processor, as the kernel counts it."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def test_a_thread_that_a_look_missed_is_no_new_one(proc: Proc) -> None:
     """It counted with all that it had waited since its start: 30 s within 1.6 s."""
     waits = proc.waits()
     waits.sample()
-    told = proc.folder / "10" / "task" / "10" / "schedstat"
-    told.rename(told.with_name("missed"))
+    heard = proc.folder / "10" / "task" / "10" / "schedstat"
+    heard.rename(heard.with_name("missed"))
     proc.waited(10, 11, 0)
     assert 0.0 == waits.sample()["broker-1"]
     proc.waited(10, 10, 1_040)
@@ -123,7 +123,7 @@ def crowded() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("crowded")
-def test_the_kernel_tells_who_waits() -> None:
+def test_the_kernel_has_who_waits() -> None:
     waits = Waits(RUN)
     waited_ms: list[float] = []
 
@@ -137,7 +137,7 @@ def test_the_kernel_tells_who_waits() -> None:
 def test_the_observer_notes_waits_beyond_the_slack_to_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a busy machine too, where each look lasts; and once more when it is told to stop."""
+    """On a busy machine too, where each look lasts; and once more when it is to stop."""
     samples: list[dict[str, float]] = [{}, {"broker-1": 50.0, "member-1": 50.1}, {"broker-2": 900}]
     watch: Any = observer.Observation(
         Journal(tmp_path / "observer.journal", "observer"), "g", [], {}
@@ -157,8 +157,8 @@ def test_the_observer_notes_waits_beyond_the_slack_to_the_end(
     thread.join(timeout=10)
 
     frames = read_journal(tmp_path / "observer.journal").frames
-    told = [frame for frame in frames if frame["kind"] == "waited"]
+    heard = [frame for frame in frames if frame["kind"] == "waited"]
     assert [("member-1", 50.1), ("broker-2", 900)] == [
-        (frame["process"], frame["waited_ms"]) for frame in told
+        (frame["process"], frame["waited_ms"]) for frame in heard
     ]
-    assert all(0 <= frame["at"] - frame["from_us"] < 10_000_000 for frame in told)
+    assert all(0 <= frame["at"] - frame["from_us"] < 10_000_000 for frame in heard)

@@ -1,4 +1,4 @@
 """A cluster to play with by hand: `up`, `fault` and `down`.
 
-It is brought up, broken and healed by what runs use. Its clients are somebody's own programs.
+It is brought up, broken and healed by what runs use. Its clients are its user's own programs.
 """

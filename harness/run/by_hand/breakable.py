@@ -16,7 +16,7 @@ from harness.base.words import hint, listed
 from harness.cluster.plan import Node
 from harness.experiment import Cluster, Experiment, Fault, Group, Load
 from harness.history.effects import Breaks
-from harness.run.by_hand.watch import Seen
+from harness.run.by_hand.cluster_watch import Seen
 from harness.run.faults import KINDS, Kind, Lever
 from harness.run.faults.targets import NUMBERED, ROLES_OF, kind_of
 

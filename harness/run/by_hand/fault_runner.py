@@ -9,12 +9,12 @@ from harness.base.errors import BadInput, ClusterError, Exit, HarnessError
 from harness.experiment import Fault
 from harness.history.effects import Breaks
 from harness.run.by_hand.breakable import check_target, fault_of, group_meant, topic_meant
+from harness.run.by_hand.cluster_watch import Watch
 from harness.run.by_hand.control_socket import Request
-from harness.run.by_hand.watch import Watch
 from harness.run.faults import effects_of
 from harness.run.faults.targets import Target, fitting
 from harness.run.interrupts import Interrupted, Progress
-from harness.run.nemesis import Nemesis, Planned
+from harness.run.nemesis import Nemesis, PlannedFault
 from harness.run.scene import Scene
 
 
@@ -22,7 +22,7 @@ from harness.run.scene import Scene
 class ActiveFault:
     """A fault that has been injected, by which request, and until when, in monotonic seconds."""
 
-    item: Planned
+    item: PlannedFault
     target: Target
     request: Request
     until: float
@@ -75,7 +75,7 @@ class FaultRunner:
         except (KeyError, TypeError) as error:
             raise BadInput(f"{request.body} does not ask for a fault") from error
         target, role = self._resolve(fault, request.body.get("group"))
-        item = Planned(f"{next(self._numbers)}-{fault.kind}", fault, 0.0, fault.lasts_s)
+        item = PlannedFault(f"{next(self._numbers)}-{fault.kind}", fault, 0.0, fault.lasts_s)
         lasting = f", for {fault.lasts_s:g} s" if fault.lasts_s else ""
         self._report(f"{fault.kind} of {target.name}{role}{lasting}")
         try:

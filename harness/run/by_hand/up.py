@@ -1,7 +1,8 @@
-"""Brings a cluster up to play with by hand, and keeps it up until it is told to end.
+"""Brings a cluster up to play with by hand, and keeps it up until it is ended; which ones are up.
 
 Nothing of it is timed or judged. It lives as long as its `up`: Ctrl-C, SIGTERM and the command
-`down` end it in order, and the watchdog ends it where `up` itself is killed.
+`down` end it in order, and the watchdog ends it where `up` itself is killed. One is up while its
+watchdog runs and its `up` lives.
 """
 
 import random
@@ -15,40 +16,64 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+import psutil
+
 from consumers.journal import Journal
 from harness.base import processes
-from harness.base.errors import HarnessError, VoidRun
+from harness.base.errors import BadInput, HarnessError, NoData, SetupError, VoidRun
+from harness.base.paths import COMMAND, here
 from harness.base.ports import Ports
 from harness.cluster import links
-from harness.cluster.admin import create_topics
+from harness.cluster.admin import create_topics, create_users
 from harness.cluster.backend import RunningCluster
 from harness.cluster.backends import backend_of
-from harness.cluster.plan import TOPIC, Plan, draw_plan, with_secrets
-from harness.cluster.users import create_users
+from harness.cluster.plan import (
+    PROTOCOLS,
+    TOPIC,
+    Plan,
+    draw_plan,
+    protocols_of,
+    share_replicas,
+    with_secrets,
+    within_limits,
+)
 from harness.experiment import Cluster, Experiment
 from harness.history import manifest
 from harness.provision.tools import Tools, resolve_tools
 from harness.run import beside
 from harness.run.by_hand.breakable import experiment_of
+from harness.run.by_hand.cluster_watch import Rebalances, Seen, Watch
 from harness.run.by_hand.control_socket import Request, listening
 from harness.run.by_hand.fault_runner import FaultRunner
-from harness.run.by_hand.layout import LANES, NAME, PORT_BASE, fitted, refuse_a_second
-from harness.run.by_hand.rebalances import Rebalances
-from harness.run.by_hand.view import changes, drawn, named, names_in
-from harness.run.by_hand.watch import Seen, Watch
+from harness.run.by_hand.live_view import changes, drawn, named, names_in
 from harness.run.fleet import Fleet
-from harness.run.folder import SCRATCH, reserve
+from harness.run.folder import SCRATCH, reserve, sweep
 from harness.run.interrupts import Interrupted, heard, interruptible, uninterrupted
-from harness.run.leftovers import sweep
 from harness.run.nemesis import Nemesis
 from harness.run.record import first_record
-from harness.run.scene import Scene, View
+from harness.run.scene import ClusterView, Scene
 from harness.run.screen import Screen
 
 LOG: Final = "up.log"  # in its folder, every line that it said
 STATUS: Final = "by hand"  # of one that ended in order: there is nothing to judge
 _LOOK_S: Final = 0.2
 _BACKEND: Final = "embedded"
+NAME: Final = "by-hand"  # of the folder in which each of them has one
+LANES: Final = ("members", "producers")
+PORT_BASE: Final = 29_091  # as docker-compose.yml has it for members
+
+_WATCHDOG: Final = "harness.run.watchdog"  # its arguments begin with the folder of its run
+_OLD: Final = "3."  # its coordinator serves classic groups alone, as experiments have it
+# What experiments turn off, since a topic that appears by itself would spoil them.
+_EASY: Final = {"auto.create.topics.enable": "true", "num.partitions": "6"}
+# As in docker-compose.yml: a group whose timers the brokers have notices a dead member as soon as a
+# run's does. A broker that has no groups of some type knows nothing of their settings.
+_TIMERS: Final = {
+    f"group.{kind}.{which}{timer}.ms": value
+    for kind in ("consumer", "share", "streams")
+    for which in ("min.", "")
+    for timer, value in (("session.timeout", "6000"), ("heartbeat.interval", "2000"))
+}
 
 
 @dataclass(frozen=True)
@@ -74,7 +99,7 @@ def bring_up(
     ready: Callable[[Ready], None],
     port_base: int = PORT_BASE,
 ) -> Path:
-    """Bring a cluster up, call `ready` once it is, and serve it until it is told to end.
+    """Bring a cluster up, call `ready` once it is, and serve it until it is ended.
 
     Topics have their numbers of partitions.
 
@@ -178,7 +203,12 @@ class _ByHand:
             next_request = ending.enter_context(listening(self._folder))
             journal = Journal(self._folder / "journals" / "faults.journal", member="nemesis")
             ending.callback(journal.end)
-            scene = self._scene(cluster, watchdog)
+            # There is no observer: the watch of this process fills the view, and what waits in the
+            # scene makes sure of the watchdog instead.
+            view = ClusterView(self._folder / "journals" / "observer.journal")
+            fleet = Fleet(self._experiment, self._plan, self._tools, self._folder)
+            ours = self._experiment, cluster, fleet, view, watchdog, TOPIC, random.Random()
+            scene = Scene(*ours)
             runner = FaultRunner(scene, Nemesis(journal, []), watch, self.say)
             self._seen = watch.look()
             watch.start()
@@ -197,29 +227,16 @@ class _ByHand:
 
     @contextmanager
     def _ending(self, cluster: RunningCluster, watch: Watch) -> Iterator[None]:
+        def stop() -> None:
+            cluster.stop()
+            self._stopped = True
+
         try:
             yield
         finally:
             with uninterrupted(self.say), ExitStack() as last_first:
-                last_first.callback(self._stop, cluster)
+                last_first.callback(stop)
                 last_first.callback(watch.stop)
-
-    def _stop(self, cluster: RunningCluster) -> None:
-        cluster.stop()
-        self._stopped = True
-
-    def _scene(self, cluster: RunningCluster, watchdog: subprocess.Popen[bytes]) -> Scene:
-        return Scene(
-            self._experiment,
-            cluster,
-            Fleet(self._experiment, self._plan, self._tools, self._folder),
-            # There is no observer: the watch of this process fills the view, and whatever waits in
-            # the scene makes sure of the watchdog instead.
-            View(self._folder / "journals" / "observer.journal"),
-            watchdog,
-            TOPIC,
-            random.Random(),
-        )
 
     def _serve(
         self,
@@ -265,3 +282,54 @@ class _ByHand:
             if name not in self._ended:
                 self._ended.add(name)
                 self.say(f"{ended} ended, and no fault did that: it stays down")
+
+
+def fitted(cluster: Cluster) -> Cluster:
+    """The cluster with what brokers are set to here, unless its owner says otherwise."""
+    version = cluster.kafka_version
+    offered = {PROTOCOLS: protocols_of(version)}
+    if not version.startswith(_OLD):
+        offered |= _TIMERS | share_replicas(cluster)
+    return replace(cluster, settings={**_EASY, **offered, **within_limits(cluster.settings)})
+
+
+def standing() -> list[Path]:
+    """The folders of all clusters by hand of this user that are up, or just starting or ending."""
+    found = set()
+    for process, _, _ in processes.marked():
+        with suppress(psutil.Error, ValueError, IndexError):  # gone, or no watchdog
+            arguments = process.cmdline()
+            folder = Path(arguments[arguments.index(_WATCHDOG) + 1])
+            if folder.parent.name == NAME and processes.held(folder):
+                found.add(folder)
+    return sorted(found)
+
+
+def refuse_a_second(results: Path, port_base: int) -> None:
+    """Refuse another one where `fault` would not know which is meant, or ports would be the same.
+
+    Raises SetupError with the folder of the first.
+    """
+    for folder in standing():
+        if folder.parent.parent == results or port_base == PORT_BASE:
+            raise SetupError(
+                f"a cluster is up already, in {here(folder)}: use that one, end it by "
+                f"`{COMMAND} down`, or give this one a --port-base and a --results of its own"
+            )
+
+
+def the_one(results: Path) -> Path:
+    """The folder of the cluster that is meant: the one below these results, else the only one.
+
+    Raises NoData where none is up, BadInput where it is not clear which.
+    """
+    found = standing()
+    near = [folder for folder in found if folder.parent.parent == results]
+    if near or len(found) == 1:
+        return (near or found)[0]
+    if not found:
+        raise NoData(f"no cluster is up: `{COMMAND} up` brings one up")
+    raise BadInput(
+        f"{len(found)} clusters are up, and none of them below {here(results)}: name one by "
+        f"--results {' or '.join(here(folder.parent.parent) for folder in found)}"
+    )

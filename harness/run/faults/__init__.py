@@ -44,7 +44,7 @@ def state_of(fault: Fault) -> str:
 
 
 def needs_app(experiment: Experiment) -> bool:
-    """Whether only a program of somebody else's has what its faults act on."""
+    """Whether only a program under test has what its faults act on."""
     return any(KINDS[fault.kind].lever for fault in experiment.faults)
 
 

@@ -21,7 +21,7 @@ from harness.run.scene import Scene
 _PROBE_S: Final = 1.0
 _STOPPED_S: Final = 5.0
 _KNOWN_S: Final = 10.0  # for every broker to have read it from the controller's log
-_TOLD_S: Final = 15.0  # a node answers a moment before its log tells which release it is
+_LOGGED_S: Final = 15.0  # a node answers a moment before its log has its release
 
 
 def _kill(scene: Scene, _fault: Fault, target: Target) -> None:
@@ -35,7 +35,7 @@ def _listen(scene: Scene, target: Target, *, on: bool) -> None:
 
 
 def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    """It does not run, and a connection to its direct listener is refused: nobody is there.
+    """It does not run, and a connection to its direct listener is refused, or cut.
 
     The port of a container is published by the engine, which takes the connection and cuts it.
     """
@@ -55,7 +55,7 @@ def _prove_paused(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     The threads of a process stop one by one within milliseconds of the signal, and one of them may
     answer until then: an answer is asked for again.
     """
-    answers: list[ping.Answer] = []
+    answers: list[ping.Ping] = []
 
     def silent() -> bool:
         port = scene.cluster.plan.node(target.id).port
@@ -73,31 +73,27 @@ def _prove_paused(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 
 def _check_pause(fault: Fault, experiment: Experiment, needed: Needed) -> None:
-    """A paused coordinator evicts nobody, so rules about evictions cannot be judged."""
+    """A paused coordinator evicts no member, so rules about evictions cannot be judged."""
     session_timeout_ms = experiment.group.session_timeout_ms
     rules = needed.get(Need.WORKING_COORDINATOR, ())
     if rules and (fault.lasts_s or 0) * 1_000 >= session_timeout_ms:
         raise BadInput(
             f"the pause of {fault.lasts_s:g} s outlasts session_timeout_ms of "
-            f"{session_timeout_ms / 1_000:g} s, and a paused coordinator evicts nobody, so "
+            f"{session_timeout_ms / 1_000:g} s, and a paused coordinator evicts no member, so "
             f"{' and '.join(rules)} cannot be judged: leave them out, or pause shorter"
         )
 
 
-def _await_serving(scene: Scene, _fault: Fault, target: Target) -> None:
+def _await_listening(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.cluster.await_serving(target.id)
-
-
-def _await_listening(scene: Scene, fault: Fault, target: Target) -> None:
-    _await_serving(scene, fault, target)
     _listen(scene, target, on=True)
 
 
 def _check_upgrade(fault: Fault, experiment: Experiment) -> None:
     if not experiment.cluster.upgraded_from:
         raise BadInput(
-            f"{fault.kind} of {fault.target} needs nodes of an older release, as an experiment has "
-            "them: name that in its Cluster(upgraded_from=…)"
+            f"{fault.kind} of {fault.target} changes nothing where nodes never had another "
+            "release: name an older one in Cluster(upgraded_from=…)"
         )
 
 
@@ -107,7 +103,7 @@ def _prove_older(scene: Scene, fault: Fault, target: Target) -> Evidence:
     was = scene.cluster.release_of(target.id)
     return Evidence(
         gone.took_effect and was == wanted,
-        f"{gone.text}; it was Kafka {was or 'of no release that it told'}, by its own log",
+        f"{gone.text}; it was Kafka {was or 'of an unknown release'}, by its own log",
     )
 
 
@@ -121,7 +117,7 @@ def _await_newer(scene: Scene, fault: Fault, target: Target) -> str:
     wait_until(
         f"Kafka {wanted} in the log of {target.name}",
         lambda: scene.cluster.release_of(target.id) == wanted,
-        timeout_s=_TOLD_S,
+        timeout_s=_LOGGED_S,
         saw=lambda: f"Kafka {scene.cluster.release_of(target.id)}",
     )
     return f"{target.name} is Kafka {wanted}, by its own log"
@@ -146,14 +142,14 @@ def _peer(scene: Scene, target: Target) -> Node:
     for node in scene.cluster.plan.brokers:
         if node.id != target.id and ping.ask(node.port, timeout_s=_PROBE_S).outcome == "answered":
             return node
-    raise ClusterError(f"no other broker answers that could tell whether {target.name} is cut off")
+    raise ClusterError(f"no other broker answers that could see whether {target.name} is cut off")
 
 
 def _prove_cut(scene: Scene, fault: Fault, target: Target) -> Evidence:
     """What the other side of each network sees: only the one that was cut may suffer.
 
-    Whether it is off its peers is told by another broker's process, which cannot reach it; whether
-    it is off its lanes by a request through a proxy of it. On its direct listener it answers.
+    That it is off its peers is seen by another broker's process, which cannot reach it; that it is
+    off its lanes by a request through a proxy of it. On its direct listener it answers.
     """
     node = scene.cluster.plan.node(target.id)
     direct = ping.ask(node.port, timeout_s=_PROBE_S)
@@ -175,10 +171,6 @@ def _prove_cut(scene: Scene, fault: Fault, target: Target) -> Evidence:
         f"{said}; {other.name} {'reaches' if reached else 'does not reach'} it, and it "
         f"{'reaches' if back else 'does not reach'} {other.name}",
     )
-
-
-def _join_again(scene: Scene, fault: Fault, target: Target) -> None:
-    scene.cluster.reconnect(target.id, _network(fault))
 
 
 def _check_networks(fault: Fault, experiment: Experiment) -> None:
@@ -212,7 +204,7 @@ def _finalize(scene: Scene, _fault: Fault, _target: Target) -> None:
 
 
 def _prove_levels(scene: Scene, _fault: Fault, _target: Target) -> Evidence:
-    """Every broker tells the new levels: it was the controller that finalized them."""
+    """Every broker has the new levels: it was the controller that finalized them."""
     wanted = _wanted_levels(scene)
     lacking: dict[str, dict[str, int]] = {}
 
@@ -223,20 +215,12 @@ def _prove_levels(scene: Scene, _fault: Fault, _target: Target) -> Evidence:
                 lacking[node.name] = levels
         return not lacking
 
-    told = ", ".join(f"{name} {level}" for name, level in wanted.items())
+    meant = ", ".join(f"{name} {level}" for name, level in wanted.items())
     try:
         wait_until("the new levels at every broker", known, timeout_s=_KNOWN_S)
     except WaitTimeout:
-        return Evidence(False, f"meant were {told}; brokers did not tell of {lacking}")
-    return Evidence(True, f"every broker tells that finalized are {told}")
-
-
-def _check_levels(fault: Fault, experiment: Experiment) -> None:
-    if not experiment.cluster.upgraded_from:
-        raise BadInput(
-            f"{fault.kind} of {fault.target} changes nothing where nodes never had another "
-            "release: name an older one in Cluster(upgraded_from=…)"
-        )
+        return Evidence(False, f"meant were {meant}; brokers lack {lacking}")
+    return Evidence(True, f"every broker has finalized {meant}")
 
 
 _GONE: Final = Effects(
@@ -279,7 +263,7 @@ KINDS: Final = (
         lambda scene, _fault, target: scene.cluster.pause(target.id),
         _prove_paused,
         lambda scene, _fault, target: scene.cluster.resume(target.id),
-        _await_serving,
+        lambda scene, _fault, target: scene.cluster.await_serving(target.id),
         check_needs=_check_pause,
         effects=_GONE,
     ),
@@ -288,8 +272,8 @@ KINDS: Final = (
         ("broker",),
         _cut,
         _prove_cut,
-        _join_again,
-        _await_serving,
+        lambda scene, fault, target: scene.cluster.reconnect(target.id, _network(fault)),
+        lambda scene, _fault, target: scene.cluster.await_serving(target.id),
         _check_networks,
         effects={
             # Cut off from its peers, it still answers the observer.
@@ -302,7 +286,7 @@ KINDS: Final = (
         ("controller",),
         _finalize,
         _prove_levels,
-        check=_check_levels,
+        check=_check_upgrade,
         effects=Effects(breaks=Breaks.FEATURES, below_limits=True),
     ),
 )

@@ -1,6 +1,6 @@
 """Faults of what a program uses besides Kafka, or posts its work to: late answers, or none.
 
-This is how the processing of somebody else's program is made to stall. The server itself is its
+This is how the processing of a program under test is made to stall. The server itself is its
 owner's, and is left alone: only the run's proxies in front of it are changed.
 """
 
@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from harness.base.errors import BadInput, WaitTimeout
-from harness.cluster.dependencies import Dependencies, Link, refused
+from harness.cluster.dependency_proxies import Dependencies, DependencyLink, refused
 from harness.cluster.proxies import Toxic, both_ways
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks, Effects
@@ -45,7 +45,7 @@ def _proxies_of(scene: Scene) -> Dependencies:
     return scene.dependencies
 
 
-def _links(scene: Scene, target: Target) -> list[Link]:
+def _links(scene: Scene, target: Target) -> list[DependencyLink]:
     """Those of one dependency or of all, for every process; or all those of one process."""
     links = _proxies_of(scene).links
     if target.kind == "member":
@@ -81,21 +81,22 @@ def _heal(scene: Scene, fault: Fault, target: Target) -> None:
 
 
 def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
-    """Toxiproxy has taken it; a probe shows what that does; the kernel, that it hits somebody."""
+    """Toxiproxy has taken it; a probe shows what that does; the kernel, that it hits a process."""
     links, used = _links(scene, target), scene.in_use.pop(target.name)
     bit, said = _seen(scene, fault, links)
     using = ", ".join(f"{link.dependency} by {link.lane}" for link in used)
-    if not using:
-        using = (
-            f"nobody had a connection through {' or '.join(sorted({x.dependency for x in links}))} "
-            f"within {_USE_S:g} s: see that the program takes the address from there"
-        )
-    else:
+    if using:
         using = f"used: {using}"
+    else:
+        names = " or ".join(sorted({link.dependency for link in links}))
+        using = (
+            f"no process had a connection through {names} within {_USE_S:g} s: see that the "
+            "program takes the address from there"
+        )
     return Evidence(bit and bool(used), f"{said}; {using}")
 
 
-def _seen(scene: Scene, fault: Fault, links: Sequence[Link]) -> tuple[bool, str]:
+def _seen(scene: Scene, fault: Fault, links: Sequence[DependencyLink]) -> tuple[bool, str]:
     proxies = _proxies_of(scene)
     if fault.how == _REFUSED:
         open_still = [link.proxy for link in links if not refused(link)]
@@ -117,7 +118,7 @@ def _seen(scene: Scene, fault: Fault, links: Sequence[Link]) -> tuple[bool, str]
         return False, said
     if fault.kind == "cut-dependency":
         return with_it is None, said
-    # Toxiproxy's own timers may fire a little early; 10 % tells a fault from none all the same.
+    # Toxiproxy's own timers may fire a little early; 10 % is proof enough all the same.
     slow = with_it is not None and with_it - without >= 0.9 * (fault.latency_ms or 0)
     return slow, said
 
@@ -158,7 +159,7 @@ def _settle_sink(scene: Scene, fault: Fault, target: Target) -> None:
 
 
 def _prove_sink(scene: Scene, fault: Fault, target: Target) -> Evidence:
-    """The harness asks as a process would; and what is on record shows that somebody posts."""
+    """The harness asks as a process would; and what is on record shows that processes post."""
     before = scene.posted.pop(target.name)
     bit, said = False, ""
 
@@ -168,7 +169,7 @@ def _prove_sink(scene: Scene, fault: Fault, target: Target) -> Evidence:
         return bit
 
     with suppress(WaitTimeout):  # the order is on its way to the sink
-        scene.wait("sink that answers as it is told", answers_so, _SOON_S)
+        scene.wait("sink that answers as ordered", answers_so, _SOON_S)
     if fault.how == _AS_503:  # it keeps no posts any more
         return Evidence(bit and before > 0, f"{said}; {before} posts had come before")
     sink = _sink_of(scene)

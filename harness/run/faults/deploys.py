@@ -1,6 +1,6 @@
 """Faults of a group as a whole: a deploy replaces every process, scaling starts or ends some.
 
-Both go on step by step, and each process that is started or told to end is on record for itself.
+Both go on step by step, and each process that is started or ended is on record for itself.
 """
 
 import time
@@ -14,13 +14,13 @@ from harness.base.errors import BadInput, WaitTimeout
 from harness.base.words import plural
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks, Effects
-from harness.run import patience
+from harness.run import joining
 from harness.run.faults.kind import Change, Evidence, Kind
-from harness.run.faults.members import how_it_came, is_in_group, is_lost, terminated
+from harness.run.faults.member_faults import how_it_came, is_in_group, is_lost, terminated
 from harness.run.faults.targets import Target
 from harness.run.joining import await_room
 from harness.run.member import Member
-from harness.run.scene import Scene, Step
+from harness.run.scene import FaultStep, Scene
 
 # A member that did not leave holds the others' rebalance up until its session ends: 45 s by
 # default.
@@ -34,12 +34,12 @@ _MOST_NAMES: Final = 8  # in a line for a person
 
 def _end(scene: Scene, members: Sequence[Member]) -> None:
     for member in members:
-        scene.mark(Step(_END, member.name))
+        scene.mark(FaultStep(_END, member.name))
     scene.fleet.end_in_order(*members, follow=scene.follow)
     for member in members:
         found = terminated(member)
         at_us = member.ending.at_us if member.ending else None
-        scene.mark(Step(_END, member.name, "injected", found.took_effect, found.text, at_us))
+        scene.mark(FaultStep(_END, member.name, "injected", found.took_effect, found.text, at_us))
 
 
 def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
@@ -50,26 +50,24 @@ def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
     waiting: dict[str, tuple[Member, float, int]] = {}
     for instance_id in instance_ids:
         name = scene.fleet.next_name()
-        scene.mark(Step(_START, name))
+        scene.mark(FaultStep(_START, name))
         member = scene.fleet.start_member(name, instance_id)
         waiting[name] = member, time.monotonic(), time.time_ns() // 1_000
-        with suppress(
-            WaitTimeout
-        ):  # the others are started all the same, and what comes of it told
+        with suppress(WaitTimeout):  # the others are started all the same
             await_room(scene, [each for each, _, _ in waiting.values()])
 
     def note_those_in() -> bool:
         for name, (member, since, at_us) in list(waiting.items()):
             if is_in_group(scene, member):
                 text = f"{name} was in the group {time.monotonic() - since:.2f} s after its start"
-                scene.mark(Step(_START, name, "injected", True, text, at_us))
+                scene.mark(FaultStep(_START, name, "injected", True, text, at_us))
                 del waiting[name]
         # None cuts short the time that another has.
         return all(is_lost(scene, who, since) for who, since, _ in waiting.values())
 
     why = "it ended before"
     try:
-        patience_s = _JOIN_S if scene.experiment.app is None else lambda: patience.join_s(scene)
+        patience_s = _JOIN_S if scene.experiment.app is None else lambda: joining.join_s(scene)
         scene.wait(f"{', '.join(waiting)} in the group", note_those_in, patience_s)
     except WaitTimeout as timeout:
         why = str(timeout)
@@ -77,12 +75,12 @@ def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
         found = Evidence(False, f"{name} did not get into the group: {why}")
         if member.foreign:
             found = how_it_came(scene, member)
-        scene.mark(Step(_START, name, "injected", found.took_effect, found.text, at_us))
+        scene.mark(FaultStep(_START, name, "injected", found.took_effect, found.text, at_us))
     return not waiting
 
 
 def _rolling(scene: Scene, old: Sequence[Member]) -> None:
-    """One after the other, the new one first. Whoever rolls out stops where one does not come up.
+    """One after the other, the new one first. A rollout stops where one does not come up.
 
     So does a Deployment of Kubernetes with maxSurge 1 and maxUnavailable 0.
     """
@@ -105,7 +103,7 @@ def _old_first(scene: Scene, old: Sequence[Member], *, same_ids: bool = False) -
 
 
 def _at_once(scene: Scene, old: Sequence[Member]) -> None:
-    """All are told to end, and when all have ended the new ones are started.
+    """All are asked to end, and when all have ended the new ones are started.
 
     So does a Deployment of Kubernetes whose strategy is Recreate.
     """

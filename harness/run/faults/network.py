@@ -75,7 +75,7 @@ def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
     return Evidence(bool(worst) and all(worst), "; ".join(said))
 
 
-def _ask_both(fault: Fault, direct: int, proxied: int) -> tuple[ping.Answer, ping.Answer]:
+def _ask_both(fault: Fault, direct: int, proxied: int) -> tuple[ping.Ping, ping.Ping]:
     padding = _padding_bytes(fault)
     patience_s = _PROBE_S + _expected_ms(fault) * 2 / 1_000
     through = ping.ask(proxied, timeout_s=patience_s, padding_bytes=padding)
@@ -97,10 +97,10 @@ def _expected_ms(fault: Fault) -> float:
     return 0.0
 
 
-def _suffers(fault: Fault, through: ping.Answer, past: ping.Answer) -> bool:
+def _suffers(fault: Fault, through: ping.Ping, past: ping.Ping) -> bool:
     if fault.kind == "isolate":
         return through.outcome == "silent"
-    # Toxiproxy's own timers may fire a little early; 10 % tells a fault from none all the same.
+    # Toxiproxy's own timers may fire a little early; 10 % is proof enough all the same.
     return through.outcome == "answered" and through.ms - past.ms >= 0.9 * _expected_ms(fault)
 
 

@@ -15,12 +15,12 @@ from consumers.probes.admission import Admission, NotAdmitted
 from harness.base.errors import BadInput, ClusterError
 from harness.base.ports import LOOPBACK
 from harness.base.wait import wait_until
-from harness.cluster import users, wire
+from harness.cluster import admin, wire
 from harness.cluster.plan import GROUP, TOPIC
 from harness.experiment import SASL_SSL, UNSET, Experiment, Fault
 from harness.history.effects import Breaks, Effects
 from harness.run.faults.kind import Evidence, Kind, Needed, outlasts_session
-from harness.run.faults.members import JOIN_S
+from harness.run.faults.member_faults import JOIN_S
 from harness.run.faults.network import ports_of
 from harness.run.faults.targets import Target
 from harness.run.scene import Scene
@@ -29,13 +29,13 @@ REAUTHENTICATION: Final = "connections.max.reauth.ms"
 _KNOWN_S: Final = 10.0  # for every broker to have read it from the controller's log
 _ASK_S: Final = 5.0
 _CLIENT_ID: Final = "harness"
-_LOGIN: Final = "login"  # what is refused to whoever has no credentials
+_LOGIN: Final = "login"  # what is refused without credentials
 # Kafka's code for a refusal of each: GROUP_ and TOPIC_AUTHORIZATION_FAILED.
 _REFUSED: Final = {"group": 30, "topic": 29}
 
 
 def _what(fault: Fault) -> str:
-    return _LOGIN if fault.kind == "delete-credentials" else fault.how or users.RIGHTS[0]
+    return _LOGIN if fault.kind == "delete-credentials" else fault.how or admin.RIGHTS[0]
 
 
 def _user(scene: Scene, target: Target) -> str:
@@ -47,22 +47,22 @@ def _take(scene: Scene, fault: Fault, target: Target) -> None:
     plan, user = scene.cluster.plan, _user(scene, target)
     scene.fleet.members[target.name].expected_end = True
     if _what(fault) == _LOGIN:
-        users.delete_user(plan, user)
+        admin.delete_user(plan, user)
     else:
-        users.take(plan, user, _what(fault))
+        admin.take(plan, user, _what(fault))
     _await_answers(scene, fault, target, refused=True)
 
 
 def _give(scene: Scene, fault: Fault, target: Target) -> None:
     plan, user = scene.cluster.plan, _user(scene, target)
     if _what(fault) == _LOGIN:
-        users.restore_user(plan, user)
+        admin.restore_user(plan, user)
     else:
-        users.give(plan, user, _what(fault))
+        admin.give(plan, user, _what(fault))
 
 
 def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
-    """Every broker refuses whoever asks as the user, by the way that the member comes."""
+    """Every broker refuses a request as the user, by the way that the member comes."""
     answers = list(_answers(scene, fault, target))
     text = "; ".join(f"{broker} {answer or 'refuses nothing'}" for broker, answer in answers)
     asked = f"asked as {_user(scene, target)} through its proxies"
@@ -105,7 +105,7 @@ def _refusal(scene: Scene, lane: str, port: int, what: str) -> str:
                 return ""
             code = (_group_code if what == "group" else _topic_code)(secure)
     except NotAdmitted as error:
-        return f"lets nobody in: {error}"
+        return f"lets no client in: {error}"
     return f"refuses the {what} (error {code})" if code == _REFUSED[what] else ""
 
 
@@ -200,6 +200,6 @@ _OF_A_USER: Final = partial(
 )
 
 KINDS: Final = (
-    _OF_A_USER("delete-acl", check=_check, effects=dict.fromkeys(users.RIGHTS, _REFUSES)),
+    _OF_A_USER("delete-acl", check=_check, effects=dict.fromkeys(admin.RIGHTS, _REFUSES)),
     _OF_A_USER("delete-credentials", check=_check_login, effects=_REFUSES),
 )

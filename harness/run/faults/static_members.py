@@ -8,9 +8,9 @@ from consumers.consumer import ClientGaveUp
 from harness.base.errors import BadInput, ClusterError, WaitTimeout
 from harness.experiment import Experiment, Fault, one_of
 from harness.history.effects import Breaks, Effects, Proof
-from harness.run import patience
+from harness.run import joining
 from harness.run.faults.kind import Evidence, Kind
-from harness.run.faults.members import JOIN_S, await_gone, close, kill, terminate
+from harness.run.faults.member_faults import JOIN_S, await_gone, close, kill, terminate
 from harness.run.faults.targets import Target
 from harness.run.member import Member
 from harness.run.scene import Scene
@@ -84,7 +84,7 @@ def _await_successor(scene: Scene, fault: Fault, target: Target) -> None:
     scene.wait(
         f"partitions for {successor.name} in the place of {target.name}",
         lambda: successor.ever_assigned,
-        (lambda: patience.join_s(scene)) if successor.foreign else JOIN_S,
+        (lambda: joining.join_s(scene)) if successor.foreign else JOIN_S,
     )
 
 

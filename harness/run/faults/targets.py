@@ -19,7 +19,7 @@ class Target:
     | sink.
 
     The `id` is a node's; of a lane it is the one broker whose links are meant, 0 for all. A lane
-    that a member has to itself is named after that member, whoever had it before; `lane` is its
+    that a member has to itself is named after that member, whichever had it before; `lane` is its
     own name.
     """
 

@@ -23,7 +23,7 @@ _NONE: Final = -1  # what a coordinator names where nothing is committed
 
 
 def _check(fault: Fault, experiment: Experiment) -> None:
-    """Once, and at least one: which partitions are new is told by how many there were at first."""
+    """Once, and at least one: the new partitions are those beyond the first number."""
     if (fault.more_partitions or 0) < 1:
         raise BadInput(
             f"add-partitions of {fault.target} adds {fault.more_partitions or 0}: "
@@ -42,7 +42,7 @@ def _check(fault: Fault, experiment: Experiment) -> None:
 
 
 def _add(scene: Scene, fault: Fault, target: Target) -> None:
-    """Add them over the direct listeners; the producer is told, members have to notice."""
+    """Over the direct listeners; the producer gets an order, and members have to notice."""
     assert fault.more_partitions is not None
     wanted = scene.partitions + fault.more_partitions
     admin = AdminClient(scene.cluster.plan.harness())
@@ -51,7 +51,7 @@ def _add(scene: Scene, fault: Fault, target: Target) -> None:
         asked[target.name].result(timeout=_SOON_S)
     except (KafkaException, TimeoutError) as error:
         raise ClusterError(f"{target.name} did not get {wanted} partitions: {error}") from error
-    scene.fleet.tell_producer(f"partitions {wanted}")
+    scene.fleet.order_producer(f"partitions {wanted}")
 
 
 def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:

@@ -1,7 +1,7 @@
 """A member is frozen for a moment, on a cluster that is as small as one can be.
 
 Why: what the campaign does to a run takes seconds, and the rest of the run is waiting.
-Watch: nothing; whoever kills this run looks at what is left of it.
+Watch: nothing; the test that kills this run looks at what is left of it.
 """
 
 from harness.experiment import Cluster, Experiment, Fault, Group, Load, holds

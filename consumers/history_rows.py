@@ -1,21 +1,32 @@
 """Journals and client logs to rows of the history, with exactly the columns of its schema.
 
-Times stay epoch microseconds (int): pyarrow casts int64 to `timestamp[us, UTC]` as it is.
+Times stay epoch microseconds (int): pyarrow casts int64 to `timestamp[us, UTC]` as it is. Rows are
+made from what is there: a journal cut off by SIGKILL gives every delivery with `processed_at` null
+where the work was not done, and every commit never answered with a null answer.
 
-Rows are made from what is there: a journal cut off by SIGKILL gives every delivery with
-`processed_at` null where the work was not done, and every commit never answered with a null answer.
+A client library's threads log to standard error with their own time stamps, so its log has when an
+event really was, where callbacks wait for the next poll. librdkafka's lines look like this:
+
+    %4|1763718000.123|SESSTMOUT|member-1#consumer-1| [thrd:main]: Consumer group session timed out …
+    %4|1763718000.123|MAXPOLL|member-1#consumer-1| [thrd:main]: Application maximum poll interval …
+
+The Java client's, by `java_log4j2.xml`, have its coordinator and its heartbeats as well:
+
+    2026-11-21T13:59:06.480004 INFO ConsumerCoordinator [Consumer clientId=member-1, …] Group coo…
 """
 
 import json
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import accumulate
-from typing import Any
+from typing import Any, Final, NamedTuple
 
-from consumers.client_log import ClientLogEvent
 from consumers.config import ConsumerConfig, ProducerConfig
 from consumers.journal import JournalContent, of_kinds
-from consumers.ranges import gaps
+from consumers.ranges import Runs
+from harness.base.stamps import parse_stamp
 
 Frame = Mapping[str, Any]
 Row = dict[str, Any]
@@ -27,6 +38,33 @@ _STALLS = ("stall_started", "stall_ended")
 _CALLBACK_STALLS = ("callback_stall_started", "callback_stall_ended")
 _OTHER_EVENTS = ("error", "fatal", "dropped", "closing", "closed")
 _EVENTS = (*_REBALANCES, *_STALLS, *_CALLBACK_STALLS, *_OTHER_EVENTS)
+
+# Columns of `members` that are a consumer's settings, null for the producer.
+_SETTINGS = (
+    *("group", "protocol", "session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms"),
+    *("commit", "auto_commit_interval_ms", "batch_records", "process_us", "assignor"),
+    *("instance_id", "settings", "sabotage"),
+)
+_SENT = ("first_number", "last_number", "first_offset", "last_offset", "first_sent_at")
+_UNANSWERED = dict.fromkeys(("first_offset", "last_offset", "last_answered_at", "error"))
+_LINE: Final = re.compile(
+    r"^%(?P<level>\d)\|(?P<at>\d+\.\d+)\|(?P<what>[A-Z]+)\|[^|]*\| (?P<text>.*)"
+)
+_SILENCE: Final = re.compile(r"after (?P<ms>\d+) ms without a successful response")
+_EXCEEDED: Final = re.compile(
+    r"Application maximum poll interval \((?P<limit>\d+)ms\) exceeded by (?P<by>\d+)ms"
+)
+
+
+class ClientLogEvent(NamedTuple):
+    """One event. `duration_ms`: the silence, or for max_poll_exceeded the time without a poll."""
+
+    # session_timed_out | max_poll_exceeded; of the Java client also coordinator_lost |
+    # coordinator_asked | coordinator_found | heartbeat_sent | heartbeat_failed | fetched
+    event: str
+    at_us: int
+    duration_ms: float | None
+    text: str
 
 
 def consumer_rows(
@@ -41,22 +79,8 @@ def consumer_rows(
     """
     frames = journal.frames
     member = _member_row(journal, config)
-    member |= {
-        "client": config.client,
-        "group": config.group,
-        "protocol": config.protocol,
-        "session_timeout_ms": config.session_timeout_ms,
-        "heartbeat_interval_ms": config.heartbeat_interval_ms,
-        "max_poll_interval_ms": config.max_poll_interval_ms,
-        "commit": config.commit,
-        "auto_commit_interval_ms": config.auto_commit_interval_ms,
-        "batch_records": config.batch_records,
-        "process_us": config.process_us,
-        "assignor": config.assignor,
-        "instance_id": config.instance_id,
-        "settings": json.dumps(config.settings),
-        "sabotage": config.sabotage,
-    }
+    member |= {name: getattr(config, name) for name in ("client", *_SETTINGS)}
+    member["settings"] = json.dumps(config.settings)
     events = [*_journal_events(frames), *_logged_events(frames, log)]
     events.sort(key=lambda row: row["observed_at"])  # stable: the order of a log is kept
     return {
@@ -73,24 +97,7 @@ def producer_rows(journal: JournalContent, config: ProducerConfig) -> Rows:
     What a producer that did not close had sent without an answer is unanswered as well; its last
     burst counts as sent whole, for its journal cannot tell how much of it was.
     """
-    member = _member_row(journal, config)
-    member |= dict.fromkeys(
-        (
-            "group",
-            "protocol",
-            "session_timeout_ms",
-            "heartbeat_interval_ms",
-            "max_poll_interval_ms",
-            "commit",
-            "auto_commit_interval_ms",
-            "batch_records",
-            "process_us",
-            "assignor",
-            "instance_id",
-            "settings",
-            "sabotage",
-        )
-    )
+    member = _member_row(journal, config) | dict.fromkeys(_SETTINGS)
     return {"members": [member], "sends": _sends(journal.frames, config.topic)}
 
 
@@ -139,7 +146,9 @@ def _journal_event(frame: Frame) -> Row | None:
     kind, at = frame["kind"], frame["at"]
     event: Row = {"event": kind, "event_at": at, "observed_at": at}
     if kind in _REBALANCES:
-        return event | {"partitions": _partitions(frame["partitions"])}
+        return event | {
+            "partitions": [{"topic": topic, "partition": n} for topic, n in frame["partitions"]]
+        }
     if kind in _STALLS:
         # The stall is what the group sees of it: it begins when the last poll returned.
         began = frame["polled_at"] if kind == "stall_started" else at
@@ -147,34 +156,31 @@ def _journal_event(frame: Frame) -> Row | None:
     if kind in _CALLBACK_STALLS:
         return event | {"duration_ms": float(frame["duration_ms"])}
     if kind in ("error", "fatal"):
-        return event | {"event": "error", "detail": _detail(frame)}
+        named = f"{frame['name']} ({frame['code']}): " if "name" in frame else ""
+        detail = f"{frame.get('where', 'process')}: {named}{frame['text']}"
+        return event | {"event": "error", "detail": detail}
     if kind == "dropped":
         # Not a delivery: the application left these records to the partition's next owner.
-        told = ", ".join(
+        dropped = ", ".join(
             f"{topic}-{part} {first}..{last}" for topic, part, first, last, _ in frame["ranges"]
         )
-        detail = f"poll {frame['poll']} returned records of partitions just given up: {told}"
+        detail = f"poll {frame['poll']} returned records of partitions just given up: {dropped}"
         return event | {"event": "error", "detail": detail}
     if kind == "closing":
         return event | {"detail": frame["why"]}
     return event if kind == "closed" else None
 
 
-def _detail(frame: Frame) -> str:
-    named = f"{frame['name']} ({frame['code']}): " if "name" in frame else ""
-    return f"{frame.get('where', 'process')}: {named}{frame['text']}"
-
-
 def _logged_events(frames: Sequence[Frame], log: Iterable[ClientLogEvent]) -> list[Row]:
     rows = []
     rebalances = list(of_kinds(frames, *_REBALANCES))
-    # Where each frame's time is, or an earlier one after it if the clock was set back meanwhile: in
-    # order by that, the last one not after a moment is found without a look at each.
+    # Each frame's time, or an earlier one after it if the clock was set back: in this order the
+    # last frame not after a moment is found without a look at each.
     no_later = list(accumulate((frame["at"] for frame in reversed(rebalances)), min))[::-1]
     for logged in log:
         number = bisect_right(no_later, logged.at_us) - 1
         known = rebalances[number] if number >= 0 else None
-        # Observed when the library wrote it down: nobody had to poll for that.
+        # Observed when the library wrote it down: no poll was needed for that.
         rows.append(
             {
                 "event": logged.event,
@@ -207,19 +213,9 @@ def _deliveries(frames: Iterable[Frame]) -> Iterator[Row]:
 
 
 def _delivery(frame: Frame, found: Sequence[Any]) -> Row:
-    topic, partition, first, last, count = found
-    return {
-        "poll": frame["poll"],
-        "topic": topic,
-        "partition": partition,
-        "first_offset": first,
-        "last_offset": last,
-        "count": count,
-        "member_id": frame["member_id"],
-        "generation": frame["generation"],
-        "polled_at": frame["polled_at"],
-        "processed_at": None,
-    }
+    columns = ("topic", "partition", "first_offset", "last_offset", "count")
+    about = {name: frame[name] for name in ("poll", "member_id", "generation", "polled_at")}
+    return {**about, **dict(zip(columns, found, strict=True)), "processed_at": None}
 
 
 def _commits(frames: Iterable[Frame], policy: str) -> Iterator[Row]:
@@ -246,16 +242,12 @@ def _commits(frames: Iterable[Frame], policy: str) -> Iterator[Row]:
 
 def _asked(frame: Frame, topic: str, partition: int, committed: int) -> Row:
     return {
-        "how": frame["how"],
+        **{name: frame[name] for name in ("how", "member_id", "generation")},
         "topic": topic,
         "partition": partition,
         "committed": committed,
-        "member_id": frame["member_id"],
-        "generation": frame["generation"],
         "asked_at": frame["at"],
-        "answered_at": None,
-        "error_code": None,
-        "error": None,
+        **dict.fromkeys(("answered_at", "error_code", "error")),
     }
 
 
@@ -270,20 +262,20 @@ def _unasked(frame: Frame, policy: str, result: Sequence[Any]) -> Row:
 
 
 def _sends(frames: Iterable[Frame], topic: str) -> Iterator[Row]:
-    answered: dict[int, list[tuple[int, int]]] = {}
+    answered = Runs()
     sent: Sequence[int] | None = None
-    told = []
+    named = []
     closed = False
     for frame in frames:
         match frame["kind"]:
             case "acknowledged" | "failed":
                 row = _send(frame, topic)
                 yield row
-                _add(answered.setdefault(row["partition"], []), row)
+                answered.add(row["partition"], row["first_number"], row["last_number"])
             case "sending":
                 sent = frame["sent"]
             case "unanswered":
-                told.append((frame["partition"], frame["first_number"], frame["last_number"]))
+                named.append((frame["partition"], frame["first_number"], frame["last_number"]))
             case "closed":
                 closed = True
     if sent is None:
@@ -292,20 +284,14 @@ def _sends(frames: Iterable[Frame], topic: str) -> Iterator[Row]:
     derived = (
         (partition, first, last)
         for partition, count in enumerate(sent)
-        for first, last in gaps(answered.get(partition, []), count)
+        for first, last in answered.gaps(partition, count)
     )
-    missing = list(told if closed else derived)
+    missing = list(named if closed else derived)
     sent_at = _sent_at(frames, [(partition, first) for partition, first, _ in missing])
     for partition, first, last in missing:
-        yield _unanswered(topic, sent_at[partition, first], partition, first, last)
-
-
-def _add(ranges: list[tuple[int, int]], row: Row) -> None:
-    """Add the numbers of a row, which mostly follow those before."""
-    first, last = row["first_number"], row["last_number"]
-    if ranges and ranges[-1][1] + 1 == first:
-        first = ranges.pop()[0]
-    ranges.append((first, last))
+        about = {"partition": partition, "first_sent_at": sent_at[partition, first]}
+        numbers = {"first_number": first, "last_number": last}
+        yield _send({"kind": "unanswered", **about, **numbers, **_UNANSWERED}, topic)
 
 
 def _send(frame: Frame, topic: str) -> Row:
@@ -313,14 +299,8 @@ def _send(frame: Frame, topic: str) -> Row:
         "topic": topic,
         "partition": frame["partition"],
         "outcome": frame["kind"],
-        "first_number": frame["first_number"],
-        "last_number": frame["last_number"],
-        "first_offset": frame["first_offset"],
-        "last_offset": frame["last_offset"],
         "count": frame["last_number"] - frame["first_number"] + 1,
-        "first_sent_at": frame["first_sent_at"],
-        "last_answered_at": frame["last_answered_at"],
-        "error": frame["error"],
+        **{name: frame[name] for name in (*_SENT, "last_answered_at", "error")},
     }
 
 
@@ -329,7 +309,7 @@ def _sent_at(
 ) -> dict[tuple[int, int], int]:
     """When each of these records, by partition and number, was sent at the earliest.
 
-    All in one reading: a day's journal has four million frames that tell.
+    All in one reading: a day's journal has four million such frames.
     """
     waiting: dict[int, list[int]] = {}
     for partition, number in sorted(records, reverse=True):
@@ -337,7 +317,7 @@ def _sent_at(
     found: dict[tuple[int, int], int] = {}
     for frame in of_kinds(frames, "sending") if waiting else ():
         for partition, numbers in list(waiting.items()):
-            # A topic may have grown meanwhile, so an earlier frame may tell of fewer partitions.
+            # A topic may have grown since, so an earlier frame may have fewer partitions.
             sent = sum(frame["sent"][partition : partition + 1])
             while numbers and sent > numbers[-1]:
                 found[partition, numbers.pop()] = frame["at"]
@@ -348,25 +328,72 @@ def _sent_at(
     return found
 
 
-def _unanswered(topic: str, sent_at: int, partition: int, first: int, last: int) -> Row:
-    return {
-        "topic": topic,
-        "partition": partition,
-        "outcome": "unanswered",
-        "first_number": first,
-        "last_number": last,
-        "first_offset": None,
-        "last_offset": None,
-        "count": last - first + 1,
-        "first_sent_at": sent_at,
-        "last_answered_at": None,
-        "error": None,
-    }
-
-
-def _partitions(found: Iterable[Sequence[Any]]) -> list[Row]:
-    return [{"topic": topic, "partition": partition} for topic, partition in found]
-
-
 def _first(frames: Iterable[Frame], *kinds: str) -> Frame | None:
     return next(of_kinds(frames, *kinds), None)
+
+
+_JAVA_LINE: Final = re.compile(
+    r"^\S+ (?:DEBUG|INFO|WARN) \w+ \[Consumer (?:instanceId=[^]]*, )?clientId=[^]]*\] (?P<text>.*)"
+)
+# The consumer of KIP-848 begins some of these with a capital.
+_JAVA_TEXTS: Final = (
+    ("coordinator_lost", re.compile(r"Group coordinator .* is unavailable or invalid")),
+    ("coordinator_asked", re.compile(r"Sending FindCoordinator request")),
+    ("coordinator_found", re.compile(r"Discovered group coordinator")),
+    ("heartbeat_sent", re.compile(r"Sending Heartbeat request")),
+    ("heartbeat_failed", re.compile(r"Cancelled in-flight HEARTBEAT request")),
+    ("fetched", re.compile(r"Fetch \w+ at offset \d+ for partition \S+ returned fetch data")),
+    ("max_poll_exceeded", re.compile(r"[Cc]onsumer poll timeout has expired")),
+)
+_JAVA_SILENCE: Final = "session timed out without receiving a heartbeat response"
+
+
+def parse_client_log(client: str, lines: Iterable[str]) -> list[ClientLogEvent]:
+    """The events in the log of one consumer, in their order, by its client library."""
+    return parse_java_log(lines) if client == "java" else parse_librdkafka_log(lines)
+
+
+def parse_java_log(lines: Iterable[str]) -> list[ClientLogEvent]:
+    """The events in `lines`, in their order; any other line is passed over.
+
+    A session that timed out is two events: that, and the coordinator given up for it.
+    """
+    events = []
+    for line in lines:
+        if (found := _JAVA_LINE.match(line)) is None:
+            continue
+        text = found["text"].strip()
+        kinds = [event for event, pattern in _JAVA_TEXTS if pattern.match(text)]
+        if _JAVA_SILENCE in text:
+            kinds.insert(0, "session_timed_out")
+        try:
+            events += [ClientLogEvent(kind, parse_stamp(line), None, text) for kind in kinds]
+        except ValueError:  # a line cut off by SIGKILL, or of another layout
+            continue
+    return events
+
+
+def parse_librdkafka_log(lines: Iterable[str]) -> list[ClientLogEvent]:
+    """The events in `lines`, in their order; any other line is passed over.
+
+    A line whose words have changed is still an event, with `duration_ms` None.
+    """
+    return [event for line in lines if (event := _event(line)) is not None]
+
+
+def _event(line: str) -> ClientLogEvent | None:
+    if (found := _LINE.match(line)) is None:
+        return None
+    at_us = int(Decimal(found["at"]) * 1_000_000)
+    text = found["text"].strip()
+    match found["what"]:
+        case "SESSTMOUT":
+            silence = _SILENCE.search(text)
+            duration = float(silence["ms"]) if silence else None
+            return ClientLogEvent("session_timed_out", at_us, duration, text)
+        case "MAXPOLL":
+            over = _EXCEEDED.search(text)
+            duration = float(int(over["limit"]) + int(over["by"])) if over else None
+            return ClientLogEvent("max_poll_exceeded", at_us, duration, text)
+        case _:
+            return None

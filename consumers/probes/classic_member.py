@@ -1,4 +1,4 @@
-"""A member of a classic group that does what a script says, and nothing by itself."""
+"""Members of a classic group, and its administrator: they do what a script says, and no more."""
 
 import base64
 import time
@@ -7,13 +7,13 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from consumers.probes.script import Question, Script
-from consumers.probes.wire import Body
+from consumers.probes.script import Body, Question, Script, worst
 from harness.base.codec import ASSIGNMENT, encoded
 from harness.base.errors import ClusterError
 
 MEMBER_ID_REQUIRED: Final = 79
 ASSIGNOR: Final = "range"
+_ALIVE_EVERY_S: Final = 2.0
 Partitions = Sequence[tuple[str, int]]
 Answer = Future[Body | None]
 
@@ -22,8 +22,8 @@ Answer = Future[Body | None]
 class ProbeMember:
     """One scripted member; every question that it asks is recorded for `rule`.
 
-    Timeouts are what it tells the coordinator. `member_id` and `generation` are what it was given
-    last; a script may change them to lie. `joining` is the answer to its last JoinGroup.
+    Timeouts are what it announces. `member_id` and `generation` are what it was given last; a
+    script may change them to lie. `joining` is the answer to its last JoinGroup.
     """
 
     script: Script
@@ -33,6 +33,8 @@ class ProbeMember:
     session_timeout_ms: int = 30_000
     rebalance_timeout_ms: int = 20_000
     topics: tuple[str, ...] = ()
+    protocol_type: str = "consumer"
+    protocol: str = ASSIGNOR
     member_id: str = ""
     generation: int = -1
     leader: str = ""
@@ -57,13 +59,12 @@ class ProbeMember:
             "rebalanceTimeoutMs": self.rebalance_timeout_ms,
             "memberId": self.member_id,
             "groupInstanceId": self.instance_id,
-            "protocolType": "consumer",
-            "protocols": [{"name": ASSIGNOR, "metadata": subscription(self.topics, note)}],
+            "protocolType": self.protocol_type,
+            "protocols": [{"name": self.protocol, "metadata": subscription(self.topics, note)}],
             "reason": None,
         }
 
     def try_join(self, step: str) -> Body | None:
-        """One JoinGroup and its answer, whatever it is."""
         return self.begin_join(step).result()
 
     def join(self, step: str, note: str = "") -> None:
@@ -89,7 +90,7 @@ class ProbeMember:
         return self.leader == self.member_id
 
     def begin_sync(self, step: str, given: Mapping[str, Partitions] | None = None) -> Answer:
-        """SyncGroup with what it gives to whom, by member id."""
+        """SyncGroup with what it gives to each member, by member id."""
         assignments = [
             {"memberId": member_id, "assignment": assignment(partitions)}
             for member_id, partitions in (given or {}).items()
@@ -111,11 +112,11 @@ class ProbeMember:
         answer = self._begin(step, "HEARTBEAT", self._myself()).result()
         return None if answer is None else int(answer["errorCode"])
 
-    def keep_alive(self, step: str, for_s: float, every_s: float = 2.0) -> None:
+    def keep_alive(self, step: str, for_s: float) -> None:
         until = time.monotonic() + for_s
         while (left_s := until - time.monotonic()) > 0:
             self.heartbeat(step)
-            time.sleep(min(every_s, max(0.0, left_s)))
+            time.sleep(min(_ALIVE_EVERY_S, max(0.0, left_s)))
         self.heartbeat(step)
 
     def leave(self, step: str) -> Body | None:
@@ -127,12 +128,10 @@ class ProbeMember:
         self,
         step: str,
         positions: Mapping[str, int],
-        metadata: str = "",
         version: int | None = None,
     ) -> Body | None:
-        """OffsetCommit, in the usual version or another."""
         body = self._myself("generationIdOrMemberEpoch")
-        body["topics"] = commit_topics(positions, metadata)
+        body["topics"] = commit_topics(positions)
         return self._begin(step, "OFFSET_COMMIT", body, version).result()
 
     def offer(self, step: str, positions: Mapping[str, int], producer: Body) -> Body | None:
@@ -143,7 +142,7 @@ class ProbeMember:
         return self._begin(step, "TXN_OFFSET_COMMIT", body).result()
 
     def _myself(self, *generations: str) -> Body:
-        """Who asks; `generations` are the names that a call has for its generation."""
+        """The fields that name it; `generations` are the call's names of its generation."""
         said = dict.fromkeys(generations or ("generationId",), self.generation)
         who = {"memberId": self.member_id, "groupInstanceId": self.instance_id}
         return {"groupId": self.group, **said, **who}
@@ -163,21 +162,17 @@ class ProbeMember:
         return self.script.begin(question)
 
 
-def form(members: Sequence[ProbeMember], step: str = "form the group") -> ProbeMember:
-    """Let members join an empty group together and give each its part: a stable group.
-
-    Returns the leader, which is the first of them.
-    """
+def form(members: Sequence[ProbeMember], step: str = "form the group") -> None:
+    """Let members join an empty group and give each its part. The first of them leads."""
     join_all(members, step)
     settle(members, step)
-    return leader_of(members)
 
 
 def join_all(members: Sequence[ProbeMember], step: str) -> None:
     """The first half of a rebalance: everybody joins, a new member in two steps.
 
-    The first rebalance of a group waits only a moment for more members. Who was answered before
-    the others had come joins again, as a client would, or the coordinator would drop it.
+    The first rebalance of a group waits only a moment for more members. One that was answered
+    before the others had come joins again, as a client would, or it would be dropped.
     """
     for member in members:
         if member.instance_id is None and not member.member_id:
@@ -205,7 +200,7 @@ def join_all(members: Sequence[ProbeMember], step: str) -> None:
 
 def settle(members: Sequence[ProbeMember], step: str) -> None:
     """The second half: the leader assigns partition n to the n-th, everybody takes its part."""
-    leader = leader_of(members)
+    leader = next(member for member in members if member.leads)
     others = [member for member in members if member is not leader]
     parked = [member.begin_sync(f"{step}: sync of a follower") for member in others]
     given = {
@@ -251,17 +246,13 @@ def liars(dynamic: ProbeMember, static: ProbeMember) -> Iterator[tuple[str, Prob
     yield "another instance id", replace(static, instance_id="stranger")
 
 
-def leader_of(members: Iterable[ProbeMember]) -> ProbeMember:
-    return next(member for member in members if member.leads)
-
-
-def commit_topics(positions: Mapping[str, int], metadata: str = "") -> list[Body]:
+def commit_topics(positions: Mapping[str, int]) -> list[Body]:
     """The topics of an OffsetCommit or a TxnOffsetCommit, from offsets by partition (`t-0`)."""
     topics: dict[str, list[Body]] = {}
     for name, committed in positions.items():
         topic, _, number = name.rpartition("-")
         partition: Body = {"partitionIndex": int(number), "committedOffset": committed}
-        partition |= {"committedLeaderEpoch": -1, "committedMetadata": metadata}
+        partition |= {"committedLeaderEpoch": -1, "committedMetadata": ""}
         topics.setdefault(topic, []).append(partition)
     return [{"name": name, "partitions": parts} for name, parts in topics.items()]
 
@@ -284,3 +275,62 @@ def assignment(partitions: Partitions) -> str:
 
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
+
+
+@dataclass
+class Admin:
+    """An administrator of one group; each question is recorded for `rule`."""
+
+    script: Script
+    group: str
+    rule: str
+
+    def delete(self, step: str) -> None:
+        self._ask(step, "DELETE_GROUPS", {"groupsNames": [self.group]})
+
+    def delete_position(self, step: str, topic: str) -> None:
+        topics = [{"name": topic, "partitions": [{"partitionIndex": 0}]}]
+        self._ask(step, "OFFSET_DELETE", {"groupId": self.group, "topics": topics})
+
+    def commit(self, step: str, positions: Mapping[str, int]) -> Body | None:
+        return ProbeMember(self.script, self.group, self.rule).commit(step, positions)
+
+    def fetch(
+        self, what: str, named: Mapping[str, list[int]] | None = None, *, stable: bool = False
+    ) -> int:
+        """OffsetFetch; all partitions where none are named. The worst error code in the answer."""
+        topics = named and [
+            {"name": name, "partitionIndexes": some} for name, some in named.items()
+        ]
+        body = {"groups": [{"groupId": self.group, "topics": topics}], "requireStable": stable}
+        step = f"fetch {what}{', require_stable' if stable else ''}"
+        answer = self._ask(step, "OFFSET_FETCH", body)
+        return -1 if answer is None else worst(answer)
+
+    def create_topic(self, topic: str, replicas: list[list[int]]) -> None:
+        create_topic(self.script, topic, replicas)
+
+    def until(self, state: str) -> None:
+        """Wait until the group is in a state. Raises WaitTimeout."""
+        self.script.until_state(self.group, state)
+
+    def sleep(self, s: float) -> None:
+        time.sleep(s)
+
+    def _ask(self, step: str, api: str, body: Body) -> Body | None:
+        return self.script.ask(Question(step, self.rule, api, body, self.group))
+
+
+def create_topic(script: Script, topic: str, replicas: list[list[int]]) -> None:
+    """A topic of the script's own, known to every broker when this returns."""
+    assignments = [{"partitionIndex": n, "brokerIds": ids} for n, ids in enumerate(replicas)]
+    asked: Body = {"name": topic, "numPartitions": -1, "replicationFactor": -1, "configs": []}
+    brokers = script.brokers
+    body = {"topics": [asked | {"assignments": assignments}], "timeoutMs": 10_000}
+    brokers.ask(next(iter(brokers.addresses)), "CREATE_TOPICS", body)
+
+    def led() -> bool:
+        found = brokers.partitions(topic)
+        return len(found) == len(replicas) and all(one["leaderId"] > 0 for one in found)
+
+    script.until(f"leaders of {topic}", led)

@@ -1,27 +1,44 @@
-"""What goes on in a cluster by hand: brokers, partitions, and every group on it.
+"""What goes on in a cluster by hand: brokers, partitions, every group on it, and its rebalances.
 
 A thread looks about once a second, over the listeners that no fault touches, so that the cluster is
-seen while a fault is injected or healed. What it saw is one value, replaced as a whole.
+seen while a fault is injected or healed. What it saw is one value, replaced as a whole. Rebalances
+are followed in the coordinators' logs.
 """
 
+import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
 from harness.base.errors import HarnessError
-from harness.cluster import groups as asking
+from harness.base.stamps import parse_stamp
+from harness.base.words import plural
 from harness.cluster import ping, wire
-from harness.cluster.groups import MemberSeen
 from harness.cluster.plan import Plan
+from harness.cluster.wire import MemberSeen
+from harness.history.foreign.wordings import MARK, row_of
 
 EVERY_S: Final = 1.0
 _ASK_S: Final = 0.5
 _INTERNAL: Final = "__"  # begins the names of Kafka's own topics
 # What a broker that is just starting or ending may do to a question.
 _UNANSWERED: Final = (OSError, ValueError)
+_MARK: Final = MARK.encode()
+_LONGEST: Final = 160  # characters of a reason that are shown
+_STAMP: Final = 26  # bytes of a line's time
+_CAUSE_US: Final = 2_000_000  # so long before an epoch of KIP-848 is what it was begun for
+# What the coordinator makes member ids of is shown; what it adds to them means nothing to a person.
+_UUID: Final = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+# What is said of nearly every member, and says nothing.
+_NOTHING: Final = re.compile(
+    r" with group instance id (?:null|None)|"
+    r"; client reason: (?:not provided|need to re-join with the given member-id.*)"
+)
 
 
 @dataclass(frozen=True)
@@ -51,18 +68,14 @@ class Seen:
 
     def topics(self) -> dict[str, int]:
         """How many partitions each topic has; those of Kafka's own are left out."""
-        found: dict[str, int] = {}
-        for topic, _ in self.partitions:
-            if not topic.startswith(_INTERNAL):
-                found[topic] = found.get(topic, 0) + 1
-        return found
+        return Counter(topic for topic, _ in self.partitions if not topic.startswith(_INTERNAL))
 
     def thin(self) -> int:
         return sum(len(row["isr"]) < row["replicas"] for row in self.partitions.values())
 
 
 def look(plan: Plan, before: Seen) -> Seen:
-    """Look at everything once. What nobody tells stays as it was before."""
+    """Look at everything once. What is unknown stays as it was before."""
     brokers = {
         node.id: ping.ask(node.port, timeout_s=_ASK_S).outcome == "answered"
         for node in plan.brokers
@@ -75,7 +88,7 @@ def look(plan: Plan, before: Seen) -> Seen:
         partitions = {(row["topic"], row["partition"]): row for row in best.partitions}
     groups = {group.name: group for group in _groups(ports, partitions)}
     for name, group in before.groups.items():
-        # Of one whose coordinator is gone nobody tells; one that nobody has any more is gone.
+        # Of one whose coordinator is gone no answer came; one that no broker has any more is gone.
         if name not in groups and len(ports) < len(plan.brokers):
             groups[name] = replace(group, coordinator=None)
     return Seen(brokers, partitions, dict(sorted(groups.items())))
@@ -92,10 +105,10 @@ def _groups(ports: dict[int, int], partitions: dict[tuple[str, int], Any]) -> It
     for broker, port in ports.items():
         names: list[str] = []
         with suppress(*_UNANSWERED):
-            names = asking.listed(port, _ASK_S)
+            names = wire.listed(port, _ASK_S)
         for name in names:
             with suppress(*_UNANSWERED):
-                found = asking.described(port, name, _ASK_S)
+                found = wire.described(port, name, _ASK_S)
                 if found is None:  # it has just gone to another broker
                     continue
                 committed = _committed(port, name)
@@ -165,3 +178,94 @@ class Watch:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=10)
+
+
+@dataclass(frozen=True)
+class RebalanceSeen:
+    """The last rebalance of a group: when it began, in microseconds since the epoch, and why.
+
+    `generation` is the one it led to, null while it goes on; `took_ms` is how long members had to
+    wait for it. A group of KIP-848 has an epoch, and no member waits.
+    """
+
+    group: str
+    began_us: int
+    why: str
+    generation: int | None = None
+    members: int | None = None
+    took_ms: float | None = None
+    epoch: bool = False
+
+    def __str__(self) -> str:
+        if self.epoch:
+            return f"{self.group}: epoch {self.generation}, {self.why}"
+        if self.generation is None:
+            return f"{self.group}: rebalance, {self.why}"
+        members = "" if self.members is None else f" of {plural(self.members, 'member')}"
+        took = f" after {self.took_ms / 1_000:.1f} s" if self.took_ms is not None else ""
+        return f"{self.group}: generation {self.generation}{members}{took}"
+
+
+@dataclass
+class Rebalances:
+    logs: list[Path]
+    last: dict[str, RebalanceSeen] = field(default_factory=dict)
+    _read: dict[Path, int] = field(default_factory=dict)
+    _causes: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def follow(self) -> list[RebalanceSeen]:
+        """Read every log on; what has begun or ended since, in the order of time."""
+        lines = [line for log in self.logs for line in self._lines(log)]
+        lines.sort(key=lambda line: line[:_STAMP])  # those of one broker stay in their order
+        return [found for line in lines for found in self._take(line)]
+
+    def _lines(self, log: Path) -> list[bytes]:
+        try:
+            with log.open("rb") as file:
+                file.seek(self._read.get(log, 0))
+                data = file.read()
+        except FileNotFoundError:
+            return []
+        whole = data.rfind(b"\n") + 1
+        self._read[log] = self._read.get(log, 0) + whole
+        return [line for line in data[:whole].split(b"\n") if _MARK in line]
+
+    def _take(self, line: bytes) -> Iterator[RebalanceSeen]:
+        text = line.decode("utf-8", "replace")
+        try:
+            at, row = parse_stamp(text), row_of(text[text.index(MARK) :])
+        except ValueError:  # cut off by the end of its broker
+            return
+        if row is None or not row.get("group"):
+            return
+        if (found := self._of(row["group"], at, row)) is not None:
+            self.last[found.group] = found
+            yield found
+
+    def _of(self, group: str, at: int, row: dict[str, Any]) -> RebalanceSeen | None:
+        last = self.last.get(group)
+        match row["event"]:
+            case "rebalance_started":
+                return RebalanceSeen(group, at, _short(row["reason"]))
+            case "assignment_received" if last is not None and last.generation is None:
+                took_ms = (at - last.began_us) / 1_000
+                return replace(
+                    last, generation=row["generation"], members=row["members"], took_ms=took_ms
+                )
+            case "epoch_bumped":
+                since, cause = self._causes.pop(group, (0, ""))
+                fresh = at - since <= _CAUSE_US
+                why = cause if fresh and cause else row.get("reason") or "what it reads changed"
+                return RebalanceSeen(group, at, _short(why), row["generation"], epoch=True)
+            case _ if row.get("reason"):
+                who, reason = row.get("member_id") or "", row["reason"]
+                cause = (
+                    reason if who in reason else f"Member {who} {reason.removeprefix('Member ')}"
+                )
+                self._causes[group] = (at, cause)
+        return None
+
+
+def _short(reason: str) -> str:
+    text = _NOTHING.sub("", _UUID.sub("", reason)).removesuffix(".")
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,4 +1,4 @@
-"""Kafka's own KafkaConsumer as a `Client`, in a Java Virtual Machine inside this process.
+"""Kafka's own KafkaConsumer as a `GroupClient`, in a Java Virtual Machine inside this process.
 
 What is peculiar to it, and why the code is as it is:
 
@@ -6,9 +6,9 @@ What is peculiar to it, and why the code is as it is:
   calling thread. What one raises comes out of that call: so none may raise.
 - Records come as one list per partition, so a partition whose offsets are as far apart as it has
   records needs two of them looked at, and only one with gaps is walked through.
-- `groupMetadata` tells the last generation that was joined, also after the member was thrown out:
-  Java says that it is nobody only before the first join.
-- Answers to automatic commits are told to nobody; the coordinator's view has them.
+- `groupMetadata` has the last generation that was joined, also after the member was thrown out:
+  Java says that it is no member only before the first join.
+- Nothing hears the answers to automatic commits; the coordinator's view has them.
 - A commit that was never sent, because the member knows that it is out, and one that was refused
   because the coordinator does not know the member, are the same CommitFailedException. It has no
   code of Kafka's: -1.
@@ -24,10 +24,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import jpype
-from jpype import JClass, JException, JProxy
+from jpype import JArray, JByte, JClass, JException, JInt, JProxy
 
 from consumers import jvm
 from consumers.client import (
+    NO_MEMBER,
+    TRANSACTION_PATIENCE_S,
+    TRANSACTION_TIMEOUT_MS,
+    Adapter,
     Answer,
     ClientError,
     Listener,
@@ -36,13 +40,13 @@ from consumers.client import (
     Polled,
     Position,
     Range,
+    made_from,
 )
-from consumers.config import ConsumerConfig
-from harness.base.credentials import shown
+from consumers.config import ConsumerConfig, shown
+from consumers.ranges import Runs
 from harness.base.errors import BadInput
-from harness.experiment import ASSIGNORS, UNSET
+from harness.experiment import UNSET
 
-_NOBODY: Final = MemberIdentity(None, None)
 _CLIENTS: Final = "org.apache.kafka.clients.consumer"
 _LOGGING: Final = Path(__file__).with_name("java_log4j2.xml")
 _ASSIGNORS: Final = {
@@ -52,24 +56,25 @@ _ASSIGNORS: Final = {
 }
 _FETCH_LIMIT: Final = "max.partition.fetch.bytes"
 _FETCH_BYTES: Final = 65_536  # more than comes within fetch.max.wait.ms, which paces the polls
-_BYTES: Final = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+# Of a consumer that looks into no record.
+DESERIALIZERS: Final = dict.fromkeys(
+    ("key.deserializer", "value.deserializer"),
+    "org.apache.kafka.common.serialization.ByteArrayDeserializer",
+)
+_PRODUCER: Final = "org.apache.kafka.clients.producer"
+_BYTES: Final = "org.apache.kafka.common.serialization.ByteArraySerializer"
+_ERRORS: Final = "org.apache.kafka.common.errors"
+# After these a producer can only be closed (KafkaProducer, commitTransaction).
+_FATAL: Final = (
+    *("ProducerFencedException", "OutOfOrderSequenceException"),
+    *("AuthorizationException", "UnsupportedVersionException"),
+)
 
 
 def settings_of(config: ConsumerConfig) -> dict[str, object]:
-    """Everything passed to the client that matters; the rest, and what is UNSET, are its defaults.
-
-    In a group of the consumer protocol the broker has the timers and the assignor, and the client
-    refuses them as settings of its own.
-    """
+    """Everything passed to the client that matters; the rest, and what is UNSET, is as usual."""
     settings: dict[str, object] = {
-        "bootstrap.servers": config.bootstrap,
-        "client.id": config.member,
-        "group.id": config.group,
-        "enable.auto.commit": config.commit == "auto" and config.sabotage != "never-commit",
-        "auto.commit.interval.ms": config.auto_commit_interval_ms,
-        "auto.offset.reset": "earliest",
-        "isolation.level": "read_committed",
-        "max.poll.interval.ms": config.max_poll_interval_ms,
+        **config.shared(_ASSIGNORS),
         "max.poll.records": config.batch_records,
         # A poll returns with what one fetch has brought: without a minimum that is a record or two,
         # each committed by itself, and four such members keep two cores busy.
@@ -82,42 +87,17 @@ def settings_of(config: ConsumerConfig) -> dict[str, object]:
         "default.api.timeout.ms": 60_000,
         "retry.backoff.ms": 100,
         "retry.backoff.max.ms": 1_000,
-        "key.deserializer": _BYTES,
-        "value.deserializer": _BYTES,
+        **DESERIALIZERS,
+        **config.settings,
     }
-    if config.protocol == "consumer":
-        settings["group.protocol"] = "consumer"
-        if config.assignor:
-            settings["group.remote.assignor"] = config.assignor
-    else:
-        assignor = config.assignor or ASSIGNORS[config.protocol][0]
-        settings |= {
-            "session.timeout.ms": config.session_timeout_ms,
-            "heartbeat.interval.ms": config.heartbeat_interval_ms,
-            "partition.assignment.strategy": _ASSIGNORS[assignor],
-        }
-    if config.instance_id:
-        settings["group.instance.id"] = config.instance_id
-    settings |= config.settings
     return {name: value for name, value in settings.items() if value != UNSET}
 
 
-def _app_info() -> Any:
-    """What tells the version of Kafka's client; from 4.4 on it is in a package of its own."""
-    try:
-        return JClass("org.apache.kafka.common.utils.AppInfoParser")
-    except TypeError:  # there is no such class
-        return JClass("org.apache.kafka.common.utils.internals.AppInfoParser")
-
-
-class Java:
-    """One consumer; see `consumers.client.Client` for what each method means."""
+class JavaClient(Adapter):
+    """One consumer; see `consumers.client.GroupClient` for what each method means."""
 
     def __init__(self, config: ConsumerConfig) -> None:
-        """Start the Java Virtual Machine and connect.
-
-        Raises BadInput where the client refuses its configuration.
-        """
+        """Start the JVM. Raises BadInput where the client refuses its configuration."""
         assert config.java_home  # the configuration has been checked
         assert config.class_path
         jvm.start(
@@ -129,8 +109,7 @@ class Java:
             *config.jvm_options,
         )
         self._settings = settings_of(config) | config.admission_of_java()
-        self._listener: Listener | None = None
-        self._known = _NOBODY
+        super().__init__()
         self._duration = JClass("java.time.Duration")
         self._partition = JClass("org.apache.kafka.common.TopicPartition")
         self._retriable = JClass("org.apache.kafka.common.errors.RetriableException")
@@ -155,22 +134,21 @@ class Java:
 
     @property
     def versions(self) -> dict[str, str]:
-        return {"kafka-clients": str(_app_info().getVersion())}
+        utils = "org.apache.kafka.common.utils"
+        try:
+            info = JClass(f"{utils}.AppInfoParser")
+        except TypeError:  # there is no such class: from 4.4 on it is in a package of its own
+            info = JClass(f"{utils}.internals.AppInfoParser")
+        return {"kafka-clients": str(info.getVersion())}
 
     @property
     def effective(self) -> dict[str, object]:
-        """The client's whole configuration, defaults included, as it tells it; no secrets."""
+        """The whole configuration, defaults included; no secrets."""
         whole = JClass(f"{_CLIENTS}.ConsumerConfig")(jvm.properties(self._settings)).values()
-        told = {str(each.getKey()): str(each.getValue()) for each in whole.entrySet()}
-        return dict(sorted(shown(told).items()))
-
-    @property
-    def known(self) -> MemberIdentity:
-        """Who it was when a rebalance listener last ran."""
-        return self._known
+        found = {str(each.getKey()): str(each.getValue()) for each in whole.entrySet()}
+        return dict(sorted(shown(found).items()))
 
     def subscribe(self, topic: str, listener: Listener) -> None:
-        """Join the group; `listener` is told from within the calls below."""
         self._listener = listener
         self._consumer.subscribe(jpype.java.util.List.of(topic), self._on_rebalance)
 
@@ -184,14 +162,13 @@ class Java:
                 [found for part in records.partitions() for found in _ranges(part, records)], []
             )
         except JException as error:
-            told = self._told(error)
-            if told.fatal and self._listener is not None:
-                self._listener.error(told)
-                return Polled([], [])
-            return Polled([], [told])
+            found = self._error(error)
+            if not (found.fatal and self._listener is not None):
+                return Polled([], [found])
+            self._listener.error(found)
+            return Polled([], [])
 
     def commit(self, positions: Sequence[Position], *, wait: bool) -> list[Answer] | None:
-        """Commit `positions`; raises nothing: a refusal is an answer."""
         offsets = jvm.offsets(positions)
         try:
             if not wait:
@@ -204,12 +181,10 @@ class Java:
         return [Answer(*position, 0, None) for position in positions]
 
     def seek(self, positions: Sequence[Position]) -> None:
-        """Read from `positions` on; in Java a seek within the callback is enough."""
-        for topic, partition, committed in positions:
+        for topic, partition, committed in positions:  # within the callback that is enough
             self._consumer.seek(self._partition(topic, partition), committed)
 
     def rewind(self, positions: Sequence[Position]) -> None:
-        """Seek to `positions`; a partition that was taken away meanwhile is its new owner's."""
         with suppress(JException):  # IllegalStateException: not assigned any more
             self.seek(positions)
 
@@ -217,50 +192,41 @@ class Java:
         return self._consumer.groupMetadata()
 
     def member(self) -> MemberIdentity:
-        """Who it is, by its last join."""
         metadata = self._consumer.groupMetadata()
         member_id, generation = str(metadata.memberId()), int(metadata.generationId())
-        return _NOBODY if generation < 0 or not member_id else MemberIdentity(member_id, generation)
+        return (
+            NO_MEMBER if generation < 0 or not member_id else MemberIdentity(member_id, generation)
+        )
 
     def close(self) -> None:
-        """Leave the group. A dynamic member says so to the coordinator."""
         try:
             self._consumer.close()
         except JException as error:
             if self._listener is not None:
-                self._listener.error(self._told(error))
+                self._listener.error(self._error(error))
 
     def _rebalanced(self, where: str, partitions: Any) -> None:
-        def act() -> None:
+        def act(listener: Listener) -> None:
             current = self.member()
             if current.member_id is not None:
-                self._known = current
-            if self._listener is not None:
-                found = [Partition(str(p.topic()), int(p.partition())) for p in partitions]
-                getattr(self._listener, where)(sorted(found))
+                self.known = current
+            found = [Partition(str(p.topic()), int(p.partition())) for p in partitions]
+            getattr(listener, where)(sorted(found))
 
         self._safely(where, act)
 
     def _committed(self, offsets: Any, error: Any) -> None:
-        def act() -> None:
+        def act(listener: Listener) -> None:
             code, name = jvm.code_of(error) if error is not None else (0, None)
             answers = [
                 Answer(str(p.topic()), int(p.partition()), int(offsets.get(p).offset()), code, name)
                 for p in offsets.keySet()
             ]
-            if self._listener is not None:
-                self._listener.committed(sorted(answers))
+            listener.committed(sorted(answers))
 
         self._safely("commit callback", act)
 
-    def _safely(self, where: str, act: Callable[[], None]) -> None:
-        try:
-            act()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it must not reach Java's poll
-            if self._listener is not None:
-                self._listener.callback_failed(where, error)
-
-    def _told(self, error: Any) -> ClientError:
+    def _error(self, error: Any) -> ClientError:
         code, name = jvm.code_of(error)
         return ClientError(code, name, jvm.words(error), not isinstance(error, self._retriable))
 
@@ -273,11 +239,72 @@ def _ranges(part: Any, records: Any) -> list[Range]:
     first, last = int(found.get(0).offset()), int(found.get(count - 1).offset())
     if last - first + 1 == count:  # offsets of one partition only ever rise within a poll
         return [Range(topic, number, first, last, count)]
-    runs: list[Range] = []
+    runs = Runs()
     for record in found:
-        offset = int(record.offset())
-        if runs and runs[-1].last + 1 == offset:
-            runs[-1] = runs[-1]._replace(last=offset, records=runs[-1].records + 1)
-        else:
-            runs.append(Range(topic, number, offset, offset, 1))
-    return runs
+        runs.add(number, int(record.offset()), int(record.offset()))
+    return runs.of(topic)
+
+
+class JavaTransactions:
+    """See `consumers.client.Transactions`; the machine of the consumer has to run."""
+
+    def __init__(self, config: ConsumerConfig) -> None:
+        """Connect, and end what an earlier process of this name has left open."""
+        assert config.output is not None  # the configuration has been checked
+        self._output = config.output
+        self._record = JClass(f"{_PRODUCER}.ProducerRecord")
+        self._number = JClass("java.lang.Integer")
+        self._bytes = JArray(JByte)
+        self._fatal = tuple(JClass(f"{_ERRORS}.{name}") for name in _FATAL)
+        settings = {
+            "bootstrap.servers": config.bootstrap,
+            "client.id": config.member,
+            "transactional.id": f"{config.group}-{config.member}",
+            "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
+            "max.block.ms": round(TRANSACTION_PATIENCE_S * 1_000),
+            "linger.ms": 5,
+            "key.serializer": _BYTES,
+            "value.serializer": _BYTES,
+            **config.admission_of_java(),
+        }
+        self._producer: Any = JClass(f"{_PRODUCER}.KafkaProducer")(jvm.properties(settings))
+        self._producer.initTransactions()
+
+    def copy(
+        self,
+        ranges: Sequence[Range],
+        positions: Sequence[Position],
+        metadata: Any,
+        written: Callable[[], None],
+    ) -> tuple[list[Answer], ClientError | None]:
+        offsets = jvm.offsets(positions)
+        try:
+            self._producer.beginTransaction()
+            for topic, partition, first, last, _ in ranges:
+                where = self._number(JInt(partition))
+                for offset in range(first, last + 1):
+                    copied = self._bytes(made_from(topic, partition, offset))
+                    self._producer.send(self._record(self._output, where, None, copied))
+            # On disk before the positions are offered, so that an abort has something to hide.
+            self._producer.flush()
+            written()
+            self._producer.sendOffsetsToTransaction(offsets, metadata)
+            self._producer.commitTransaction()
+        except JException as error:
+            return self._given_up(positions, error)
+        return [Answer(*position, 0, None) for position in positions], None
+
+    def _given_up(
+        self, positions: Sequence[Position], error: Any
+    ) -> tuple[list[Answer], ClientError | None]:
+        code, name = jvm.code_of(error)
+        answers = [Answer(*position, code, name) for position in positions]
+        worst = error
+        if not isinstance(error, self._fatal):
+            try:
+                self._producer.abortTransaction()
+                return answers, None
+            except JException as worse:
+                worst = worse
+        code, name = jvm.code_of(worst)
+        return answers, ClientError(code, name, jvm.words(worst), True)

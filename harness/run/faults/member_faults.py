@@ -8,7 +8,7 @@ from harness.base.errors import BadInput, WaitTimeout
 from harness.base.wait import wait_until
 from harness.experiment import Experiment, Fault, Need
 from harness.history.effects import Breaks, Effects, Proof
-from harness.run import patience
+from harness.run import joining
 from harness.run.faults.kind import Evidence, Kind, Needed, outlasts_session
 from harness.run.faults.targets import Target
 from harness.run.member import Member
@@ -63,7 +63,6 @@ def close(scene: Scene, _fault: Fault, target: Target) -> None:
 
 
 def _prove_closed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    """Its process ended by itself, with exit code 0."""
     member = scene.fleet.members[target.name]
     try:
         scene.wait(f"end of {target.name}", lambda: not member.running, JOIN_S)
@@ -82,7 +81,7 @@ def terminate(scene: Scene, _fault: Fault, target: Target) -> None:
 def terminated(member: Member) -> Evidence:
     """No process of it is left; ours ends by itself, with exit code 0.
 
-    How a program of somebody else's ends is for the judge.
+    How a program under test ends is for the judge.
     """
     if member.ending is None or not member.gone:
         return Evidence(False, f"{member.name} still runs, SIGKILL notwithstanding")
@@ -97,8 +96,8 @@ def _start(scene: Scene, _fault: Fault, target: Target) -> None:
 def is_in_group(scene: Scene, member: Member) -> bool:
     """Whether the group is stable with this member in it.
 
-    Of ours its own callback says so. A member too many may never be called: then the coordinator's
-    count does.
+    One of ours knows by its own callback. A member too many may never be called: then the
+    coordinator's count shows it.
     """
     if scene.view.group.get("state") != "Stable":
         return False
@@ -118,8 +117,8 @@ def is_lost(scene: Scene, member: Member, started_at: float) -> bool:
     """
     if not member.running:
         return True
-    late = member.foreign and time.monotonic() >= started_at + patience.start_s(scene)
-    return late and scene.fleet.silent(member.name)
+    late = member.foreign and time.monotonic() >= started_at + joining.start_s(scene)
+    return late and not scene.fleet.brokers.requests.get(member.name)
 
 
 def how_it_came(scene: Scene, member: Member) -> Evidence:
@@ -127,40 +126,33 @@ def how_it_came(scene: Scene, member: Member) -> Evidence:
 
     Whether its coordinator lets it in depends on all others, and how soon is for the judge.
     """
+    name, refused = member.name, scene.fleet.brokers.refused.get(member.name)
     if member.started:  # whether or not the group is stable just now
         left = ", and it has left again" if member.closed else ""
-        return Evidence(True, f"a coordinator let {member.name} into the group{left}")
-    refused = scene.fleet.refused(member.name)
+        return Evidence(True, f"a coordinator let {name} into the group{left}")
     if member.asked_at:
         after_s = (member.asked_at - member.started_at) / 1e6
         became = "is not in the group" if refused is None else f"was refused with error {refused}"
-        return Evidence(
-            True, f"{member.name} asked to join {after_s:.1f} s after its start, and {became}"
-        )
+        return Evidence(True, f"{name} asked to join {after_s:.1f} s after its start, and {became}")
+    ended = "" if member.running else f"ended with exit code {member.exit_code}"
     if refused is not None:
-        ended = "" if member.running else f", and ended with exit code {member.exit_code}"
-        return Evidence(
-            False, f"{member.name} asked to join, was refused with error {refused}{ended}"
-        )
-    if not member.running:
-        code = member.exit_code
-        return Evidence(False, f"{member.name} ended with exit code {code} before it asked to join")
-    if scene.fleet.silent(member.name):
-        waited = f"{patience.start_s(scene):g} s"
-        return Evidence(
-            False,
-            f"{member.name} has asked these brokers for nothing within {waited} of its start: if "
-            f"it takes longer, {SAY_START}",
-        )
-    return Evidence(
-        False, f"{member.name} has spoken to the brokers, and no JoinGroup of it was answered"
-    )
+        after = f", and {ended}" if ended else ""
+        text = f"{name} asked to join, was refused with error {refused}{after}"
+    elif ended:
+        text = f"{name} {ended} before it asked to join"
+    elif not scene.fleet.brokers.requests.get(name):
+        waited = f"{joining.start_s(scene):g} s"
+        text = f"{name} has asked these brokers for nothing within {waited} of its start: if "
+        text += f"it takes longer, {SAY_START}"
+    else:
+        text = f"{name} has spoken to the brokers, and no JoinGroup of it was answered"
+    return Evidence(False, text)
 
 
 def _prove_started(scene: Scene, _fault: Fault, target: Target) -> Evidence:
     """The observer counts one member more in the group, asked of its coordinator.
 
-    A program of somebody else's may be several members: it is in the group once it was let in.
+    A program under test may be several members: it is in the group once it was let in.
     """
     member = scene.fleet.members[target.name]
     if member.foreign:
@@ -178,9 +170,9 @@ def _prove_started(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 
 def _prove_program_started(scene: Scene, member: Member) -> Evidence:
-    """It is not waited for once that it asked to join is on record: others may hold it up long.
+    """Wait for its JoinGroup no longer than for one of ours: others may hold it up long.
 
-    What is to be healed meanwhile would be late.
+    What is to be healed after that would be late.
     """
     started_at = time.monotonic()
 
@@ -189,11 +181,11 @@ def _prove_program_started(scene: Scene, member: Member) -> Evidence:
         return asked or is_in_group(scene, member) or is_lost(scene, member, started_at)
 
     with suppress(WaitTimeout):
-        scene.wait(f"{member.name} in the group", enough, lambda: patience.join_s(scene))
+        scene.wait(f"{member.name} in the group", enough, lambda: joining.join_s(scene))
     return how_it_came(scene, member)
 
 
-# Closer than this to max.poll.interval.ms nobody can say which side a stall fell on: librdkafka
+# Closer than this to max.poll.interval.ms it is unknown which side a stall fell on: librdkafka
 # looks at it twice a second.
 _TELLABLE_MS: Final = 1_000
 
@@ -254,7 +246,7 @@ def _prove_stalled(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 
 def _await_stall_end(scene: Scene, _fault: Fault, target: Target) -> None:
-    """The stall ends by itself, to the millisecond; its member says so.
+    """The stall ends by itself, to the millisecond, and its member's journal has that.
 
     A later fault may have ended the member in the middle of its stall.
     """
@@ -267,7 +259,7 @@ def _await_stall_end(scene: Scene, _fault: Fault, target: Target) -> None:
 
 
 def _check_callback_stall(fault: Fault, experiment: Experiment) -> None:
-    """It needs a rebalance to stand still in, and a limit that it passes."""
+    """It needs a rebalance to happen in, and a limit that it passes."""
     stall_ms = (fault.lasts_s or 0) * 1_000
     limit_ms = experiment.group.max_poll_interval_ms
     if stall_ms < limit_ms + _TELLABLE_MS:
@@ -289,9 +281,9 @@ def _check_callback_stall(fault: Fault, experiment: Experiment) -> None:
 
 
 def _prove_ordered(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    """It stands still in the next rebalance only: the record of the run shows it."""
+    """The stall comes in the next rebalance only: the record of the run shows it."""
     running = scene.fleet.members[target.name].running
-    return Evidence(running, f"{target.name} is to stand still in its next rebalance")
+    return Evidence(running, f"{target.name} is to stall in its next rebalance")
 
 
 _CRASH: Final = Effects(breaks=Breaks.MEMBER, killed=True, ends_member=True, proof=Proof.SILENCE)

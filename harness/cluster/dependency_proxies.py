@@ -1,6 +1,6 @@
 """What a program uses besides Kafka, and the proxies in front of it.
 
-A dependency is somebody's real server, so nothing is ever done to it: faults change its proxies
+A dependency is its owner's real server, so nothing is ever done to it: faults change its proxies
 alone, and what the harness asks to see whether they bite, it asks a server of its own.
 """
 
@@ -51,7 +51,7 @@ def check_reachable(experiments: Iterable[Experiment]) -> None:
 
 
 @dataclass(frozen=True)
-class Link:
+class DependencyLink:
     """The way from one lane to one dependency: a proxy, which listens on `port`."""
 
     lane: str
@@ -77,7 +77,7 @@ class Dependencies:
         self._run = run
         self._port = ports.take()
         self.links = tuple(
-            Link(lane, name, ports.take())
+            DependencyLink(lane, name, ports.take())
             for lane in lanes
             if lane.startswith("member-")
             for name in addresses
@@ -122,16 +122,11 @@ class Dependencies:
                 found[f"{link.dependency}.port"] = str(link.port)
         return found
 
-    def variables(self, lane: str) -> dict[str, str]:
-        """What each process on a lane is given in its environment."""
-        places = self.places(lane)
-        return {name: places[name] for name in self._addresses}
-
-    def connected(self, links: Sequence[Link]) -> list[Link]:
+    def connected(self, links: Sequence[DependencyLink]) -> list[DependencyLink]:
         """Those of these links over which there is a connection, or was one within a minute.
 
         It is the kernel that says so, which keeps a connection on its list for a while after its
-        end. What was there before the proxies is somebody else's: a port that the kernel finds
+        end. What was there before the proxies is another program's: a port that the kernel finds
         free may have been another program's a moment ago.
         """
         used = set(chain.from_iterable(_connections() - self._before))
@@ -164,8 +159,7 @@ class Dependencies:
                 return None
 
 
-def refused(link: Link) -> bool:
-    """Whether a new connection over this link is refused."""
+def refused(link: DependencyLink) -> bool:
     try:
         socket.create_connection((LOOPBACK, link.port), timeout=_REACH_S).close()
     except ConnectionRefusedError:
@@ -197,7 +191,7 @@ class _Echo(socketserver.BaseRequestHandler):
 
 @contextmanager
 def _echoing() -> Iterator[int]:
-    """A server on loopback that says what it is told; its port."""
+    """A server on loopback that sends back what it gets; its port."""
     with socketserver.ThreadingTCPServer((LOOPBACK, 0), _Echo) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()

@@ -9,10 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.base.words import plural
-from harness.cluster.groups import MemberSeen
+from harness.cluster.wire import MemberSeen
+from harness.run.by_hand.cluster_watch import GroupSeen, RebalanceSeen, Seen
 from harness.run.by_hand.fault_runner import ActiveFault
-from harness.run.by_hand.rebalances import Rebalance
-from harness.run.by_hand.watch import GroupSeen, Seen
 
 _MOST_GROUPS: Final = 8  # more are counted: the view has to fit a screen
 _MOST_MEMBERS: Final = 12  # of a group
@@ -37,7 +36,7 @@ def names_in(seen: Seen) -> dict[str, str]:
 def drawn(
     head: str,
     seen: Seen,
-    rebalances: Mapping[str, Rebalance],
+    rebalances: Mapping[str, RebalanceSeen],
     active: Sequence[ActiveFault],
     gone: Mapping[str, str],
 ) -> RenderableType:
@@ -71,7 +70,7 @@ def _brokers(seen: Seen) -> Text:
     return text
 
 
-def _group(group: GroupSeen, last: Rebalance | None, names: Mapping[str, str]) -> Text:
+def _group(group: GroupSeen, last: RebalanceSeen | None, names: Mapping[str, str]) -> Text:
     text = Text(group.name, "bold")
     text.append(f"  {_KINDS.get(group.kind, '')}")
     text.append(group.state, "" if group.state == _STABLE else "yellow")

@@ -1,7 +1,7 @@
-"""Processes of a program of somebody else's: started, watched, and what they showed.
+"""Processes of a program under test: built once, started, watched, and what they showed.
 
-A thread of the harness looks at them every 20 ms: whether one has ended, and what it has printed.
-All of it goes into a journal, so that the history can be made from it whatever becomes of the run.
+A thread looks at them every 20 ms: whether one has ended, and what it has printed. All of it goes
+into a journal, so that the history can be made from it whatever becomes of the run.
 """
 
 import signal
@@ -16,19 +16,21 @@ from consumers.journal import Journal
 from harness.base import processes
 from harness.base.credentials import Credentials
 from harness.base.errors import VoidRun
-from harness.cluster.dependencies import Dependencies
+from harness.cluster.dependency_proxies import Dependencies
 from harness.cluster.plan import GROUP, TOPIC, Plan
 from harness.experiment.app import App, filled
-from harness.run.instance import Instance, ProcessTree
-from harness.run.member import Member
+from harness.run.member import Instance, Member, ProcessTree
 from harness.run.named import joined, lines_of, naming_of_app
 from harness.run.sink import Sink
 
 if TYPE_CHECKING:  # it imports the engine's SDK, which programs without an image do without
     from harness.cluster.images import ProgramImage
 
+import subprocess
+from collections.abc import Iterable
+
 _LOOK_S: Final = 0.02
-_READ_BYTES: Final = 1_000_000  # of what a program has printed, at a time
+_LONGEST_LINE: Final = 1_000_000  # bytes; no line that shows a record is that long
 MOST_LOG_BYTES: Final = 500_000_000  # of each process, before a run's logs fill the disk
 MOST: Final = 30  # in a run
 # Before the group was steady once, and without a pause: what cannot work at all is refused soon.
@@ -40,6 +42,10 @@ CAME_UP_S: Final = 10.0
 # starts in 0.3 s, where the controller takes 9 s to miss that broker.
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 10.0
+BUILD_S: Final = 1_800.0  # a first build fetches and compiles all that the program needs
+_MARK: Final = "build"  # in the environment of the step's processes, instead of a member's name
+Built = tuple[str, tuple[str, ...]]  # the folder of a program, and the command that built it
+_built: set[Built] = set()  # in this process
 
 
 def variables(plan: Plan, lane: str, member: str, instance_id: str | None) -> dict[str, str]:
@@ -88,7 +94,7 @@ class _Seen:
 
 
 @dataclass
-class Programs:
+class AppProcesses:
     """Starts processes of an app and watches them; `stop` ends the watching."""
 
     app: App
@@ -123,7 +129,7 @@ class Programs:
         )
 
     def start(self, name: str, lane: str, instance_id: str | None) -> Member:
-        """Start one more process. Raises VoidRun where there is nothing to start."""
+        """Start one more process. Raises VoidRun if it cannot be started."""
         given = variables(self.plan, lane, name, instance_id)
         places = {
             "bootstrap": given["KAFKA_BOOTSTRAP_SERVERS"],
@@ -142,8 +148,9 @@ class Programs:
         if self.app.effects.output_topic:
             places["output_topic"] = given["KAFKA_OUTPUT_TOPIC"] = self.app.effects.output_topic
         if self.dependencies is not None:
-            given |= self.dependencies.variables(lane)
-            places |= self.dependencies.places(lane)
+            found = self.dependencies.places(lane)
+            places |= found
+            given |= {name: found[name] for name in self.app.dependencies}
         own = {key: filled(text, places) for key, text in self.app.environment.items()}
         log = self.run_dir / "logs" / f"{name}.log"
         started_at = time.time_ns() // 1_000
@@ -174,7 +181,6 @@ class Programs:
     def _instance(
         self, name: str, places: Mapping[str, str], environment: Mapping[str, str], log: Path
     ) -> Instance:
-        """Start a process, or a container. Raises VoidRun where there is nothing to start."""
         entrypoint, command = (
             [filled(word, places) for word in words]
             for words in (self.app.entrypoint, self.app.command)
@@ -197,7 +203,7 @@ class Programs:
             ) from error
         return ProcessTree(process, self.plan.run, name)
 
-    def told(self, member: Member, what: str) -> None:
+    def note(self, member: Member, what: str) -> None:
         dropped = member.instance.drops(signal.Signals[what])
         self._write("program_told", program=member.name, what=what, dropped=dropped)
 
@@ -234,7 +240,7 @@ class Programs:
                 over = self._over.wait(_LOOK_S)
                 for seen in list(self._seen):
                     self._look_at(seen)
-        except Exception as error:  # noqa: BLE001 (handed to whoever follows the run)
+        except Exception as error:  # noqa: BLE001 (handed to the thread of the run)
             self._failed = error
 
     def _look_at(self, seen: _Seen) -> None:
@@ -250,35 +256,28 @@ class Programs:
             )
 
     def _read_on(self, seen: _Seen, at_us: int, *, last: bool) -> None:
+        """Read whole lines, or what is left once it has ended; a very long one in pieces."""
         size = seen.log.stat().st_size
         if size > MOST_LOG_BYTES:
             raise VoidRun(
                 f"{seen.member.name} has printed more than {MOST_LOG_BYTES // 10**6} MB: let it "
                 "log less; its last words: " + processes.last_lines(seen.log, 1)
             )
-        while self._lines is not None and size > seen.read:
-            before = seen.read
-            self._read_piece(seen, at_us, last=last)
-            if seen.read == before:  # the rest of a line is still to come
-                return
-
-    def _read_piece(self, seen: _Seen, at_us: int, *, last: bool) -> None:
-        assert self._lines is not None
+        if self._lines is None or size <= seen.read:
+            return
+        shown: list[list[Any]] = []
         with seen.log.open("rb") as log:
             log.seek(seen.read)
-            data = log.read(_READ_BYTES)
-        last = last and len(data) < _READ_BYTES
-        whole = len(data) if last else data.rfind(b"\n") + 1
-        if not whole and len(data) == _READ_BYTES:  # no line that shows a record is that long
-            whole = len(data)
-        seen.read += whole
-        shown: list[list[Any]] = []
-        for line in data[:whole].decode(errors="replace").splitlines():
-            ranges = self._lines(line)
-            shown += ranges
-            if not ranges and line.strip():
-                seen.unread += 1
-                seen.unread_text = line.strip()
+            while data := log.readline(_LONGEST_LINE):
+                if not (last or data.endswith(b"\n") or len(data) == _LONGEST_LINE):
+                    break  # the rest of it is still to come
+                seen.read += len(data)
+                for line in data.decode(errors="replace").splitlines():
+                    ranges = self._lines(line)
+                    shown += ranges
+                    if not ranges and line.strip():
+                        seen.unread += 1
+                        seen.unread_text = line.strip()
         if shown:
             self._write(
                 "shown",
@@ -295,7 +294,7 @@ class Programs:
 
 @dataclass
 class Restarts:
-    """When programs of a run that ended by themselves are started again, as by a supervisor.
+    """When programs that ended by themselves are started again, as by a supervisor.
 
     Times are in seconds, of any clock that does not go back.
     """
@@ -323,7 +322,7 @@ class Restarts:
         self._waiting.append((now_s + min(pause_s, LONGEST_PAUSE_S), instance_id, soon))
 
     def due(self, now_s: float) -> Iterator[tuple[str | None, int]]:
-        """What is to be started now: instance ids, each with what `started` is to be told."""
+        """What is to be started now: instance ids, each with the number for `started`."""
         due = [each for each in self._waiting if each[0] <= now_s]
         self._waiting = [each for each in self._waiting if each[0] > now_s]
         for _, instance_id, soon in due:
@@ -335,3 +334,49 @@ class Restarts:
 
     def forget(self) -> None:
         self._waiting.clear()
+
+
+def needs_building(app: App) -> bool:
+    return bool(app.build) and (app.folder, app.build) not in _built
+
+
+def built() -> frozenset[Built]:
+    return frozenset(_built)
+
+
+def take_as_built(others: Iterable[Built]) -> None:
+    _built.update(others)
+
+
+def build(app: App, run: str, log: Path) -> None:
+    """Build a program. Raises VoidRun with its last words where that fails."""
+    if not needs_building(app):
+        return
+    try:
+        process = processes.spawn(
+            app.build, run=run, log=log, environment={processes.MEMBER_MARK: _MARK},
+            cwd=Path(app.folder),
+        )  # fmt: skip
+    except OSError as error:
+        raise VoidRun(
+            f"the build step of {app.name} cannot be started ({error}): see that {app.build[0]!r} "
+            "is installed"
+        ) from error
+    try:
+        code = process.wait(timeout=BUILD_S)
+    except subprocess.TimeoutExpired:
+        raise VoidRun(
+            f"{app.name} was not built within {BUILD_S / 60:.0f} min; its last words: "
+            f"{processes.last_lines(log)}"
+        ) from None
+    finally:  # interrupted, too; and nothing that it left running shall take part in what is timed
+        process.kill()
+        process.wait()
+        for _ in range(2):  # what was just being started is found then
+            processes.end(processes.of_member(run, _MARK))
+    if code:
+        raise VoidRun(
+            f"{app.name} was not built: {' '.join(app.build)} ended with exit code {code}; its "
+            f"last words: {processes.last_lines(log)}"
+        )
+    _built.add((app.folder, app.build))

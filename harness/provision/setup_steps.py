@@ -114,12 +114,12 @@ def _how_many(kafka_version: str) -> str:
 
 
 def _fetch_jars(kafka_version: str, shell: Shell) -> None:
-    from harness.provision import ivy, unpinned  # late: see the docstring of ivy
+    from harness.provision import ivy  # late: see the docstring of ivy
 
     if kafka.is_locked(kafka_version):
         ivy.fetch_jars(kafka_version, find_java(), shell)
     else:
-        _say(f"set-up: {unpinned.adopt(kafka_version, find_java(), shell)}")
+        _say(f"set-up: {ivy.adopt(kafka_version, find_java(), shell)}")
 
 
 def is_complete(kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True) -> bool:
@@ -130,8 +130,8 @@ def is_complete(kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True
 def ensure(kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True) -> list[str]:
     """Do every step that is not done, `late` ones included or not; what was done, a phrase each.
 
-    One set-up at a time: others wait. SetupError if a step that runs need fails, BadInput for a
-    version that there is not.
+    One set-up at a time: others wait. SetupError if a step that runs need fails, BadInput for an
+    unknown version.
     """
     kafka.check_offered(kafka_version)
     return _ensure(lambda: [step for step in steps(kafka_version) if late or not step.late])
@@ -172,13 +172,13 @@ def finish(kafka_version: str = kafka.DEFAULT_VERSION) -> None:
 
 def lock_kafka(kafka_version: str) -> Path:
     """For maintainers: pin the jars of another Kafka version; where the lock was written."""
-    from harness.provision import unpinned  # late: see the docstring of ivy
+    from harness.provision import ivy  # late: see the docstring of ivy
 
     kafka.check_offered(kafka_version)
     ensure()
     cache = make_cache_dir()
     with exclusive(cache, _say_waiting) as lock_fd:
-        return unpinned.pin(kafka_version, find_java(), Shell(cache / "logs", lock_fd))
+        return ivy.pin(kafka_version, find_java(), Shell(cache / "logs", lock_fd))
 
 
 def _say_waiting() -> None:
@@ -255,7 +255,7 @@ def _say(text: str) -> None:
 
 
 def forget_failures(kafka_version: str = kafka.DEFAULT_VERSION) -> None:
-    """Let trainings that failed be tried again: whoever types `make setup` wants to know."""
+    """Let trainings that failed be tried again: `make setup` asks for that."""
     for purpose in aot.TRAINERS:
         with suppress(SetupError):  # nothing of it can have failed
             cache = aot.cache_of(purpose, kafka_version, find_java())
