@@ -565,29 +565,6 @@ def judged_as(tables: Tables | One, rule: str) -> dict[str, Any]:
     return {**verdict_of(Asked(rule), outcome, tables), "rows": outcome.rows.get(rule, [])}
 
 
-def client_of(history: History) -> str:
-    """The client library of its group."""
-    return run_of(history.manifest()).client
-
-
-def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    """What two engines say of the same rule and history otherwise, a line each."""
-    found = [
-        f"{name}: {one.get(name)!r} and {other.get(name)!r}"
-        for name in sorted({*one, *other} - {"rows"})
-        if one.get(name) != other.get(name)
-    ]
-    left, right = (sorted(_as_line(row) for row in each["rows"]) for each in (one, other))
-    if left != right:
-        found += [f"only in the first: {line}" for line in left if line not in right]
-        found += [f"only in the second: {line}" for line in right if line not in left]
-    return found
-
-
-def _as_line(row: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {row[name]!r}" for name in sorted(row))
-
-
 def after(moment: datetime | None) -> float | None:
     """Milliseconds from the start to this moment."""
     return None if moment is None else (moment - T0) / timedelta(milliseconds=1)

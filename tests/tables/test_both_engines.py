@@ -119,6 +119,16 @@ def test_both_engines_give_the_same_rows(
     assert [] == differ
 
 
+def test_a_row_that_only_one_engine_gives_is_found() -> None:
+    one = pa.table({RUN: [0, 1, 2], "measured": [1, 2, 3]})
+    other = pa.table({"measured": [1.0, 5.0, 4.0], RUN: [0, 1, 2]})
+
+    assert [] == differences(one, other, {0})
+    assert ["1 of 2 and 2 rows: ", "1 of 2 and 2 rows: "] == [
+        line.partition("[")[0] for line in differences(one, other, {0, 2})
+    ]
+
+
 def differences(one: pa.Table, other: pa.Table, runs: set[int]) -> list[str]:
     """How many rows of these runs only one engine gives, and the first of either."""
     left, right = (

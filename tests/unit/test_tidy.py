@@ -77,24 +77,20 @@ CEILINGS: dict[str, tuple[int, int, int]] = {
 
 # Modules of less than `SMALL` lines with one importer, which could be a part of it.
 TINY = """
-    consumers/store.py harness/bench/judging.py harness/history/copies.py
-    harness/run/planning.py harness/tables/broker_settings.py
+    harness/history/copies.py harness/tables/broker_settings.py
 """
 
 # Names of several files, and of several classes of the product.
 FILES = """
-    admin base broker_settings checks clocks collect command commands consumer dependencies
-    derived files groups java judged judging jvm kept limits load member
-    members own page play playing processes programs records rounds rows
-    settings spark sql stamps steps store tables terminal test_apps test_by_hand
-    test_command test_compose test_evictions test_java test_limits test_other_rules
-    test_ownership_by_brokers test_page test_probes test_programs test_project test_secured
-    test_stops test_store test_sweep turns verdicts view watch wire words
+    base broker_settings checks clocks command commands consumer derived files
+    judged kept limits load own page play playing processes records rounds rows
+    settings spark sql stamps tables terminal test_apps test_by_hand test_command
+    test_compose test_evictions test_java test_limits test_other_rules
+    test_ownership_by_brokers test_page test_probes test_programs test_project
+    test_secured test_stops test_store test_sweep turns verdicts words
 """
 CLASSES = """
-    Answer Axis Bar Client Finding Group Java Line Link
-    Listener Outcome Planned Programs Rebalance Records Run Sink Standing Step
-    Verdict View _Parser _Reader _Teller
+    Axis Bar Group Line Outcome Records Run Standing Verdict _Reader _Teller
 """
 
 
