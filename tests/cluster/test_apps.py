@@ -355,6 +355,7 @@ def counted(run_dir: Path, name: str) -> Counter[tuple[int, int]]:
     )
 
 
+@pytest.mark.long(19)
 @pytest.mark.usefixtures("broken")
 @pytest.mark.parametrize(
     ("effects", "shown_by"),
@@ -380,6 +381,7 @@ def test_what_a_program_posts_or_writes_is_what_was_sent(
         assert "HOLDS" == judged[rule], (rule, judged)
 
 
+@pytest.mark.long(19)
 @pytest.mark.usefixtures("broken")
 def test_a_program_whose_lines_never_match_is_said_to_show_nothing(tmp_path: Path) -> None:
     shows = r"stdout = 'finished (?P<n>\d+)'"

@@ -136,6 +136,7 @@ def test_ctrl_c_in_the_middle_of_a_fault_heals_and_ends_with_2(
     assert ["planned", "injecting", "injected", "healing", "healed"] == phases
 
 
+@pytest.mark.long(19)
 def test_ctrl_c_ends_a_soak_with_a_whole_history(running: Callable[..., Running]) -> None:
     run = running("soak", "--seed", "335")  # it begins with one more consumer
     run.await_fault("injected")
@@ -181,7 +182,7 @@ def test_sigkill_in_the_middle_of_a_fault_is_cleaned_up_by_the_watchdog(
 @pytest.mark.parametrize(
     ("part", "named"),
     [
-        ("broker-2.properties", "broker-2"),
+        pytest.param("broker-2.properties", "broker-2", marks=pytest.mark.long(10)),
         pytest.param("controller-101.properties", "controller-101", marks=pytest.mark.long(10)),
         pytest.param("toxiproxy", "Toxiproxy", marks=pytest.mark.long(10)),
         ("member-2.json", "member-2"),

@@ -1,9 +1,9 @@
 """DuckDB and Spark find the same rows, of hand-written and of kept histories.
 
-Method: either engine is asked of all of them at once (harness.tables.lift). Of hand-written ones
-each rule is asked of its own cases, the first of each statement with every verdict: what may differ
-between the engines is the translation of a query, and not whether 1,999 or 2,000 ms are too long.
-Of kept runs every table is compared, and every rule that any of them is judged by.
+Method: either engine is asked of all of them at once (harness.tables.lift). Each rule is asked of
+its own cases, the first with every verdict, and on a day of their own the first of each statement:
+what may differ between the engines is the translation of a query, and not whether 1,999 or 2,000 ms
+are too long. Of kept runs every table is compared, and every rule that any of them is judged by.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class Dataset:
             yield rule, text_of(RULES[rule].examine), runs
 
 
-def written(*, programs: bool) -> Dataset:
-    """Hand-written histories, of programs or of our own consumers."""
+def written(*, programs: bool, each: bool = False) -> Dataset:
+    """Hand-written histories, of programs or of our own consumers; see `first_cases`."""
     found = Dataset()
-    for case, names in first_cases():
+    for case, names in first_cases(each=each):
         history = history_of(case.history, dict(names))
         run = run_of(history.manifest())
         if (run.client == APP) is programs:
@@ -86,23 +86,35 @@ def kept(folder: Path) -> Dataset:
     return found
 
 
-def first_cases() -> list[tuple[cases.Written, Mapping[str, str]]]:
-    """The first case of each statement and verdict, and the names that its file has for steps."""
-    first: dict[tuple[str, str, str, str], tuple[cases.Written, Mapping[str, str]]] = {}
+def first_cases(*, each: bool) -> list[tuple[cases.Written, Mapping[str, str]]]:
+    """The first case with every verdict, and the names that its file has for steps.
+
+    Of `each` statement of a file, or of each rule in it.
+    """
+    first: dict[tuple[str, ...], tuple[cases.Written, Mapping[str, str]]] = {}
     for path in sorted(CASES.glob(f"*{cases.SUFFIX}")):
         found, names = cases.read(path.read_text(encoding="utf-8"))
         for case in found:
-            first.setdefault((path.name, *case.statement, case.result[0]), (case, names))
+            what = case.statement if each else (case.rule,)
+            first.setdefault((path.name, *what, case.result[0]), (case, names))
     return list(first.values())
+
+
+DATASETS: Final[dict[str, tuple[Callable[[], Dataset], float]]] = {  # with about how long, in s
+    "cases": (partial(written, programs=False), 0),
+    "cases of programs": (partial(written, programs=True), 0),
+    "each statement": (partial(written, programs=False, each=True), 150),
+    "each statement of programs": (partial(written, programs=True, each=True), 20),
+    "runs": (partial(kept, RUNS), 120),
+    "runs of programs": (partial(kept, PROGRAMS), 40),
+}
 
 
 @pytest.mark.parametrize(
     "dataset",
     [
-        pytest.param(partial(written, programs=False), id="cases"),
-        pytest.param(partial(written, programs=True), id="cases of programs"),
-        pytest.param(partial(kept, RUNS), id="runs", marks=pytest.mark.long(120)),
-        pytest.param(partial(kept, PROGRAMS), id="runs of programs", marks=pytest.mark.long(40)),
+        pytest.param(made, id=name, marks=[pytest.mark.long(length_s)] if length_s else [])
+        for name, (made, length_s) in DATASETS.items()
     ],
 )
 def test_both_engines_give_the_same_rows(

@@ -33,12 +33,15 @@ def test_damaged_records_get_no_wrong_verdict_and_no_traceback(tmp_path: Path) -
 
 # Each is another victim: harness, harness without its watchdog, and a member.
 @pytest.mark.cluster
-@pytest.mark.parametrize("number", [1, 2, 6])
+@pytest.mark.parametrize(
+    "number", [1, *(pytest.param(number, marks=pytest.mark.long(13)) for number in (2, 6))]
+)
 def test_nothing_is_left_of_a_run_that_was_killed(tmp_path: Path, number: int) -> None:
     assert 0 == campaign.play([Round(SEED, KILLS, number)], tmp_path)
 
 
 @pytest.mark.cluster
+@pytest.mark.long(13)
 def test_no_one_is_accused_where_the_clock_went_back(tmp_path: Path) -> None:
     if shutil.which(clocks.COMPILER) is None:
         pytest.skip("there is no C compiler")
