@@ -61,6 +61,7 @@ def test_a_run_that_is_here_already_is_not_written_over(tmp_path: Path, stored: 
     assert not list(copy.iterdir())
 
 
+@pytest.mark.long(9)
 @pytest.mark.parametrize("name", ["../../elsewhere", "..", "a/b", ""])
 def test_a_manifest_leads_out_of_the_results_to_nothing(
     tmp_path: Path, stored: Path, name: str
@@ -75,6 +76,7 @@ def test_a_manifest_leads_out_of_the_results_to_nothing(
     assert before | {"results"} == files(tmp_path)
 
 
+@pytest.mark.long(9)
 @pytest.mark.parametrize(
     ("place", "code", "said"),
     [

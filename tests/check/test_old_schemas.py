@@ -32,6 +32,7 @@ def recorded(tmp_path: Path) -> dict[int, Path]:
     }
 
 
+@pytest.mark.long(11)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_run_of_each_schema_version_is_judged_as_it_was(
     duckdb_engine: Engine, recorded: dict[int, Path], version: int

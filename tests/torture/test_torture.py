@@ -16,9 +16,9 @@ from tests.torture.rounds import CHECKS, CLOCKS, DAMAGE, KILLS, KINDS, Outcome, 
 
 SEED: Final = 1
 DAMAGED: Final = 150
-CHECKED: Final = (1, 27, 44)
 
 
+@pytest.mark.long(34)
 def test_damaged_records_get_no_wrong_verdict_and_no_traceback(tmp_path: Path) -> None:
     damage = Damage(tmp_path)
     try:
@@ -51,7 +51,9 @@ def test_no_one_is_accused_where_the_clock_went_back(tmp_path: Path) -> None:
 
 
 # SIGKILL while files are put into place, SIGTERM early on, and a disk that is full.
-@pytest.mark.parametrize("number", CHECKED)
+@pytest.mark.parametrize(
+    "number", [27, *(pytest.param(number, marks=pytest.mark.long(20)) for number in (1, 44))]
+)
 def test_a_judged_run_stays_judged_whatever_ends_check(tmp_path: Path, number: int) -> None:
     assert 0 == campaign.play([Round(SEED, CHECKS, number)], tmp_path)
 

@@ -158,6 +158,7 @@ def test_a_place_with_nothing_in_it_is_no_data(tmp_path: Path) -> None:
     assert f"nothing is at {tmp_path / 'nowhere'}: name the folder of a dataset" in sentence
 
 
+@pytest.mark.long(12)
 @pytest.mark.spark
 def test_a_damaged_file_elsewhere_is_one_sentence(tmp_path: Path, results: Path) -> None:
     """Nobody looks at its files beforehand, as at those of the results of this machine."""
@@ -215,6 +216,7 @@ def another_grpc() -> Iterator[int]:
             server.stop(None).wait()
 
 
+@pytest.mark.long(12)
 @pytest.mark.parametrize(
     ("listens", "said"),
     [(silent, "Deadline Exceeded"), (http, "HTTP/2"), (another_grpc, "Method not found!")],

@@ -147,6 +147,7 @@ def test_what_a_case_gives_is_written_beside_its_values() -> None:
     assert once == cases.rewritten(once, {})
 
 
+@pytest.mark.long(16)
 def test_a_case_that_gives_something_else_fails_until_it_is_pinned(tmp_path: Path) -> None:
     file = tmp_path / "failures.cases"
     file.write_text(TEXT, encoding="utf-8")

@@ -22,6 +22,7 @@ def test_of_nothing(): pass
 """
 
 
+@pytest.mark.long(9)
 @pytest.mark.parametrize("processes", [0, 2])
 def test_what_is_left_out_is_told_once(tmp_path: Path, processes: int) -> None:
     (tmp_path / "test_sample.py").write_text(TESTS)
