@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from harness.base.paths import COMMAND
 from harness.base.words import plural
+from harness.history.foreign.events import Log
 from harness.report.incident.causes import CAUSES
-from harness.report.incident.findings import STORM_LEAST, STORM_S, Explained, Finding
+from harness.report.incident.findings import STORM_LEAST, STORM_S, Explained
 from harness.report.incident.rows import Rebalance, Removal
 from harness.report.incident.tables import tables_of, write
 from harness.report.incident.view import View, at, moment, span, zone
@@ -69,11 +71,18 @@ def page(view: View) -> str:
             notes=view.notes,
             groups=[_group(view, one) for one in view.groups[:MOST_GROUPS]],
             groups_left_out=max(0, len(view.groups) - MOST_GROUPS),
-            rebalances=[_rebalance(view, one) for one in rebalances[:MOST_ROWS]],
-            rebalances_left_out=max(0, len(rebalances) - MOST_ROWS),
-            removals=[_removal(view, one) for one in removals[:MOST_ROWS]],
-            removals_left_out=max(0, len(removals) - MOST_ROWS),
-            logs=list(_logs(view)),
+            rebalances=rebalances,
+            removals=removals,
+            most_rows=MOST_ROWS,
+            at=at,
+            causes=CAUSES,
+            command=COMMAND,
+            who=partial(_who, view),
+            name_of_member=view.names.of,
+            lasted=_lasted,
+            place=view.read.place,
+            logs=zip(view.read.names, view.read.logs, strict=True),
+            note=_note,
             storm=f"{STORM_LEAST} or more rebalances of one group within {STORM_S // 60} minutes",
         )
     )
@@ -132,24 +141,11 @@ def _group(view: View, one: Explained) -> dict[str, object]:
                 "told": f"{plural(len(storm.rebalances), 'rebalance')} in "
                 f"{span(storm.from_at, storm.to_at)}",
                 "when": f"{at(storm.from_at)} to {at(storm.to_at)}",
-                "findings": [_finding(each) for each in findings],
+                "findings": findings,
             }
             for storm, findings in one.storms
         ],
-        "findings": [_finding(each) for each in one.findings if each.cause.name not in told],
-    }
-
-
-def _finding(finding: Finding) -> dict[str, object]:
-    return {
-        "sort": finding.cause.sort,
-        "told": f"{finding.told} {finding.back}".strip(),
-        "next": finding.next,
-        "experiment": f"{COMMAND} experiment {finding.cause.experiment}"
-        if finding.cause.experiment
-        else "",
-        "who": [f"{name}: {number(count)}" for name, count in finding.who[:20]],
-        "more": max(0, len(finding.who) - 20),
+        "findings": [each for each in one.findings if each.cause.name not in told],
     }
 
 
@@ -179,53 +175,16 @@ def _bars(one: Explained) -> Iterator[Bar]:
                 )
 
 
-def _rebalance(view: View, one: Rebalance) -> dict[str, str]:
-    joined, started = one.joined_at, one.started_at
-    whose = [view.names.of(member) for member in one.named]
-    lasted = (joined - started) / 1e3 if joined is not None and started is not None else None
-    return {
-        "at": at(one.at),
-        "group": one.group,
-        "generation": number(one.generation),
-        "cause": CAUSES[one.cause].title,
-        "sort": CAUSES[one.cause].sort,
-        "who": clip(", ".join(whose), 80) or NOTHING,
-        "reason": clip(one.reason or "", 160) or NOTHING,
-        "members": f"{number(one.members_before)} → {number(one.members_after)}",
-        "lasted": "not over" if joined is None else duration(lasted),
-        "storm": number(one.storm) if one.storm else "",
-        "evidence": view.read.place(one.evidence),
-    }
+def _who(view: View, one: Rebalance) -> str:
+    return clip(", ".join(map(view.names.of, one.named)), 80) or NOTHING
 
 
-def _removal(view: View, one: Removal) -> dict[str, str]:
-    return {
-        "at": at(one.at),
-        "group": one.group,
-        "cause": CAUSES[one.cause].title,
-        "who": clip(view.names.of(one.member_id, one.instance_id), 80),
-        "member_id": clip(one.member_id, 80),
-        "reason": clip(one.reason or "", 160) or NOTHING,
-        "broker": number(one.coordinator),
-        "evidence": view.read.place(one.evidence),
-    }
+def _lasted(one: Rebalance) -> str:
+    if one.joined_at is None:
+        return "not over"
+    return duration(None if one.started_at is None else (one.joined_at - one.started_at) / 1e3)
 
 
-def _logs(view: View) -> Iterator[dict[str, str]]:
-    for name, log in zip(view.read.names, view.read.logs, strict=True):
-        yield {
-            "name": name,
-            "lines": number(log.lines),
-            "told": number(log.told),
-            "twice": number(log.twice),
-            "brokers": ", ".join(map(str, sorted(log.brokers))) or NOTHING,
-            "from": at(log.first_at),
-            "to": at(log.last_at),
-            "note": "; ".join(
-                [
-                    *([log.lacks] if log.lacks else []),
-                    *([f"says who {plural(log.clients, 'client')} are"] if log.clients else []),
-                    *log.damage,
-                ]
-            ),
-        }
+def _note(log: Log) -> str:
+    clients = f"says who {plural(log.clients, 'client')} are" if log.clients else None
+    return "; ".join(filter(None, (log.lacks, clients, *log.damage)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import wrap
 
 from rich.console import Console
 from rich.text import Text
@@ -96,10 +97,7 @@ def _findings(findings: Sequence[Finding], width: int, *, first: bool = True) ->
 
 def _said(name: str, sentence: str, width: int) -> Iterator[Text]:
     """A sentence in lines beside its name."""
-    room, line = max(width - 11, 40), ""
-    for word in sentence.split():
-        if line and len(line) + len(word) >= room:
-            yield Text(f"  {name:<8} {line}")
-            name, line = "", ""
-        line = f"{line} {word}".strip()
-    yield Text(f"  {name:<8} {line}")
+    room = max(width - 11, 40)
+    for line in wrap(sentence, room, break_long_words=False, break_on_hyphens=False) or [""]:
+        yield Text(f"  {name:<8} {line}")
+        name = ""

@@ -7,7 +7,7 @@ from harness.base.words import plural
 from harness.report.load import Row, Run
 from harness.report.parts.faults import FaultStory, stories
 from harness.report.run.axis import NARROWEST_PX, Axis, place, text_px
-from harness.report.run.shapes import Bar, Chart, Line, Text
+from harness.report.run.shapes import Chart, bar, label, line
 from harness.report.words import NOTHING, duration, generation_word, number, seconds
 
 _LABEL_ROW_PX = 15
@@ -36,9 +36,9 @@ def close_chart(chart: Chart, run: Run, axis: Axis) -> Chart:
         _rebalance_window(chart, axis, row, next_row, height)
     for percent, text in axis.ticks():
         zero = " zero" if text == "0" else ""
-        chart.behind.append(Line(percent, 0, height, f"grid{zero}"))
+        chart.behind.append(line(percent, 0, height, f"grid{zero}"))
         anchor = "middle" if 2 < percent < 98 else "start" if percent <= 2 else "end"
-        chart.labels.append(Text(percent, height + 15, f"{text} s", "tick", anchor))
+        chart.labels.append(label(percent, height + 15, f"{text} s", "tick", anchor))
     chart.height += _AXIS_PX
     return chart
 
@@ -54,7 +54,7 @@ def _fault_lane(chart: Chart, axis: Axis, told: Sequence[FaultStory]) -> None:
     for (percent, text), where in zip(labels, places, strict=True):
         dx = 4 if where.anchor == "start" else -4
         baseline = y + 13 + where.row * _LABEL_ROW_PX
-        chart.labels.append(Text(percent, baseline, text, "fault halo", where.anchor, dx))
+        chart.labels.append(label(percent, baseline, text, "fault halo", where.anchor, dx))
 
 
 def _fault_window(chart: Chart, axis: Axis, story: FaultStory, height: float) -> None:
@@ -68,15 +68,15 @@ def _fault_window(chart: Chart, axis: Axis, story: FaultStory, height: float) ->
     span = axis.span(story.injected_at, end)
     if span is None:
         return
-    data = (
-        ("fault", story.fault),
-        ("injected", story.injected_at.isoformat()),
-        ("healed", story.healed_at.isoformat() if story.healed_at else ""),
-    )
-    chart.behind.append(Bar(*span, 0, height, "fault-window", title, data))
-    chart.marks.append(Line(span[0], 0, height, "fault-edge", title))
+    data = {
+        "fault": story.fault,
+        "injected": story.injected_at.isoformat(),
+        "healed": story.healed_at.isoformat() if story.healed_at else "",
+    }
+    chart.behind.append(bar(*span, 0, height, "fault-window", title, **data))
+    chart.marks.append(line(span[0], 0, height, "fault-edge", title))
     if story.healed_at is not None:
-        chart.marks.append(Line(round(sum(span), 3), 0, height, "fault-edge healed", title))
+        chart.marks.append(line(round(sum(span), 3), 0, height, "fault-edge healed", title))
 
 
 def _rebalance_lane(chart: Chart, axis: Axis, rebalances: Sequence[Row]) -> None:
@@ -97,7 +97,7 @@ def _rebalance_lane(chart: Chart, axis: Axis, rebalances: Sequence[Row]) -> None
         if where.row < rows:
             dx = 3 if where.anchor == "start" else -3
             baseline = y + 12 + where.row * _LABEL_ROW_PX
-            chart.labels.append(Text(percent, baseline, text, "generation halo", where.anchor, dx))
+            chart.labels.append(label(percent, baseline, text, "generation halo", where.anchor, dx))
     hidden = sum(where.row >= rows for where in places)
     if hidden:
         chart.left_out.append(f"{plural(hidden, 'generation number')} where they would overlap")
@@ -118,9 +118,9 @@ def _rebalance_window(
     took = duration(row["duration_ms"])
     name = f"{generation_word(row['protocol'])} {number(row['generation'])}"
     title = f"{name}: {took}, {row['reason'] or 'no reason known'}"
-    chart.behind.append(Bar(*span, 0, height, "rebalance-window", title))
+    chart.behind.append(bar(*span, 0, height, "rebalance-window", title))
     if completed is not None and axis.holds(completed):
-        chart.marks.append(Line(axis.percent(completed), 0, height, "rebalance-mark", title))
+        chart.marks.append(line(axis.percent(completed), 0, height, "rebalance-mark", title))
 
 
 def _with_next(rows: Sequence[Row]) -> list[tuple[Row, Row | None]]:
@@ -135,6 +135,6 @@ def phase_lane(chart: Chart, run: Run, axis: Axis) -> None:
         return
     y = chart.lane("phases", 18)
     for name, (left, width) in spans:
-        chart.shapes.append(Bar(left, width, y + 2, 14, "phase", name))
+        chart.shapes.append(bar(left, width, y + 2, 14, "phase", name))
         if text_px(name) <= width / 100 * NARROWEST_PX:
-            chart.labels.append(Text(left, y + 13, name, "phase-name", dx=4))
+            chart.labels.append(label(left, y + 13, name, "phase-name", dx=4))

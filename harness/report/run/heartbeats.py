@@ -11,7 +11,7 @@ from harness.report.load import Row, Run
 from harness.report.parts.members import Members
 from harness.report.run.axis import Axis, place
 from harness.report.run.backdrop import close_chart, open_chart
-from harness.report.run.shapes import PATH_WIDTH, Chart, Line, Path, Text
+from harness.report.run.shapes import PATH_WIDTH, Chart, curve, label, line
 from harness.report.words import absent, duration, number, seconds
 
 MOST_TICKS: Final = 5_000
@@ -69,20 +69,20 @@ def _row(
     for css, codes in (("beat", {_OK}), ("beat rebalancing", {_REBALANCE_IN_PROGRESS})):
         chosen = [row["at"] for row in beats if row["error_code"] in codes]
         if chosen:
-            chart.shapes.append(Path(ticks_y, _TICK_PX, _ticks(axis, chosen), css))
+            chart.shapes.append(curve(ticks_y, _TICK_PX, _ticks(axis, chosen), css))
     for row in beats:
         if row["error_code"] not in (_OK, _REBALANCE_IN_PROGRESS) and axis.holds(row["at"]):
             code = "no answer" if row["error_code"] is None else f"error {row['error_code']}"
             title = f"{code} at {seconds(row['at'], axis.zero)}"
             x = axis.percent(row["at"])
-            chart.shapes.append(Line(x, ticks_y - 2, _TICK_PX + 4, "beat-error", title))
+            chart.shapes.append(line(x, ticks_y - 2, _TICK_PX + 4, "beat-error", title))
     for (x, text), where in zip(labels, places, strict=True):
         baseline = ticks_y - 4 - where.row * _MARK_ROW_PX
         dx = 3 if where.anchor == "start" else -3
         css = "evicted" if text.startswith("✕") else "noticed"
         down_px = ticks_y + _TICK_PX - baseline + 9
-        chart.marks.append(Line(x, baseline - 9, down_px, f"{css}-mark"))
-        chart.labels.append(Text(x, baseline, text, f"{css} halo", where.anchor, dx))
+        chart.marks.append(line(x, baseline - 9, down_px, f"{css}-mark"))
+        chart.labels.append(label(x, baseline, text, f"{css} halo", where.anchor, dx))
 
 
 def _ticks(axis: Axis, times: Iterable[datetime]) -> str:

@@ -19,19 +19,28 @@ from harness.base.paths import COMMAND
 from harness.base.words import plural
 from harness.history.derived import VERDICTS_FILE
 from harness.history.whose import BY_CLIENT_ID
+from harness.report import outcome
 from harness.report.load import Manifest, Run, libraries_of
-from harness.report.outcome import files_lost, left_out, name_of, others_in, outcome
 from harness.report.parts import stops, tables
 from harness.report.parts.costs import costs
+from harness.report.parts.faults import stories
 from harness.report.parts.members import members_of
 from harness.report.parts.records import Records, records
 from harness.report.parts.story import story
 from harness.report.run.axis import axis_of
 from harness.report.run.heartbeats import heartbeat_chart
-from harness.report.run.shapes import PATH_WIDTH
 from harness.report.run.timeline import timeline
 from harness.report.run.views import MOST_REBALANCES, two_views
-from harness.report.words import NOTHING, duration, number, partition_name, utc
+from harness.report.words import (
+    NOTHING,
+    bound,
+    clip,
+    duration,
+    number,
+    partition_name,
+    seconds,
+    utc,
+)
 
 _TEMPLATES: Final = Path(__file__).parents[1] / "templates"
 _MOST_FILES: Final = 60
@@ -47,6 +56,8 @@ _SECTIONS: Final = (
     ("files", "Files"),
 )
 _MOST_CONFIGURATION: Final = 60_000  # characters
+MOST_ROWS: Final = 200  # of a table
+_OF_VERDICTS: Final = ("expected_of", "name_of", "sign_of", "standing", "title_of", "verdict_of")
 
 
 @dataclass(frozen=True)
@@ -61,9 +72,7 @@ def page(run: Run) -> str:
     axis = axis_of(run)
     members = members_of(run)
     zero = axis.zero if axis else None
-    counts, result = records(run), outcome(run)
-    rebalances = run.tables["rebalances"]
-    redeliveries = run.tables["redeliveries"]
+    counts, result = records(run), outcome.outcome(run)
     return (
         environment()
         .get_template("page.html.j2")
@@ -80,33 +89,32 @@ def page(run: Run) -> str:
             figures=_figures(run, counts),
             story=story(run, counts),
             costs=costs(run),
-            verdicts=tables.verdict_rows(run),
+            run=run,
+            zero=zero,
+            verdicts=outcome.in_order(run.verdicts or []),
             unjudged=run.verdicts is None,
-            lost=files_lost(run),
-            left_out=left_out(run.manifest),
-            others=others_in(run),
-            name_of=name_of,
+            lost=outcome.files_lost(run),
+            left_out=outcome.left_out(run.manifest),
+            others=outcome.others_in(run),
             members=members,
-            path_width=PATH_WIDTH,
+            most_rows=MOST_ROWS,
             timeline=timeline(run, axis, members) if axis else None,
             heartbeats=heartbeat_chart(run, axis, members) if axis else None,
-            rebalances=tables.rebalance_rows(run, members, zero),
-            rebalances_left_out=tables.left_out(len(rebalances), "tables/rebalances.parquet"),
-            stops=stops.changes(run, members, zero),
+            rebalances=run.tables["rebalances"],
+            longest_rebalance_ms=tables.longest_rebalance_ms(run),
+            longest_by_generation=stops.longest_by(run, "generation"),
+            stops=stops.changes(run),
+            stop_in_words=stops.said,
             stop_parts=stops.PARTS,
             views=two_views(run, members),
             most_views=MOST_REBALANCES,
-            rebalance_count=len(rebalances),
-            redeliveries=tables.redelivery_rows(run, members, zero),
-            redeliveries_left_out=tables.left_out(len(redeliveries), "tables/redeliveries.parquet"),
-            redelivery_count=len(redeliveries),
+            redeliveries=tables.redeliveries(run),
             records=counts,
-            faults=tables.fault_rows(run, zero),
+            faults=stories(run.history["faults"]),
             no_faults=_no_faults(run),
             has=run.has,
             files=_files(run.path),
             configuration=_configuration(run.manifest.effective),
-            plural=plural,
         )
     )
 
@@ -121,7 +129,11 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    engine.globals["kind_of"] = lambda shape: type(shape).__name__
+    engine.globals |= {name: getattr(outcome, name) for name in _OF_VERDICTS}
+    engine.globals |= {"bound": bound, "plural": plural, "tables": tables}
+    engine.filters |= {"number": number, "duration": duration, "clip": clip}
+    engine.filters |= {"seconds": seconds, "partition": partition_name}
+    engine.tests["folded"] = tables.is_folded
     return engine
 
 

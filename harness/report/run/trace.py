@@ -5,9 +5,8 @@ the run's first moment on record. Every track is a thread of a made-up process: 
 partitions by who held them and by when they stood still, each member, each broker.
 """
 
-import heapq
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +14,7 @@ from typing import Any, Final
 import duckdb
 
 from harness.report.load import load_manifest
+from harness.report.run.axis import stack
 from harness.report.text import sql
 
 NAME: Final = "trace.json"
@@ -46,7 +46,9 @@ class _Trace:
             if row["from_us"] is not None and row["to_us"] is not None:
                 by_track.setdefault(row["track"], []).append(row)
         for track, found in by_track.items():
-            for place, row in _side_by_side(found):
+            found.sort(key=lambda row: (row["from_us"], row["to_us"]))
+            spans = [(row["from_us"], max(row["to_us"], row["from_us"] + 1)) for row in found]
+            for place, row in zip(stack(spans), found, strict=True):
                 name = track if place == 0 else f"{track} ({place + 1})"
                 self.slice(process, name, row)
 
@@ -104,22 +106,6 @@ class _Trace:
         order = pid if what == "process" else tid
         self.events.append({**about, "name": f"{what}_name", "args": {"name": name}})
         self.events.append({**about, "name": f"{what}_sort_index", "args": {"sort_index": order}})
-
-
-def _side_by_side(rows: Sequence[Row]) -> Iterator[tuple[int, Row]]:
-    """Each with the first place in which nothing else is at that time."""
-    free: list[int] = []
-    taken: list[tuple[int, int]] = []  # until when, and which place
-    places = 0
-    for row in sorted(rows, key=lambda each: (each["from_us"], each["to_us"])):
-        while taken and taken[0][0] <= row["from_us"]:
-            heapq.heappush(free, heapq.heappop(taken)[1])
-        if free:
-            place = heapq.heappop(free)
-        else:
-            place, places = places, places + 1
-        heapq.heappush(taken, (max(row["to_us"], row["from_us"] + 1), place))
-        yield place, row
 
 
 def _plain(value: object) -> object:
