@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
@@ -215,21 +215,14 @@ def _app(found: Mapping[str, Any], folder: Path) -> App:
 
 
 def _part(name: str, kind: type, found: Any, folder: Path) -> Any:
-    if not isinstance(found, dict):
-        raise BadInput(f"{name} is {found!r}, not a table: write [{name}] above its settings")
-    given = dict(found)
-    if name == "records":
-        known(f"[{name}] ", given, _RECORDS)
-        if len(given) > 1:
+    if name == "records" and isinstance(found, dict):
+        known(f"[{name}] ", found, _RECORDS)
+        if len(found) > 1:
             raise BadInput("[records] has a value and a file: leave one of them out")
-        if "file" in given:
-            file = typed("[records] file", given.pop("file"), str)
-            given["samples"] = list(samples(folder / file))
-    known(f"[{name}] ", given, tuple(each.name for each in fields(kind)))
-    hints = get_type_hints(kind)
-    return kind(
-        **{each: typed(f"[{name}] {each}", value, hints[each]) for each, value in given.items()}
-    )
+        if "file" in found:
+            file = typed("[records] file", found["file"], str)
+            found = {"samples": list(samples(folder / file))}
+    return settings.table(name, kind, found)
 
 
 def samples(file: Path) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
 """A project of somebody else's: where its experiments, rules, apps and runs are; its limits."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 from harness.base.errors import BadInput
 from harness.base.paths import here
@@ -90,7 +90,7 @@ def _fields(held: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if "apps" in told:
         told["apps"] = _apps(told["apps"])
     if "limits" in held:
-        told["limits"] = _limits(held["limits"])
+        told["limits"] = settings.table("limits", Limits, held["limits"])
     return told
 
 
@@ -108,16 +108,3 @@ def _apps(folder: Path) -> tuple[Path, ...]:
             "your apps' folders are in"
         )
     return there
-
-
-def _limits(held: Any) -> Limits:
-    if not isinstance(held, dict):
-        raise BadInput(f"limits is {held!r}, not a table: write [limits] above its settings")
-    settings.known("[limits] ", held, tuple(each.name for each in fields(Limits)))
-    hints = get_type_hints(Limits)
-    return Limits(
-        **{
-            name: settings.typed(f"[limits] {name}", value, hints[name])
-            for name, value in held.items()
-        }
-    )

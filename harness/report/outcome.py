@@ -55,17 +55,20 @@ def expected_of(row: Row) -> str:
     return str(row["expected"] or Verdict.HOLDS)
 
 
+def differs(row: Row) -> bool:
+    return verdict_of(row) != expected_of(row)
+
+
 def standing(row: Row) -> Standing:
-    if verdict_of(row) != expected_of(row):
+    if differs(row):
         return Standing.DIFFERS
     return Standing.RESULT if verdict_of(row) == Verdict.VIOLATED else Standing.AS_EXPECTED
 
 
 def sign_of(row: Row) -> str:
     """The sign of how a verdict stands: what could not be told does not look like a failure."""
-    how = standing(row)
-    unknown = how is Standing.DIFFERS and verdict_of(row) == Verdict.UNKNOWN
-    return "?" if unknown else SIGNS[how]
+    unknown = differs(row) and verdict_of(row) == Verdict.UNKNOWN
+    return "?" if unknown else SIGNS[standing(row)]
 
 
 def is_excused(row: Row) -> bool:
@@ -92,11 +95,11 @@ class Outcome:
     detail: str
 
 
-def outcome(run: Run) -> Outcome:
-    return outcome_of(run.manifest, run.verdicts)
+def of_run(run: Run) -> Outcome:
+    return of_verdicts(run.manifest, run.verdicts)
 
 
-def outcome_of(manifest: Manifest, verdicts: Sequence[Row] | None) -> Outcome:
+def of_verdicts(manifest: Manifest, verdicts: Sequence[Row] | None) -> Outcome:
     """The same, from how the run ended and its verdicts."""
     if not manifest.complete:
         return Outcome("unjudged", _unfinished(manifest), _reason(manifest, verdicts))
@@ -104,7 +107,7 @@ def outcome_of(manifest: Manifest, verdicts: Sequence[Row] | None) -> Outcome:
         return Outcome(
             "unjudged", "No rule was judged", "The list of verdicts is empty, which shows nothing."
         )
-    differing = sum(standing(row) is Standing.DIFFERS for row in verdicts)
+    differing = sum(map(differs, verdicts))
     if differing:
         verb = "differs" if differing == 1 else "differ"
         headline = f"{plural(differing, 'verdict')} {verb} from the expected"
@@ -121,23 +124,12 @@ def is_withheld(row: Row) -> bool:
 
 def _of_them(verdicts: Sequence[Row], differing: int) -> str:
     """How many of the verdicts that differ say more of this machine than of the group, and why."""
-    withheld = sum(standing(row) is Standing.DIFFERS and is_withheld(row) for row in verdicts)
+    withheld = sum(differs(row) and is_withheld(row) for row in verdicts)
     if not withheld:
         return ""
     of_them = "" if withheld == differing else f"{withheld} of them "
     found = [found[1] for row in verdicts if (found := _BUSY.search(row["reason"] or ""))]
     return f", {of_them}withheld because of this machine" + "".join(f" ({each})" for each in found)
-
-
-def in_a_line(manifest: Manifest, verdicts: Sequence[Row]) -> str:
-    """The overall result with each verdict that differs, for a line on the terminal."""
-    headline = outcome_of(manifest, verdicts).headline
-    differing = [
-        f"{name_of(row['rule'])} {verdict_of(row)} (expected {expected_of(row)})"
-        for row in in_order(verdicts)
-        if standing(row) is Standing.DIFFERS
-    ]
-    return f"{headline}: {', '.join(differing)}" if differing else headline
 
 
 def exit_code(run_dir: Path) -> Exit:
@@ -147,7 +139,7 @@ def exit_code(run_dir: Path) -> Exit:
 
 def exit_code_of(manifest: Manifest, verdicts: Sequence[Row] | None) -> Exit:
     """The same, from how the run ended and its verdicts."""
-    kind = outcome_of(manifest, verdicts).kind
+    kind = of_verdicts(manifest, verdicts).kind
     return {"as-expected": Exit.AS_EXPECTED, "differs": Exit.DIFFERS}.get(kind, Exit.FAILED)
 
 

@@ -14,8 +14,9 @@ from harness.base.errors import Exit, HarnessError, NoData, refused
 from harness.base.steps import Steps, unheard
 from harness.base.words import plural
 from harness.history import manifest
+from harness.report import outcome
 from harness.report.load import Row, load_verdicts
-from harness.report.outcome import exit_code_of, outcome_of, verdict_of
+from harness.report.outcome import exit_code_of, verdict_of
 from harness.suite.judging import Judge
 from harness.suite.verdict_job import Files, fits
 
@@ -81,7 +82,7 @@ def _judged(run_dir: Path, judge: Judge, files: Future[Files], steps: Steps) -> 
             return Again(run_dir, refused(error), (), Exit.FAILED)
         said = f"it could not be judged ({type(error).__name__}: {error})"
         return Again(run_dir, " ".join(said.split()), (), Exit.FAILED)
-    result = outcome_of(about, verdicts)
+    result = outcome.of_verdicts(about, verdicts)
     sentence = result.headline if verdicts is None else f"{result.headline}: {result.detail}"
     after = _by_rule(verdicts or ())
     return Again(run_dir, sentence, _changes(before, after), exit_code_of(about, verdicts))

@@ -23,6 +23,14 @@ _NO_REASON: Final = ("given member-id", "pro-actively leaving")
 _PUT_OUT: Final = ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION")
 _LOST_US: Final = 60 * _SECOND  # so long after it lost its coordinator, that explains it
 _LEAVES: Final = ("max_poll", "closed", "left", "unsubscribed")
+# By event: where in a group its departure is kept, its cause, and after which it says nothing new.
+_GOES: Final = {
+    "max_poll": ("leaves", "max_poll", _LEAVES),
+    "crashed": ("leaves", "crashed", ("crashed",)),
+    "session": ("turned_away", "coordinator_silent", ("coordinator_silent",)),
+    "fenced": ("removals", "instance_fenced", ("instance_fenced",)),
+    "taken": ("turned_away", "instance_taken", ("instance_taken",)),
+}
 # Causes by `trigger` in the table of a run; of all others a member joins again.
 _TRIGGERS: Final = {
     **dict.fromkeys(_LEAVES, "leave"),
@@ -75,7 +83,12 @@ class _Teller:
         group.first_at = group.first_at or event.at
         group.last_at = event.at
         group.members.add(who)
-        getattr(self, f"_{event.event.removeprefix('client_')}")(event, who)
+        name = event.event.removeprefix("client_")
+        if name in _GOES:
+            rows, cause, but_after = _GOES[name]
+            self._goes(event, who, cause, getattr(group, rows), but_after)
+        else:
+            getattr(self, f"_{name}")(event, who)
 
     def done(self) -> Group:
         """The group, with the generations that none of these clients was in."""
@@ -147,23 +160,16 @@ class _Teller:
         self._asked.setdefault(who, event.at)
         self._reasons.append((event, cause, said))
 
-    def _max_poll(self, event: Event, who: str) -> None:
-        self._goes(event, who, "max_poll", self._group.leaves, but_after=_LEAVES)
-
     def _left(self, event: Event, who: str) -> None:
         cause = reasons.of_leave(event.reason)
-        self._goes(event, who, cause, self._group.leaves, but_after=(*_LEAVES, "crashed"))
-
-    def _session(self, event: Event, who: str) -> None:
-        before = ("coordinator_silent",)
-        self._goes(event, who, "coordinator_silent", self._group.turned_away, but_after=before)
+        self._goes(event, who, cause, self._group.leaves, (*_LEAVES, "crashed"))
 
     def _put_out(self, event: Event, who: str) -> None:
         before = ("put_out", "put_out_after_loss", "coordinator_silent")
         lost_at = self._last.get((who, "coordinator_lost"))
         lost = lost_at is not None and event.at - lost_at <= _LOST_US
         cause = "put_out_after_loss" if lost else "put_out"
-        self._goes(event, who, cause, self._group.removals, but_after=before)
+        self._goes(event, who, cause, self._group.removals, before)
 
     _lost = _put_out
 
@@ -171,25 +177,14 @@ class _Teller:
         if self._gone.get(who) not in _LEAVES:  # who has left is told so too
             self._put_out(event, who)
 
-    def _fenced(self, event: Event, who: str) -> None:
-        before = ("instance_fenced",)
-        self._goes(event, who, "instance_fenced", self._group.removals, but_after=before)
-
-    def _taken(self, event: Event, who: str) -> None:
-        before = ("instance_taken",)
-        self._goes(event, who, "instance_taken", self._group.turned_away, but_after=before)
-
     def _coordinator_lost(self, event: Event, who: str) -> None:
         key = (who, "coordinator_lost")
         if event.at - self._last.get(key, 0) > _SAME_US:
             self._group.turned_away.append(self._removal(event, *key))
         self._last[key] = event.at
 
-    def _crashed(self, event: Event, who: str) -> None:
-        self._goes(event, who, "crashed", self._group.leaves, but_after=("crashed",))
-
     def _goes(
-        self, event: Event, who: str, cause: str, rows: list[Removal], but_after: Iterable[str] = ()
+        self, event: Event, who: str, cause: str, rows: list[Removal], but_after: Iterable[str]
     ) -> None:
         """It is no member any more, unless it has just said so in other words."""
         self._here.discard(who)

@@ -45,6 +45,21 @@ _OF_EPOCHS: Final = {
     "metadata": "metadata",
 }
 
+# Members that a coordinator removed, by event: the cause. And others that went, or never came, with
+# where in a group they are kept.
+_REMOVED: Final = {
+    "evicted": "session_expired",
+    "fenced": "rebalance_timeout",
+    "dropped": "rebalance_timeout",
+    "instance_fenced": "instance_fenced",
+}
+_NOTED: Final = {
+    "left_for_now": ("leaves", "static_away"),
+    "replaced": ("replaced", "instance_replaced"),
+    "replacing_failed": ("turned_away", "instance_taken"),
+    "pending_evicted": ("turned_away", "pending_expired"),
+    "shutdown_asked": ("turned_away", "shutdown_asked"),
+}
 _LIST: Final = re.compile(r"^(?:\[|\w*Set\()|[\])]$")
 _TO_A_GROUP: Final = re.compile(r"to a \w+ group")
 NOT_NAMED: Final = "(a group that its clients do not name)"
@@ -155,7 +170,12 @@ class _Teller:
         if broker is not None and (broker != self._broker or event.event in ("loaded", "unloaded")):
             self._broker = broker
             self._places.append((event.at, broker, event.event))
-        if taken := getattr(self, f"_{event.event}", None):
+        if event.event in _REMOVED:
+            self._removed(event, _REMOVED[event.event])
+        elif event.event in _NOTED:
+            rows, cause = _NOTED[event.event]
+            getattr(group, rows).append(self._removal(event, cause))
+        elif taken := getattr(self, f"_{event.event}", None):
             taken(event)
         if event.event in _BEFORE_EPOCHS:
             self._line, self._hint = event, None
@@ -229,23 +249,18 @@ class _Teller:
 
     def _completed(self, event: Event, members: int | None) -> None:
         generation = event.generation or 0
-        one = self._started.pop((event.broker, generation - 1), None) or Rebalance(
-            self._group.name,
-            generation,
-            "other",
-            "unknown",
-            (),
-            None,
-            "classic",
-            event.broker,
-            event,
-        )
+        one = self._started.pop((event.broker, generation - 1), None)
+        one = one or self._unexplained(event, generation, "classic")
         one.evidence, one.joined_at = event, event.at
         one.members_before = self._members if generation > 1 else 0
         one.members_after = members
         self._members = members
         self._last[event.broker, generation] = self._latest = one
         self._group.rebalances.append(one)
+
+    def _unexplained(self, event: Event, generation: int, protocol: str) -> Rebalance:
+        about = generation, "other", "unknown", (), None, protocol
+        return Rebalance(self._group.name, *about, event.broker, event)
 
     def _stabilized(self, event: Event) -> None:
         self._completed(event, event.members)
@@ -283,33 +298,10 @@ class _Teller:
         last = self._group.leaves[-1:]
         return any(one.member_id == member and at - one.at < _MOMENT_US for one in last)
 
-    def _left_for_now(self, event: Event) -> None:
-        self._group.leaves.append(self._removal(event, "static_away"))
-
-    def _replaced(self, event: Event) -> None:
-        self._group.replaced.append(self._removal(event, "instance_replaced"))
-
     def _unloaded(self, event: Event) -> None:
         """What a broker began and has not completed goes on elsewhere, as another rebalance."""
         for key in [key for key in self._started if key[0] == event.broker]:
             self._group.rebalances.append(self._started.pop(key))
-
-    def _evicted(self, event: Event) -> None:
-        self._removed(event, "session_expired")
-
-    def _fenced(self, event: Event) -> None:
-        self._removed(event, "rebalance_timeout")
-
-    _dropped = _fenced
-
-    def _instance_fenced(self, event: Event) -> None:
-        self._removed(event, "instance_fenced")
-
-    def _replacing_failed(self, event: Event) -> None:
-        self._group.turned_away.append(self._removal(event, "instance_taken"))
-
-    def _pending_evicted(self, event: Event) -> None:
-        self._group.turned_away.append(self._removal(event, "pending_expired"))
 
     def _upgraded(self, event: Event) -> None:
         found = _TO_A_GROUP.search(event.reason or "")
@@ -317,9 +309,6 @@ class _Teller:
         self._group.turned_away.append(one)
 
     _downgraded = _upgraded
-
-    def _shutdown_asked(self, event: Event) -> None:
-        self._group.turned_away.append(self._removal(event, "shutdown_asked"))
 
     def _never_synced(self, event: Event) -> None:
         for member in [event.member_id] if event.member_id else _listed(event):
@@ -382,10 +371,8 @@ class _Teller:
         epoch = event.generation or 0
         ours = [bump for bump in self._bumps if (bump.event.generation or 0) <= epoch]
         self._bumps = [bump for bump in self._bumps if (bump.event.generation or 0) > epoch]
-        one = Rebalance(
-            self._group.name, epoch, "other", "unknown", (), None, "consumer", event.broker, event,
-            joined_at=event.at,
-        )  # fmt: skip
+        one = self._unexplained(event, epoch, "consumer")
+        one.joined_at = event.at
         if ours:
             first = ours[0]
             one.trigger, one.cause = first.trigger, first.cause

@@ -72,7 +72,7 @@ def page(run: Run) -> str:
     axis = axis_of(run)
     members = members_of(run)
     zero = axis.zero if axis else None
-    counts, result = records(run), outcome.outcome(run)
+    counts, result = records(run), outcome.of_run(run)
     return (
         environment()
         .get_template("page.html.j2")
