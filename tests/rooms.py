@@ -136,7 +136,7 @@ ROOMS: Final = {
     "history": Room(
         "columns of every file (`schema`), what faults break (`effects`), broker logs to rows, "
         "those of other people's brokers too (`foreign`), journals to Parquet, the manifest, "
-        "small copies of runs (`copies`), and the record of a suite (`suites`)",
+        "and the record of a suite (`suites`)",
         "a history is files only",
         ("consumers", "base"),
         ("psutil", "pyarrow"),

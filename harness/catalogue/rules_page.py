@@ -1,7 +1,5 @@
 """The page of a rule (`describe RULE`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Final
 

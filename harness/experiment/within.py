@@ -1,7 +1,5 @@
 """How far an expected violation may go: by whom, how often, and how far outside the bounds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

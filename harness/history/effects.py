@@ -1,7 +1,5 @@
 """What a fault breaks, as properties: queries and refusals ask these, and no name of a kind."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum

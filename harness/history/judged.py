@@ -7,8 +7,6 @@ reads or judges the run next, or `clean`, puts the rest into place first. So a r
 judgement, or the next one, and never parts of both.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -281,24 +281,20 @@ def load_manifest(run_dir: Path) -> Manifest:
     return _parse_manifest(raw, run_dir)
 
 
+_MAPPINGS: Final = ("versions", "host", "declared", "effective", "observed")
+
+
 def _parse_manifest(raw: Mapping[str, Any], run_dir: Path) -> Manifest:
     return Manifest(
         run=str(raw.get("run") or run_dir.name),
         experiment=str(raw.get("experiment") or run_dir.parent.name),
-        claim=str(raw.get("claim") or ""),
         status=str(raw.get("status") or "running"),
-        status_reason=str(raw.get("status_reason") or ""),
         seed="–" if raw.get("seed") is None else str(raw["seed"]),
         started_at=moment(raw.get("started_at")),
         ended_at=moment(raw.get("ended_at")),
-        group=str(raw.get("group") or ""),
-        topic=str(raw.get("topic") or ""),
-        versions=_mapping(raw.get("versions")),
-        host=_mapping(raw.get("host")),
-        declared=_mapping(raw.get("declared")),
-        effective=_mapping(raw.get("effective")),
-        observed=_mapping(raw.get("observed")),
         phases=tuple(_phases(raw.get("phases"))),
+        **{name: str(raw.get(name) or "") for name in ("claim", "status_reason", "group", "topic")},
+        **{name: _mapping(raw.get(name)) for name in _MAPPINGS},
     )
 
 

@@ -1,7 +1,5 @@
 """Stored runs judged again by the rules of today, all in one Spark application."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, nullcontext, suppress

@@ -1,7 +1,5 @@
 """The Spark that does the work: one JVM here, a cluster, or a Spark Connect server."""
 
-from __future__ import annotations
-
 import logging
 import uuid
 from collections.abc import Iterator, Mapping

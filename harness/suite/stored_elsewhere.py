@@ -4,8 +4,6 @@ Spark's own jars reach a folder and HDFS. Every other store needs jars of its ow
 the store names in Spark's configuration (docs/scale.md).
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator, Mapping

@@ -6,8 +6,6 @@ It grows as runs are judged, and keeps what their folders showed when those are 
 that was judged again replaces what was there of it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -7,8 +7,6 @@ rdkafka_cgrp.c from 0.11 on; KafkaJS's are of consumerGroup.js and runner.js. Co
 Kafka Streams write as Java's client does; Spring writes of its own who was assigned partitions.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

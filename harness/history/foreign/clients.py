@@ -1,7 +1,5 @@
 """Who a member is besides its id: what request logs say of clients, if they were on."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

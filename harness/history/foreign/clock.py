@@ -1,7 +1,5 @@
 """What the stamps of one log mean."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 

@@ -1,7 +1,5 @@
 """From files to events: what coordinators and clients logged, in order of time, each line once."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """The lines of a log file, plain or compressed, as far as it can be read."""
 
-from __future__ import annotations
-
 import bz2
 import codecs
 import gzip

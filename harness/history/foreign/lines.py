@@ -5,8 +5,6 @@ with the field around it: a quoted value of JSON, CSV or key=value, or the text 
 else stands around it need not be known. Kafka's own stamp counts before a shipper's.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

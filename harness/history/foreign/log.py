@@ -1,7 +1,5 @@
 """A log of somebody's broker or client: what its lines say, and why it may be of no use."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which process a client's line is of: pods and replicas of a service share a client.id."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict

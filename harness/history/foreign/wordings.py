@@ -6,8 +6,6 @@ fenced, what a member says why it leaves, from which host. tests/data/coordinato
 what each version can log.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

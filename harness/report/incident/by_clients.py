@@ -4,8 +4,6 @@ A client knows less than its coordinator. It knows why itself joins again and le
 has joined a generation. Of what others did it only hears that the group is rebalancing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final

@@ -1,7 +1,5 @@
 """The reasons that coordinators and clients log, what each means, and what to look at next."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which reason drives a group's rebalances, storms first, and whom it is about."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter

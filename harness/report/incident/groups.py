@@ -5,8 +5,6 @@ history of a run; a test holds both against each other. Without the requests it 
 the last member had its assignment, only when the group leader's came.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple

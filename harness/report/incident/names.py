@@ -1,7 +1,5 @@
 """What members and brokers are called: the names that stay when a process joins again."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """`explain.html`: one file, no script, nothing loaded from anywhere."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """From the logged reason of a rebalance or departure to its cause, and whom it names."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What logs tell of groups: rebalances, who went, and whole groups, however it is known."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from harness.history.foreign.events import Event

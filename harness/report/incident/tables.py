@@ -3,8 +3,6 @@
 Columns that a run's tables of these names have too mean the same here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An incident on a terminal: of each group what drives it, what to look at, and its reasons."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 

@@ -1,7 +1,5 @@
 """What a page and a terminal say of an incident, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -60,7 +60,7 @@ _OF_DEPENDENCIES: Final[Mapping[str, str]] = {
     "slow-sink": SINK,
 }
 _Number = TypeVar("_Number", int, float)
-_TELLS_TO_END: Final = "terminate-consumer"
+_ASKS_TO_END: Final = "terminate-consumer"
 
 
 class Standing(StrEnum):
@@ -170,17 +170,17 @@ def in_order(found: Iterable[str]) -> list[str]:
 
 def shown(run: Run) -> list[Shown]:
     """What a judged run shows of each fault, in their order. Raises NoData as `sample` does."""
+    return _shown_by(run, _judgements(run), _stop_at(run))
+
+
+def _shown_by(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime) -> list[Shown]:
     if not run.has("faults"):
         raise NoData("its record of what was done is lost")
-    return _each(run, _judgements(run), _stop_at(run))
-
-
-def _each(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime) -> list[Shown]:
     faults = stories(run.history["faults"])
     stood = _stood_still(run, judged, stop_at)
-    told_at = [fault.injecting_at for fault in faults if fault.kind == _TELLS_TO_END]
+    ended_at = [fault.injecting_at for fault in faults if fault.kind == _ASKS_TO_END]
     return [
-        _shown(run, window, stood, judged, any(map(window.has, told_at)))
+        _shown(run, window, stood, judged, any(map(window.has, ended_at)))
         for window in _windows(faults, stop_at)
     ]
 
@@ -188,15 +188,12 @@ def _each(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime) -> l
 def sample(run: Run) -> Row:
     """What a judged run shows of each situation, and what was found at its end, by rule.
 
-    Raises NoData where it has lost what would tell.
+    Raises NoData where its record of that is lost.
     """
-    if not run.has("faults"):
-        raise NoData("its record of what was done is lost")
     judged, stop_at = _judgements(run), _stop_at(run)
     found: dict[str, Shown] = {}
-    for one in _each(run, judged, stop_at):
-        before = found.get(one.situation)
-        found[one.situation] = one if before is None else _worse(before, one)
+    for one in _shown_by(run, judged, stop_at):
+        found[one.situation] = _worse(found.get(one.situation, one), one)
     ends = [row for row in judged[LEFT.rule] if row["at"] is not None and row["at"] >= stop_at]
     kept = ("standstill_ms", "never_again", "again", "signs")
     return {
