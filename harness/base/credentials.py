@@ -1,7 +1,7 @@
 """What a client proves itself by to a secured cluster, in the words of each library.
 
 A run keeps it in a file of its scratch folder that only its user can read, and hands on the file's
-name: so it is in no configuration, journal or manifest. Whoever shows settings calls `shown` first.
+name: so it is in no configuration, journal or manifest. Call `shown` before settings are shown.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _NOTHING: Final = "null"  # as these write what is not set
 
 @dataclass(frozen=True, kw_only=True)
 class Credentials:
-    """Whom to trust, and who one is: a user with a password, the owner of a certificate, or nobody.
+    """Whom to trust, and who one is: a user with a password, a certificate's owner, or neither.
 
-    `ca` is a file with the certificate of whoever has signed all others, `certificate` one with a
+    `ca` is a file with the certificate that has signed all others, `certificate` one with a
     private key and its certificate; both are PEM.
     """
 

@@ -1,4 +1,4 @@
-"""Programs of somebody else's: read from app.toml and from the command line."""
+"""Users' programs: read from app.toml and from the command line."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ from harness.run.why import cannot_run
 
 FILE: Final = "app.toml"
 EXAMPLES: Final = ROOT / "consumers" / "apps"
-IN_TRANSACTION: Final = "in a transaction"  # how a member is killed that has to be told first
+IN_TRANSACTION: Final = "in a transaction"  # how a member is killed that gets an order first
 _TABLES: Final = {"records": Records, "effects": Shows, "stop": Stop, "limits": Limits}
 # Tables of names and texts, and the field of an app that holds each.
 _NAMED: Final = {"env": "environment", "dependency": "dependencies"}
@@ -119,7 +119,7 @@ def with_app(experiment: Experiment, app: App) -> Experiment:
 
     They are static where the experiment, or the app, says so. Its rules are those that need nothing
     which only our own consumers tell. Probes beside its faults are left out. Raises BadInput for a
-    fault that there is no lever for in a program of somebody else's; of faults that are drawn at
+    fault that there is no lever for in a user's program; of faults that are drawn at
     random such a one is left out.
     """
     if alone := [probe.name for probe in experiment.probes if not probe.beside]:

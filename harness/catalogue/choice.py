@@ -32,7 +32,7 @@ class Choice:
             raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
         app = self.app
         declared = registry.load(self.name)
-        turned = registry.with_knobs(declared, self.settings, of_app=app is not None)
+        turned = registry.with_settings(declared, self.settings, of_app=app is not None)
         if app is not None:
             if turned.group != declared.group:
                 raise BadInput(

@@ -18,14 +18,14 @@ _JOIN_COST: Final = "join cost"
 
 @dataclass(frozen=True)
 class Axis:
-    """One setting that is swept: a knob, or a broker's setting, and its values in order."""
+    """One setting that is swept, ours or a broker's, and its values in order."""
 
     setting: str  # its whole name
     values: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """As one may write it: the last part of a knob's name, the whole of a broker's setting."""
+        """As one may write it: the last part of our setting's name, the whole of a broker's."""
         return _short(self.setting)
 
 
@@ -76,15 +76,16 @@ def grid_of(names: Sequence[str], over: Iterable[str], choice: Choice) -> Grid:
     _refuse_hopeless(axes, refused)
     if not points:
         raise BadInput(next(why for found in refused.values() for why in found.values()))
+    short = [axis.name for axis in axes]
     left_out = [
-        f"{name} with {told(dict(zip((axis.name for axis in axes), values, strict=True)))}: {why}"
+        f"{name} with {in_words(dict(zip(short, values, strict=True)))}: {why}"
         for name, found in refused.items()
         for values, why in found.items()
     ]
     return Grid(axes, tuple(points), tuple(left_out))
 
 
-def told(settings: Mapping[str, str]) -> str:
+def in_words(settings: Mapping[str, str]) -> str:
     """Settings as they are written: "session_timeout_ms=6000, members=5"."""
     return ", ".join(f"{name}={value}" for name, value in settings.items())
 
@@ -92,15 +93,15 @@ def told(settings: Mapping[str, str]) -> str:
 def _axes(
     over: Iterable[str], experiment: Experiment, settings: Mapping[str, str]
 ) -> tuple[Axis, ...]:
-    known = registry.knobs(experiment)
-    fixed = {registry.knob_named(name, known): value for name, value in settings.items()}
+    known = registry.settings_in(experiment)
+    fixed = {registry.setting_named(name, known): value for name, value in settings.items()}
     axes: dict[str, Axis] = {}
     for text in over:
         name, equals, listed = (part.strip() for part in text.partition("="))
         values = [value.strip() for value in listed.split(",") if value.strip()]
         if not equals or not name:
             raise BadInput(f"--over {text!r} is not of the form NAME=VALUE,VALUE")
-        setting = registry.knob_named(name, known)
+        setting = registry.setting_named(name, known)
         if setting in axes:
             raise BadInput(f"{name} is swept twice: give all its values in one --over")
         if setting in fixed:
@@ -147,9 +148,9 @@ def _turned(experiment: Experiment, swept: Mapping[str, str], choice: Choice) ->
         settings = {
             name: value for name, value in settings.items() if not name.endswith("client_version")
         }
-    turned = registry.with_knobs(experiment, {**settings, **swept})
-    known = registry.knobs(experiment)
-    set_ = {registry.knob_named(name, known) for name in (*settings, *swept)}
+    turned = registry.with_settings(experiment, {**settings, **swept})
+    known = registry.settings_in(experiment)
+    set_ = {registry.setting_named(name, known) for name in (*settings, *swept)}
     if _MEMBERS in swept and "load.partitions" not in set_:
         partitions = max(turned.load.partitions, turned.group.members + 1)
         turned = replace(turned, load=replace(turned.load, partitions=partitions))

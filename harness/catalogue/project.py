@@ -1,4 +1,4 @@
-"""A project of somebody else's: where its experiments, rules, apps and runs are; its limits."""
+"""A user's project: where its experiments, rules, apps and runs are; its limits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -58,13 +58,13 @@ def opened(
     """
     cwd = Path.cwd()
     file = found(cwd) if file is None else cwd / file
-    told = _read(file) if file is not None else {}
+    given = _read(file) if file is not None else {}
     named = {"experiments": experiments, "rules": rules}
     for name, folder in named.items():
         if folder is not None:
             option = "--own-rules" if name == "rules" else f"--{name}"
-            told[name] = _folder(option, cwd / folder)
-    return Project(file=file, **told)
+            given[name] = _folder(option, cwd / folder)
+    return Project(file=file, **given)
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -78,20 +78,20 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _fields(held: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     settings.known("", held, _KEYS)
-    told: dict[str, Any] = {"results": folder / _RESULTS}
+    given: dict[str, Any] = {"results": folder / _RESULTS}
     for name in held.keys() - {"limits"}:
         path = folder / settings.typed(name, held[name], str)
-        told[name] = path if name in _MADE else _folder(name, path)
-    if "recorded" in told and told["recorded"].is_relative_to(told["results"]):
+        given[name] = path if name in _MADE else _folder(name, path)
+    if "recorded" in given and given["recorded"].is_relative_to(given["results"]):
         raise BadInput(
-            f"recorded names {here(told['recorded'])}, which is in the folder of results, where "
+            f"recorded names {here(given['recorded'])}, which is in the folder of results, where "
             "`clean --all` removes runs: name a folder outside it"
         )
-    if "apps" in told:
-        told["apps"] = _apps(told["apps"])
+    if "apps" in given:
+        given["apps"] = _apps(given["apps"])
     if "limits" in held:
-        told["limits"] = settings.table("limits", Limits, held["limits"])
-    return told
+        given["limits"] = settings.table("limits", Limits, held["limits"])
+    return given
 
 
 def _folder(name: str, path: Path) -> Path:

@@ -206,7 +206,7 @@ def _check_members(experiment: Experiment) -> None:
         ended = sum(change.ended for _, _, change in changed)
         raise BadInput(
             f"{plural(group.members, 'member')}, {started} started and {ended} ended by faults: "
-            "nobody is left to show that the group recovers; raise members"
+            "no member is left to show that the group recovers; raise members"
         )
     for fault, members, change in changed:
         if change.ended > members:
@@ -254,7 +254,7 @@ def _check_settings(group: Group) -> None:
 
 
 def _check_offered(experiment: Experiment, member: Group) -> None:
-    """The brokers are told to offer what the group speaks, unless the experiment says otherwise.
+    """The brokers are set to offer what the group speaks, unless the experiment says otherwise.
 
     Kafka 3 has a preview of KIP-848 (measured with 3.9.2): librdkafka's members never get into a
     group, and its log does not tell of the epoch that begins with a leave.

@@ -24,7 +24,7 @@ def read(file: Path, otherwise: str) -> dict[str, Any]:
 
 
 def known(where: str, found: Mapping[str, Any], names: tuple[str, ...]) -> None:
-    """Refuse a name that there is not. Raises BadInput with the nearest."""
+    """Refuse an unknown name. Raises BadInput with the nearest."""
     for name in found:
         if name not in names:
             raise BadInput(f"there is no setting {where}{name!r}: {hint(name, names)}")

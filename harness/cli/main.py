@@ -13,7 +13,7 @@ from harness.base.paths import RESULTS
 from harness.cli import by_hand, pinning, playing, showing, stored, sweeping
 from harness.cli.options import Command, parser
 
-# What asks no experiment and no rule: it works where a module of somebody's own does not.
+# What asks no experiment and no rule: it works where a module of the user's own does not.
 _WITHOUT_MODULES: Final = (
     *(stored.clean_command, stored.collect_command, stored.explain_command, stored.sql_command),
     *(by_hand.up_command, by_hand.fault_command, by_hand.down_command, showing.doctor_command),
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _complain(str(error))
         return error.exit_code
     except BrokenPipeError:
-        # The reader of our output went away (`| head`): nothing to say, and nobody to say it to.
+        # The reader of our output went away (`| head`): nothing can be said any more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FAILED
     except OSError as error:

@@ -202,7 +202,7 @@ def matrix_command(arguments: argparse.Namespace) -> int:
     }
     suite = play.new_rounds("matrix", arguments.results.resolve(), parts, asked)
     screen = Screen()
-    # How long they take depends on session timeouts that nobody knows before.
+    # How long they take depends on session timeouts that are not known before.
     screen.say(f"{plural(len(suite.entries), 'run')}, into {here(suite.path)}")
     runs = [candidate for candidate, _, _ in parts] * arguments.repeat
     return play_suite(suite, runs, screen, arguments.seed, jobs=arguments.jobs)
@@ -235,9 +235,9 @@ def nightly_command(arguments: argparse.Namespace) -> int:
             one_of(option, getattr(arguments, option), allowed)
     refuse_to_set(arguments.set, "client", "protocol", "backend")
     settings = {
-        knob: value
-        for knob, value in settings_of(arguments).items()
-        if knob not in ("group.client", "group.protocol")
+        name: value
+        for name, value in settings_of(arguments).items()
+        if name not in ("group.client", "group.protocol")
     }
     if arguments.client_version is not None:
         check_client_version(arguments.client or "java", arguments.client_version)

@@ -90,12 +90,12 @@ def _check_several(runs: Sequence[Path], arguments: argparse.Namespace, judge: "
         )
     screen = Screen()
 
-    def told(count: int, judged: again.Again) -> None:
+    def say(count: int, judged: again.Again) -> None:
         screen.say(f"{count} of {len(runs)}  {here(judged.run_dir)}: {judged.sentence}")
         for change in judged.changed:
             screen.say(f"    {change}")
 
-    found = again.judge_again(runs, judge, told, screen.counting)
+    found = again.judge_again(runs, judge, say, screen.counting)
     print(again.summary(found))
     return again.exit_code(found)
 
@@ -216,8 +216,8 @@ def _own_dataset(results: Path) -> tuple[Path, list[Path] | None]:
     damaged = dataset.mended(results)
     files = sorted({*(results / dataset.FOLDER).glob("*/*/*/*.parquet")} - damaged.keys())
     for path, why in damaged.items():
-        told = f"{here(path)} is damaged ({why}) and its run is gone, so the trend leaves it out"
-        print(f"{told}: remove it", file=sys.stderr)
+        lost = f"{here(path)} is damaged ({why}) and its run is gone, so the trend leaves it out"
+        print(f"{lost}: remove it", file=sys.stderr)
     if not files:
         raise NoData(f"{here(results)} has no judged run: play some first")
     return results / dataset.FOLDER, files if damaged else None
@@ -272,7 +272,7 @@ def clean_command(arguments: argparse.Namespace) -> int:
         cleaned = clean_all(arguments.results)
         removed += len(cleaned.removed)
         for folder in cleaned.kept:
-            screen.say(f"{here(folder)} began meanwhile, so it stays")
+            screen.say(f"{here(folder)} has begun since, so it stays")
     print(f"{plural(ended, *_RUNNING)} ended, {plural(removed, *_REMOVED)} removed")
     if arguments.cache:
         clean_cache(yes=arguments.yes)

@@ -29,7 +29,7 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     from harness.base.words import plural
     from harness.catalogue.choice import Choice
     from harness.catalogue.cover import Candidate
-    from harness.catalogue.grid import grid_of, told
+    from harness.catalogue.grid import grid_of, in_words
     from harness.cli.asked import limits_of, listed, settings_of
     from harness.suite import play
 
@@ -58,7 +58,7 @@ def sweep_command(arguments: argparse.Namespace) -> int:
         "command": _typed(arguments, names),
     }
     parts = [
-        (candidate, f"{point.name}, {told(point.settings)}", {"settings": dict(point.settings)})
+        (candidate, f"{point.name}, {in_words(point.settings)}", {"settings": dict(point.settings)})
         for point, candidate in candidates
     ]
     suite = play.new_rounds("sweep", arguments.results.resolve(), parts, asked, grid.left_out)
@@ -74,10 +74,10 @@ def sweep_command(arguments: argparse.Namespace) -> int:
 def _listing(candidates: Sequence[tuple[Point, Candidate]], grid: Grid, repeat: int) -> str:
     """Each point with its estimate, those that are left out, and how long all takes."""
     from harness.base.words import plural
-    from harness.catalogue.grid import told
+    from harness.catalogue.grid import in_words
 
     lines = [
-        f"{each.estimate_s:4.0f} s  {point.name}, {told(point.settings)}"
+        f"{each.estimate_s:4.0f} s  {point.name}, {in_words(point.settings)}"
         for point, each in candidates
     ]
     lines += [f"left out: {sentence}" for sentence in grid.left_out]

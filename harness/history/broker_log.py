@@ -56,8 +56,8 @@ class Reading:
 
     def missed(self, where: str, why: Exception | str) -> None:
         self.unread += 1
-        told = why if isinstance(why, str) else f"{type(why).__name__}: {why}"
-        self.example = self.example or f"{where} ({told[:120]})"
+        message = why if isinstance(why, str) else f"{type(why).__name__}: {why}"
+        self.example = self.example or f"{where} ({message[:120]})"
 
     def tried(self, where: str, read: Callable[[], Iterable[Found]]) -> list[Found]:
         """What is read of a line; nothing, and that is counted, where it cannot be read."""

@@ -119,7 +119,7 @@ def _calls(log: Path, reading: Reading) -> Iterator[tuple[Row, int, str]]:
 
 
 def _call_of(line: str) -> Row | None:
-    """The request that a line tells of; None where it is not whole."""
+    """The request in a line; None where it is not whole."""
     _, found, body = line.partition(CALL)
     try:
         call = json.loads(body) if found else None
@@ -312,17 +312,17 @@ def _commit(request: Row, answer: Row) -> Row:
 
 
 def _transactional_commit(request: Row, answer: Row) -> Row:
-    told = {"transactional_id": request.get("transactionalId")}
+    detail = {"transactional_id": request.get("transactionalId")}
     return {
         **_commit(request, answer),
         # Kafka 4.4 gave the field the name that it has in OffsetCommit.
         "generation": request.get("generationIdOrMemberEpoch", request.get("generationId")),
-        "detail": json.dumps(told),
+        "detail": json.dumps(detail),
     }
 
 
 def _answered(answer: Row, position: str | None) -> Row:
-    """Positions as an answer tells them, `position` naming its field; without one they are -1."""
+    """Positions in an answer, `position` naming its field; without one they are -1."""
     positions = [
         {
             "topic": topic,

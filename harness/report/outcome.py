@@ -66,13 +66,13 @@ def standing(row: Row) -> Standing:
 
 
 def sign_of(row: Row) -> str:
-    """The sign of how a verdict stands: what could not be told does not look like a failure."""
+    """The sign of how a verdict stands: what could not be judged does not look like a failure."""
     unknown = differs(row) and verdict_of(row) == Verdict.UNKNOWN
     return "?" if unknown else SIGNS[standing(row)]
 
 
 def is_excused(row: Row) -> bool:
-    """Whether the reason tells of a row that holds outside its bound (check.judge writes it so)."""
+    """Whether the reason mentions a row that holds outside its bound (check.judge writes it so)."""
     return re.search(r"; [\d,]+ (is|are) excused", row["reason"] or "") is not None
 
 
@@ -144,7 +144,7 @@ def exit_code_of(manifest: Manifest, verdicts: Sequence[Row] | None) -> Exit:
 
 
 def left_out(manifest: Manifest) -> tuple[str, str]:
-    """How many rules a program of somebody else's is not judged by, and which; else nothing."""
+    """How many rules a user's program is not judged by, and which; else nothing."""
     from harness.rules.lineage import left_out_of_an_app
 
     if manifest.app is None:

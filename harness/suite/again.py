@@ -36,12 +36,12 @@ class Again:
 def judge_again(
     runs: Sequence[Path],
     judge: Judge,
-    told: Callable[[int, Again], None],
+    say: Callable[[int, Again], None],
     counting: Callable[[str], AbstractContextManager[Steps]] = lambda _about: nullcontext(unheard),
 ) -> list[Again]:
     """Judge all runs, as many at a time as Spark takes, and write their verdicts and pages.
 
-    `told` hears of each as soon as it is judged, with the count of those that are, and what
+    `say` hears of each as soon as it is judged, with the count of those that are, and what
     `counting` gives for it hears how far the judging of a large one is. A run that cannot be judged
     does not end the rest. Returned are all in the order of `runs`. Raises HarnessError where Spark
     does not start.
@@ -55,7 +55,7 @@ def judge_again(
                 run_dir = asked[files]
                 with counting(f"{run_dir.parent.name} {run_dir.name}") as steps:
                     found[run_dir] = _judged(run_dir, judge, files, steps)
-                told(count, found[run_dir])
+                say(count, found[run_dir])
         finally:
             workers.shutdown(wait=False, cancel_futures=True)
     return [found[run_dir] for run_dir in runs]

@@ -58,7 +58,7 @@ def keep(
     recorded.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=recorded, prefix=".") as scratch:
         half = Path(scratch) / folder.name
-        _copy(run_dir, half, _facts(run_dir, project))
+        copy(run_dir, half, _facts(run_dir, project))
         found = _found_in(half, engine, named=run_dir)
         if not found:
             raise BadInput(
@@ -70,7 +70,7 @@ def keep(
     return folder, found
 
 
-def _copy(run: Path, folder: Path, facts: Mapping[str, Any]) -> None:
+def copy(run: Path, folder: Path, facts: Mapping[str, Any]) -> None:
     """Copy a run's history, all that judging reads, into a new folder with these facts."""
     (folder / "history").mkdir(parents=True)
     text = json.dumps(manifest.sealed(facts), separators=(",", ":"))

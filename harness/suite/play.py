@@ -150,7 +150,7 @@ def play(
 
     `seed` is the first run's, and one more for each that follows; null draws every one. `jobs` runs
     are measured at one time (null: as many as this machine is large enough for), and one more is
-    warmed up meanwhile if no `port_base` is given.
+    warmed up beside them if no `port_base` is given.
     The record is saved after every run. `publish` is called at the end, and after a run where it
     has not been for PUBLISH_EVERY_S. Ctrl-C heals, and ends the suite with what there is; a second
     one ends the judge as well, which may hang.
@@ -180,7 +180,7 @@ def play(
                 for spoilt, candidate in _to_play_again(suite, runs):
                     again = _again(spoilt, candidate)
                     suite.entries.append(again)
-                    said = f"{again.label}: this machine stood still in the run before"
+                    said = f"{again.label}: this machine stalled in the run before"
                     stage.play([(again, candidate, said)], lambda: None)
                     _settle(suite, judge, say, wait=True)
                     _give_way(spoilt, again)
@@ -214,7 +214,7 @@ def _saving(
 
 
 def _to_play_again(suite: Suite, runs: Sequence[Candidate]) -> list[tuple[Entry, Candidate]]:
-    """Runs that show less than they should only because this machine stood still.
+    """Runs that show less than they should only because this machine stalled.
 
     That says nothing of Kafka, and the record keeps both. What was violated is never played again,
     and a machine that spoils many runs is no machine to measure on: then none is.

@@ -1,6 +1,6 @@
-"""Runs of a suite while they are played: what is told of each, and what becomes of it.
+"""Runs of a suite while they are played: what is said of each, and what becomes of it.
 
-What is told of a run that is being warmed up is kept until the one before it has been played, so
+What is said of a run that is being warmed up is kept until the one before it has been played, so
 that one reads of one run after the other.
 """
 
@@ -30,7 +30,7 @@ Planned = tuple[Entry, Candidate, str]  # with what is said as it begins
 class _OnStage:
     """One run that is being played. `kept` is what is still to be said of it.
 
-    It `began` when it was the first that is told of.
+    It `began` when it was the first that is shown.
     """
 
     entry: Entry
@@ -63,7 +63,7 @@ class Stage:
                         self._start(*waiting.popleft())
                 if not self.players.playing:  # none of those that were left could be started
                     break
-                player, what = self.players.told()
+                player, what = self.players.message()
                 with uninterrupted(lambda _text: None):  # what is half taken would be lost
                     self._take(player, what, draw)
                 if ENDED in what:
@@ -74,7 +74,7 @@ class Stage:
         with uninterrupted(self.screen.say):
             self.players.interrupt()
             while self.players.playing:
-                player, what = self.players.told()
+                player, what = self.players.message()
                 self._take(player, what, lambda _drawn: None)
 
     def _start(self, entry: Entry, candidate: Candidate, said: str) -> None:

@@ -43,7 +43,7 @@ EVERYDAY: Final = (
 
 
 def stood(partition: int, from_s: float, to_s: float, **more: Any) -> Row:
-    """A partition that stood still."""
+    """A partition that stopped."""
     row = {"topic": TOPIC, "partition": partition, "from_at": at(from_s), "to_at": at(to_s)}
     return {**row, "ms": (to_s - from_s) * 1e3, "stopped": True, **more}
 

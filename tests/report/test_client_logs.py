@@ -290,7 +290,7 @@ def test_kafkajs_is_read_with_the_fields_beside_its_message(
     assert "orders" == one.group.name
     assert 2 == len(one.group.rebalances)
     assert ["put_out"] == [each.cause for each in one.group.removals]
-    assert "no longer a member" in one.findings[0].told
+    assert "no longer a member" in one.findings[0].sentence
 
 
 def test_spring_says_who_got_partitions_and_lost_them(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_a_generation_counts_once_however_many_clients_joined_it(tmp_path: Path)
     ]
     assert [3, 4] == one.group.unseen
     assert any("none of these clients was in generations 3 and 4" in note for note in shown.notes)
-    assert any("told by clients' logs alone" in note for note in shown.notes)
+    assert any("known from clients' logs alone" in note for note in shown.notes)
     assert "1 log of clients" in shown.detail
 
 

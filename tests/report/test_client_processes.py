@@ -343,7 +343,7 @@ def test_who_has_left_is_not_put_out_when_its_commit_fails(tmp_path: Path) -> No
         ),
         (
             f"{STAMP} {JAVA}Setting offset for partition t-0 to the committed offset",
-            "is a client's log, and none of its lines tells of its group",
+            "is a client's log, and none of its lines is about its group",
             "librdkafka with debug=cgrp",
         ),
     ],

@@ -163,7 +163,7 @@ def test_the_cause_of_a_cooperative_storm_comes_first(tmp_path: Path, old: bool)
     assert "max_poll" == first.cause.name
     who = "orders-3 at 10.0.0.7" if old else "orders-3"
     assert ((who, 8),) == first.who
-    assert f"{who} left 8 times because it exceeded max.poll.interval.ms" in first.told
+    assert f"{who} left 8 times because it exceeded max.poll.interval.ms" in first.sentence
     assert (
         "It joined again 7 times, 20.00 s later (median); 8 of the 26 rebalances are the second "
         "step of a cooperative one" in first.back
@@ -200,7 +200,7 @@ def test_the_cause_of_a_fenced_static_member_comes_first(tmp_path: Path, old: bo
     [first, *_] = shown.groups[0].findings
     assert "instance_fenced" == first.cause.name
     assert (("pod-1", 6),) == first.who
-    assert "Two processes use the instance id of pod-1: each fenced the other, 6" in first.told
+    assert "Two processes use the instance id of pod-1: each fenced the other, 6" in first.sentence
     assert 6 == len(shown.groups[0].group.removals)
     assert "Find the second process with this group.instance.id" in page(shown)
 
@@ -357,7 +357,8 @@ def test_what_takes_long_and_what_has_no_end_is_named(tmp_path: Path) -> None:
     group.says(500, "Group other with generation 1 is now empty.")
 
     found = {
-        each.cause.name: each.told for each in view(write(tmp_path, group.said)).groups[0].findings
+        each.cause.name: each.sentence
+        for each in view(write(tmp_path, group.said)).groups[0].findings
     }
 
     assert (
@@ -410,7 +411,7 @@ def test_what_a_reason_names_may_have_blanks() -> None:
 
 def test_every_cause_can_be_told_and_its_experiment_played() -> None:
     for cause in causes.CAUSES.values():
-        assert cause.told.format(
+        assert cause.sentence.format(
             who="x", times="twice", it="they", be="are", was="were", its="their", why=""
         )
         assert cause.next

@@ -387,7 +387,9 @@ def test_a_streams_application_that_is_shut_down_says_who_asked(tmp_path: Path) 
 
     found = shown.groups[0].findings
     assert ("shutdown_asked", (("a", 1),)) == (found[0].cause.name, found[0].who)
-    assert [()] == [one.told.count("left the") * (1,) for one in found if one.cause.name == "left"]
+    assert [()] == [
+        one.sentence.count("left the") * (1,) for one in found if one.cause.name == "left"
+    ]
 
 
 def test_a_change_of_the_protocol_counts_each_way(tmp_path: Path) -> None:
@@ -402,7 +404,7 @@ def test_a_change_of_the_protocol_counts_each_way(tmp_path: Path) -> None:
     [found] = [one for one in shown.groups[0].findings if one.cause.name == "converted"]
     assert (
         "The protocol of the group changed twice: to a classic group and to a consumer group."
-        == (found.told)
+        == (found.sentence)
     )
 
 
@@ -419,7 +421,7 @@ def test_topics_that_change_before_any_epoch_are_noticed(tmp_path: Path) -> None
 
     [found] = shown.groups[0].findings
     assert ("metadata", 2) == (found.cause.name, found.count)
-    assert "no member" not in found.told
+    assert "no member" not in found.sentence
 
 
 @pytest.mark.parametrize("fast_s", [0, 40])

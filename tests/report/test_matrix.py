@@ -102,7 +102,7 @@ def test_what_is_not_on_record_is_not_told() -> None:
     assert [
         "7.50 s, known of 1",
         "records not known: 1 of 2 runs",
-        "40 came twice",
+        "40 redelivered",
         "n = 2",
     ] == cell(matrix_with(lost, run_of(number=2)), "franz-go")
 

@@ -288,7 +288,7 @@ def test_zero_rows_everywhere_is_a_page_that_says_so(tmp_path: Path) -> None:
     text = Parsed(page).text
     assert "No rule was judged" in text
     assert "No rebalance was recorded" in text
-    assert "No record came twice" in text
+    assert "No record was redelivered" in text
     assert "this run is a baseline" in text
     assert "as expected" not in text.partition("Verdicts Timeline")[0]
 
@@ -301,7 +301,7 @@ def test_void_run_says_why_and_shows_no_success(tmp_path: Path) -> None:
 
     assert "Void: the run was spoilt, so it shows nothing" in text
     assert "broker-3 died by itself. No rule was judged." in text
-    assert "Redeliveries were not derived" in text  # not "no record came twice": nobody looked
+    assert "Redeliveries were not derived" in text  # not "no record was redelivered": it is unknown
     assert "baseline" not in text
     assert "Every verdict" not in text
 
@@ -380,7 +380,7 @@ def test_large_run_stays_a_small_page_and_says_what_it_leaves_out(tmp_path: Path
     assert "4,800 more rows are in tables/redeliveries.parquet" in text
     assert "700 more rows are in tables/rebalances.parquet" in text
     assert "of the good ones only every" in text
-    assert "the 66 partitions that stood still least" in text
+    assert "the 66 partitions that stopped least" in text
     assert "generation numbers where they would overlap" in text
 
 

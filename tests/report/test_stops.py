@@ -15,7 +15,7 @@ def test_a_change_is_told_with_its_partitions_and_their_parts(tmp_path: Path) ->
     )
     (change,) = stops.changes(run)
     assert "Generation 3: kill-consumer member-1" == change.title
-    assert "2 partitions stopped, 8.00 s at most; 8 records came twice" == change.summary
+    assert "2 partitions stopped, 8.00 s at most; 8 records redelivered" == change.summary
     assert [1, 0] == [row["partition"] for row, _ in change.rows]
     assert [(0, 56.25), (56.25, 18.75)] == [(p.left, p.width) for p in change.rows[1][1]]
     assert "1 partition kept going: 190 ms at most" in change.notes[0]
@@ -53,5 +53,5 @@ def test_epochs_are_called_so(tmp_path: Path) -> None:
 
 def test_a_run_in_which_nothing_stopped_says_so(tmp_path: Path) -> None:
     run = load(write_run(tmp_path / "run", stops=[]))
-    assert "no partition stood still" == stops.sentence(run)
+    assert "no partition stopped" == stops.sentence(run)
     assert "No partition stopped, and the group was not changed." in page(run)

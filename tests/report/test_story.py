@@ -28,8 +28,8 @@ def test_a_story_says_what_was_broken_and_what_it_cost(tmp_path: Path) -> None:
     assert (
         "After steady state came freeze-consumer of member-1 (at 8.200 s, for 12.00 s). "
         "The group went through 6 rebalances and evicted 2 members. "
-        "orders-0 stood still longest, for 6.00 s: detection 4.50 s, join 1.50 s. "
-        "Of 17,406 acknowledged records none were lost and 173 came twice."
+        "orders-0 stopped for longest, 6.00 s: detection 4.50 s, join 1.50 s. "
+        "Of 17,406 acknowledged records none were lost and 173 were redelivered."
     ) == told(run_dir)
 
 
@@ -47,14 +47,14 @@ def test_a_baseline_and_a_group_that_never_stopped_say_so(tmp_path: Path) -> Non
     text = told(write_run(tmp_path / "run", faults=[], stops=[]))
 
     assert text.startswith("Nothing was broken. ")
-    assert "No partition stood still." in text
+    assert "No partition stopped." in text
 
 
 def test_what_was_not_recorded_is_left_out(tmp_path: Path) -> None:
     text = told(write_run(tmp_path / "run", faults=None, stops=None, sends=None))
 
     assert "Which faults were injected was not recorded." in text
-    assert "stood still" not in text
+    assert "stopped" not in text
     assert "acknowledged" not in text
 
 

@@ -75,7 +75,7 @@ def swept(measured: Runs, *names: str) -> Sweep:
 def of(
     runs: int, standstill_ms: float, false: int = 0, twice: int = 0
 ) -> list[tuple[float, int, int]]:
-    """Runs that differ by a little in how long they stood still."""
+    """Runs that differ by a little in their standstill."""
     return [(standstill_ms + 7 * n, false, twice) for n in range(runs)]
 
 

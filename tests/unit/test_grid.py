@@ -70,7 +70,9 @@ def test_a_silence_may_be_shorter_than_the_session_that_is_swept() -> None:
     """What brings about an eviction with one value does not with another: that is the question."""
     with pytest.raises(BadInput, match="ends before session_timeout_ms of 45 s"):
         registry.checked(
-            registry.with_knobs(registry.load("consumer-freeze"), {"session_timeout_ms": "45000"})
+            registry.with_settings(
+                registry.load("consumer-freeze"), {"session_timeout_ms": "45000"}
+            )
         )
     found = grid(["consumer-freeze"], SESSIONS)
 
@@ -173,12 +175,12 @@ def test_a_knob_of_brokers_is_set_once() -> None:
     settings = {"group.max.size": "4", "cluster.settings.group.max.size": "5"}
 
     with pytest.raises(BadInput, match=r"group\.max\.size is set twice"):
-        registry.with_knobs(registry.load("baseline"), settings)
+        registry.with_settings(registry.load("baseline"), settings)
 
 
 def test_what_an_experiment_sets_of_its_brokers_stays() -> None:
     declared = registry.load("transactions")
-    turned = registry.with_knobs(declared, {"group.max.size": "4", "brokers": "5"})
+    turned = registry.with_settings(declared, {"group.max.size": "4", "brokers": "5"})
 
     assert {**declared.cluster.settings, "group.max.size": "4"} == turned.cluster.settings
     assert 5 == turned.cluster.brokers
@@ -225,11 +227,11 @@ def test_what_a_release_does_not_have_is_refused(kafka: str, setting: str, oldes
     """A broker would pass over it without a word."""
     value = "sticky" if setting.endswith("assignors") else "4"
     knobs = {setting: value, "kafka_version": kafka}
-    turned = registry.with_knobs(registry.load("baseline"), knobs)
+    turned = registry.with_settings(registry.load("baseline"), knobs)
 
     with pytest.raises(BadInput, match=f"Kafka {kafka} does not offer {setting}: choose Kafka"):
         registry.checked(turned)
-    registry.checked(registry.with_knobs(turned, {"kafka_version": oldest}))
+    registry.checked(registry.with_settings(turned, {"kafka_version": oldest}))
 
 
 def test_a_programs_group_has_its_timers_from_the_brokers() -> None:
@@ -238,8 +240,8 @@ def test_a_programs_group_has_its_timers_from_the_brokers() -> None:
     declared = registry.load("baseline")
 
     with pytest.raises(BadInput, match="follows from session_timeout_ms: set that"):
-        registry.with_knobs(declared, session)
-    turned = registry.with_knobs(declared, session, of_app=True)
+        registry.with_settings(declared, session)
+    turned = registry.with_settings(declared, session, of_app=True)
     assert session == turned.cluster.settings
 
 

@@ -28,7 +28,7 @@ def test_a_run_that_is_refused_is_void_with_the_reason(tmp_path: Path) -> None:
         started = players.start(order(tmp_path / "results"), 80)
         told: list[dict[str, Any]] = []
         while not told or "ended" not in told[-1]:
-            who, what = players.told()
+            who, what = players.message()
             assert who is started
             players.take(who, what)
             told.append(what)

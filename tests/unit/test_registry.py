@@ -52,19 +52,21 @@ def test_an_unknown_experiment_is_answered_with_the_nearest_name() -> None:
 
 def test_an_unknown_knob_is_answered_with_the_nearest_name() -> None:
     with pytest.raises(BadInput, match="did you mean 'members'"):
-        registry.with_knobs(registry.load("baseline"), {"member": "4"})
+        registry.with_settings(registry.load("baseline"), {"member": "4"})
 
 
 def test_a_knob_keeps_its_type() -> None:
-    turned = registry.with_knobs(registry.load("baseline"), {"group.members": "4"})
+    turned = registry.with_settings(registry.load("baseline"), {"group.members": "4"})
 
     assert 4 == turned.group.members
     with pytest.raises(BadInput, match="takes a whole number such as 4, not 'many'"):
-        registry.with_knobs(turned, {"group.members": "many"})
+        registry.with_settings(turned, {"group.members": "many"})
 
 
 def test_a_whole_number_is_a_length_of_time_too() -> None:
-    assert 7.5 == registry.with_knobs(registry.load("baseline"), {"duration_s": "7.5"}).duration_s
+    assert (
+        7.5 == registry.with_settings(registry.load("baseline"), {"duration_s": "7.5"}).duration_s
+    )
 
 
 def test_knobs_are_turned_together_whatever_their_order() -> None:
@@ -76,13 +78,15 @@ def test_knobs_are_turned_together_whatever_their_order() -> None:
         "group.protocol": "cooperative",
     }
     for order in (settings, dict(reversed(settings.items()))):
-        group = registry.with_knobs(registry.load("baseline"), order).group
+        group = registry.with_settings(registry.load("baseline"), order).group
         assert ("cooperative-sticky", "cooperative") == (group.assignor, group.protocol)
 
 
 def test_a_knob_that_is_turned_twice_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"knob group\.client is set twice, also as 'client'"):
-        registry.with_knobs(registry.load("baseline"), {"group.client": "java", "client": "java"})
+    with pytest.raises(BadInput, match=r"group\.client is set twice, also as 'client'"):
+        registry.with_settings(
+            registry.load("baseline"), {"group.client": "java", "client": "java"}
+        )
 
 
 @pytest.mark.parametrize(
@@ -102,12 +106,12 @@ def test_what_a_program_of_ours_would_refuse_is_refused_before_anything_starts(
     knob: str, value: str, says: str
 ) -> None:
     with pytest.raises(BadInput, match=says):
-        registry.checked(registry.with_knobs(registry.load("baseline"), {knob: value}))
+        registry.checked(registry.with_settings(registry.load("baseline"), {knob: value}))
 
 
 def test_a_knob_that_makes_nonsense_is_refused_as_the_declaration_would_be() -> None:
     with pytest.raises(BadInput, match="outside the 6000 to 1800000"):
-        registry.with_knobs(registry.load("baseline"), {"session_timeout_ms": "5000"})
+        registry.with_settings(registry.load("baseline"), {"session_timeout_ms": "5000"})
 
 
 def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Experiment:
@@ -192,7 +196,7 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
                 experiment_with(Fault(kind="kill-consumer", target="member 1")),
                 group=Group(members=1),
             ),
-            "1 member, 0 started and 1 ended by faults: nobody is left",
+            "1 member, 0 started and 1 ended by faults: no member is left",
         ),
         (
             Experiment(
@@ -442,14 +446,14 @@ def test_what_cannot_run_is_refused_before_anything_starts(
 def test_kafka_that_logs_otherwise_is_refused_in_containers(backend: str) -> None:
     def with_kafka(version: str, backend: str) -> Experiment:
         knobs = {"cluster.kafka_version": version, "cluster.backend": backend}
-        return registry.checked(registry.with_knobs(registry.load("baseline"), knobs))
+        return registry.checked(registry.with_settings(registry.load("baseline"), knobs))
 
     with pytest.raises(BadInput, match=r"choose KAFKA=4\.0\.0 or newer, or BACKEND=embedded$"):
         with_kafka("3.9.2", backend)
     assert backend == with_kafka("4.2.1", backend).cluster.backend
     only = replace(registry.load("split-brain-attempt"), cluster=Cluster(backend="docker"))
     with pytest.raises(BadInput, match=r"choose KAFKA=4\.0\.0 or newer$"):
-        registry.checked(registry.with_knobs(only, {"cluster.kafka_version": "3.9.2"}))
+        registry.checked(registry.with_settings(only, {"cluster.kafka_version": "3.9.2"}))
     assert "3.9.2" == with_kafka("3.9.2", "embedded").cluster.kafka_version
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from consumers.journal import Journal
 from harness.history.schema import HISTORY
-from harness.history.shown import JOURNAL, WRITTEN, told, written
+from harness.history.shown import JOURNAL, WRITTEN, summary, written
 from tests.unit.request_rows import read_rows
 
 Row = dict[str, Any]
@@ -126,7 +126,7 @@ def said(run_dir: Path, way: str, asked: str, *frames: Row, journal: str = JOURN
     other = Journal(run_dir / "journals" / journal, member="sink")
     for frame in frames:
         other.write(**frame)
-    return told(run_dir)
+    return summary(run_dir)
 
 
 def ranges(*found: list[Any]) -> Row:
@@ -202,12 +202,12 @@ def test_what_was_there_instead_of_records(
 @pytest.mark.parametrize(
     ("frame", "oddly"),
     [
-        (ranges(["number", 1, 10, 16]), "shows 2 records that nobody had produced, such as number"),
+        (ranges(["number", 1, 10, 16]), "shows 2 records never produced, such as number"),
         (ranges(["number", 1, 15, 15]), "such as number 46 by member-1"),
-        (ranges(["offset", 1, 10, 15]), "shows 1 record that nobody had produced"),
+        (ranges(["offset", 1, 10, 15]), "shows 1 record never produced"),
         (ranges(["offset", 1, 15, 15]), "such as offset 15 of partition 1 by member-1"),
-        (ranges(["offset", 7, 0, 3]), "shows 4 records that nobody had produced"),
-        (ranges(["number", 1, -2, -1]), "shows 2 records that nobody had produced"),
+        (ranges(["offset", 7, 0, 3]), "shows 4 records never produced"),
+        (ranges(["number", 1, -2, -1]), "shows 2 records never produced"),
         (pieces([0, "number", 1, 15, 15, 5]), "such as number 46"),
     ],
 )

@@ -106,7 +106,7 @@ def test_without_an_engine_only_what_works_is_advised(
     name: str, knobs: dict[str, str], advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
-    experiment = registry.with_knobs(registry.load(name), knobs)
+    experiment = registry.with_settings(registry.load(name), knobs)
     own = replace(experiment, backends=BACKENDS)  # which does not say that it needs containers
 
     for each in (experiment, own):

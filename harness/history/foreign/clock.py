@@ -10,9 +10,9 @@ _QUARTER: Final = 900 * SECOND  # offsets of time zones are multiples of it
 
 
 class Clock:
-    """What the stamps of one log mean: who says no zone gets the one given, or the one shown.
+    """What the stamps of one log mean: without a zone they have the one given, or the one shown.
 
-    Whoever ships logs writes UTC beside Kafka's own stamp, which gives its offset away.
+    A log shipper writes UTC beside Kafka's own stamp, which gives its offset away.
     """
 
     def __init__(self, zone: tzinfo | None = None) -> None:

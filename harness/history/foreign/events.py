@@ -98,7 +98,7 @@ def read(paths: Sequence[Path], zone: tzinfo | None = None) -> Read:
 
 
 def check(found: Read, group: str | None = None) -> None:
-    """Raise NoData where no log tells of a group, or none of this one."""
+    """Raise NoData where no log is about a group, or none of this one."""
     names = {event.group for event in found.events if event.group}
     if not names and not (group is None and any(event.broker is None for event in found.events)):
         log = found.logs[0]
@@ -123,13 +123,13 @@ def _forget(events: list[Event], said: str, logs: list[Log]) -> None:
         row = _row(line.message) if line is not None else None
         if line is None or row is None:
             continue
-        told = (row["event"], row.get("group"), row.get("member_id"), row.get("generation"))
+        said_of = (row["event"], row.get("group"), row.get("member_id"), row.get("generation"))
         for place in range(len(events) - 1, -1, -1):
             event, log = events[place], logs[events[place].log]
             found = (event.event, event.group, event.member_id, event.generation)
-            if told == found and event.at == log.clock.at(line):
+            if said_of == found and event.at == log.clock.at(line):
                 del events[place]
-                log.told -= 1
+                log.used -= 1
                 break
 
 
@@ -140,19 +140,19 @@ def _each_once(logs: list[Log], found: dict[int, list[tuple[Event, int]]]) -> li
     """
     events: list[Event] = []
     seen: dict[int, int] = {}
-    for number, told in found.items():
+    for number, read in found.items():
         here_seen: dict[int, int] = {}
-        for event, key in told:
+        for event, key in read:
             if event.broker is not None:
                 here_seen[key] = here_seen.get(key, 0) + 1
                 if here_seen[key] <= seen.get(key, 0):
                     logs[number].twice += 1
                     continue
-            logs[number].told += 1
+            logs[number].used += 1
             events.append(event)
         for key, count in here_seen.items():
             seen[key] = max(seen.get(key, 0), count)
-        told.clear()
+        read.clear()
     return events
 
 
@@ -240,8 +240,8 @@ class _Reader:
             line = ways[0]
             row = _row(line.message)
             if len(ways) > 1:
-                told = [(way, said) for way in ways if (said := _row(way.message)) is not None]
-                line, row = min(told, key=self._likely, default=(line, None))
+                known = [(way, said) for way in ways if (said := _row(way.message)) is not None]
+                line, row = min(known, key=self._likely, default=(line, None))
             if row is None and line.message.startswith(client_words.MARKED):
                 continue
             if row is None:
@@ -264,12 +264,12 @@ class _Reader:
                 continue
             self._add(row, at, number)
 
-    def _likely(self, told: tuple[Line, Row]) -> tuple[bool, int]:
+    def _likely(self, way: tuple[Line, Row]) -> tuple[bool, int]:
         """A group that was named before goes first, then ids with fewer blanks.
 
         A wrapped line that is joined wrongly has a blank too many, or one too few.
         """
-        row = told[1]
+        row = way[1]
         blanks = sum((row.get(name) or "").count(" ") for name in ("group", "member_id"))
         return row.get("group") not in self._groups, blanks
 
@@ -323,7 +323,7 @@ class _Reader:
             client.learn(client_id=row.get("client_id"), host=row.get("host"))
 
     def _hear(self, raw: bytes) -> None:
-        """A request, which tells who a client is, and what it says."""
+        """A request, which says who a client is, and what it says."""
         if CLIENT_CALLS.search(raw):
             self._know(raw)
         if _MARK not in raw:

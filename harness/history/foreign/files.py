@@ -44,8 +44,8 @@ def files_of(arguments: list[Path]) -> list[Path]:
 def blocks_of(path: Path, damage: Callable[[str], None]) -> Iterator[tuple[bytes, bool]]:
     """The file in pieces of whole lines, each with whether its last line has an end.
 
-    A line that is too long is left out. `damage` is told why the file cannot be read to its end.
-    Raises OSError where it cannot be opened.
+    A line that is too long is left out. `damage` gets why the file cannot be read to
+    its end. Raises OSError where it cannot be opened.
     """
     with path.open("rb") as file:
         begins = file.peek(8)[:8]  # a pipe cannot be read twice

@@ -1,4 +1,4 @@
-"""From a line of somebody's log to its time and the coordinator's message in it.
+"""From a line of a user's log to its time and the coordinator's message in it.
 
 Kafka's message begins at the coordinator's mark and ends with its logger. Without a logger it ends
 with the field around it: a quoted value of JSON, CSV or key=value, or the text before a tag. What
@@ -168,13 +168,13 @@ def _marked(found: Any, time: Stamp | None, deepest: int) -> Iterator[tuple[str,
 
 def _each_once(texts: list[tuple[str, Stamp | None]]) -> Iterator[tuple[str, Stamp | None]]:
     """Without requests, and without what an object says again, or shortened and without a time."""
-    told = [text[text.find(MARK) :].strip().rstrip(".…") for text, _ in texts]
+    messages = [text[text.find(MARK) :].strip().rstrip(".…") for text, _ in texts]
     for place, (text, time) in enumerate(texts):
         head = text[: text.find(MARK)]
         again = (text, time) in texts[:place]
         shortened = not any(stamps_in(head)) and any(
-            each.startswith(told[place]) and text != other and time == at
-            for each, (other, at) in zip(told, texts, strict=True)
+            each.startswith(messages[place]) and text != other and time == at
+            for each, (other, at) in zip(messages, texts, strict=True)
         )
         if not (CALL in head or again or shortened):
             yield text, time

@@ -13,7 +13,7 @@ from harness.history.foreign.log import Event, Log
 IN: Final = " in "  # before the process of a client, if several share its client.id
 UNNAMED: Final = "a client"  # whose lines name neither it nor a member id
 _AT_ONCE_US: Final = 60_000_000  # members join one generation within this
-# What stands around a line and tells whose it is, the most certain first.
+# What stands around a line and says whose it is, the most certain first.
 _PLACES: Final = tuple(
     re.compile(pattern)
     for pattern in (
@@ -38,8 +38,8 @@ _HANDLE: Final = re.compile(r"#(?:consumer|producer)-\d+$")
 def place_of(line: bytes) -> str:
     """The pod, container or host that a line names beside its message; "" if none."""
     found = next((match for each in _PLACES if (match := each.search(line))), None)
-    told = [match[1].decode("utf-8", "replace") for match in (found, _TABLE.search(line)) if match]
-    return "/".join(told).replace(" ", "/")
+    names = [match[1].decode("utf-8", "replace") for match in (found, _TABLE.search(line)) if match]
+    return "/".join(names).replace(" ", "/")
 
 
 def once(logs: Sequence[Log], found: dict[int, list[tuple[Event, int]]]) -> None:
@@ -49,8 +49,8 @@ def once(logs: Sequence[Log], found: dict[int, list[tuple[Event, int]]]) -> None
     only if it is the same in the time that both cover, or if one has all lines of the other.
     """
     before: list[tuple[int, dict[int, int]]] = []  # files, and times by line
-    for number, told in found.items():
-        ours = {key: event.at for event, key in told if event.broker is None}
+    for number, events in found.items():
+        ours = {key: event.at for event, key in events if event.broker is None}
         for other, theirs in before:
             both = ours.keys() & theirs.keys()
             if both and (
@@ -58,9 +58,11 @@ def once(logs: Sequence[Log], found: dict[int, list[tuple[Event, int]]]) -> None
                 or both == _within(ours, theirs) == _within(theirs, ours)
             ):
                 logs[number].process = logs[other].process
-                kept = [each for each in told if each[0].broker is not None or each[1] not in both]
-                logs[number].twice += len(told) - len(kept)
-                told[:] = kept
+                kept = [
+                    each for each in events if each[0].broker is not None or each[1] not in both
+                ]
+                logs[number].twice += len(events) - len(kept)
+                events[:] = kept
         before.append((number, ours))
 
 
@@ -133,10 +135,10 @@ def tell_apart(events: Iterable[Event], logs: Sequence[Log]) -> dict[str, Client
             lines[key].append(event)
             if event.member_id:  # of one process, wherever it stands
                 same[key] = homes.setdefault((event.group, name, event.member_id), key.place)
-    told: dict[_Key, list[Event]] = defaultdict(list)
+    by_client: dict[_Key, list[Event]] = defaultdict(list)
     for key, each in lines.items():
-        told[key._replace(place=same.get(key, key.place))] += each
-    names = {key: _name_of(key, each) for key, each in told.items()}
+        by_client[key._replace(place=same.get(key, key.place))] += each
+    names = {key: _name_of(key, each) for key, each in by_client.items()}
     sharing: dict[tuple[str | None, str], set[_Key]] = defaultdict(set)
     for key, name in names.items():
         sharing[key.group, name].add(key)
@@ -144,7 +146,7 @@ def tell_apart(events: Iterable[Event], logs: Sequence[Log]) -> dict[str, Client
     alike = Counter(Path(file).name for file in files)
     short = {file: name for file in files if alike[name := Path(file).name] == 1}
     found: dict[str, Client] = {}
-    for key, each in told.items():
+    for key, each in by_client.items():
         each.sort(key=lambda event: event.at)
         name = names[key]
         others = sharing[key.group, name]
@@ -168,7 +170,7 @@ def _name_of(key: _Key, events: Sequence[Event]) -> str:
 
 
 def _shown(key: _Key, others: Iterable[_Key], place: str) -> str:
-    """What tells a client from others of its name: its process, or its number within that."""
+    """What sets a client apart from others of its name: its process, or its number within that."""
     number = _HANDLE.search(key.name)
     alone = sum(each.place == key.place for each in others) == 1
     return place if alone or number is None else f"{place}{number[0]}"

@@ -107,17 +107,17 @@ class _Teller:
         rows, joined = self._group.rebalances, self._within.get(event.generation)
         if joined is not None:
             latest = rows[-1].generation == event.generation
-            if event.generation is None:  # then only time tells whether it is the next one
+            if event.generation is None:  # then only time shows whether it is the next one
                 latest = who not in joined and event.at - (rows[-1].joined_at or 0) <= _SAME_US
             if latest or (event.generation is not None and who not in joined):
                 joined.add(who)
                 self._asked.pop(who, None)
                 return
-        told = [each for each in self._reasons if each[1] != "elsewhere"] or self._reasons
-        if not told:  # it asked for it, or only heard of it
+        why = [each for each in self._reasons if each[1] != "elsewhere"] or self._reasons
+        if not why:  # it asked for it, or only heard of it
             asked = who in self._asked
-            told = [(event, *(("rejoined", "") if asked else ("elsewhere", "a new assignment")))]
-        first, cause, reason = told[0]
+            why = [(event, *(("rejoined", "") if asked else ("elsewhere", "a new assignment")))]
+        first, cause, reason = why[0]
         rows.append(
             Rebalance(
                 self._group.name, event.generation, _TRIGGERS.get(cause, "rejoin"), cause,
@@ -172,7 +172,7 @@ class _Teller:
     _lost = _put_out
 
     def _commit_refused(self, event: Event, who: str) -> None:
-        if self._gone.get(who) not in _LEAVES:  # who has left is told so too
+        if self._gone.get(who) not in _LEAVES:  # a member that has left gets this too
             self._put_out(event, who)
 
     def _coordinator_lost(self, event: Event, who: str) -> None:

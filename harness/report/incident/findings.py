@@ -23,7 +23,7 @@ _SESSIONS_S: Final = (6, 60)
 SLOW_MS: Final = 30_000
 _SECOND: Final = 1_000_000
 _MOST_NAMES: Final = 3
-# A name ends in what tells one instance from another: numbers, and the letters of pods' names.
+# A name ends in what sets one instance apart: numbers, and the letters of pods' names.
 _INSTANCE: Final = re.compile(r"(?:[-_.](?:[a-z]*\d\w*|[^\Waeiou_]{5,}))+(?= at |$)")
 _NO_MEMBER: Final = re.compile(r" \((?:named: |noticed by )no member\)")
 _AT_ONCE: Final = 4  # sessions that end on one broker within a second
@@ -47,7 +47,7 @@ class Finding:
     cause: Cause
     count: int
     who: tuple[tuple[str, int], ...]  # names and how often, the most frequent first
-    told: str  # a sentence
+    sentence: str
     back: str = ""  # what it costs, or that they came back
     program: Program | None = None  # what they are
 
@@ -196,8 +196,8 @@ def findings_in(
                 said.setdefault(cause, Counter())[words] += 1
     for at, left, after in group.moves:
         if from_at - _SECOND <= at <= to_at + _SECOND:
-            told = f"{names.broker(left, at)} to {after}"
-            counts.setdefault("coordinator_moved", Counter())[told] += 1
+            move = f"{names.broker(left, at)} to {after}"
+            counts.setdefault("coordinator_moved", Counter())[move] += 1
     gone_at = [row.at for row in leaves if row.cause in _GONE]
     at_once = _at_once([*removals, *leaves], joins, names)
     _as_a_deploy(counts, gone_at, max((at for _, at in joins), default=0), at_once)
@@ -323,25 +323,25 @@ def _finding(cause: Cause, who: Counter[str], said: Counter[str] | None = None) 
     count = who.total()
     ordered = tuple(sorted(who.items(), key=lambda each: (-each[1], each[0])))
     names = [name for name, _ in ordered]
-    told = _sentence(
+    sentence = _sentence(
         cause, listed(_together(names)), count, "it" if len(names) == 1 else "they", said
     )
-    return Finding(cause, count, ordered, told)
+    return Finding(cause, count, ordered, sentence)
 
 
 def _together(names: Sequence[str]) -> list[str]:
     """The same names, and instead of processes that share one how many they are."""
     sharing = Counter(name.partition(IN)[0] for name in names if IN in name)
-    told = []
+    shown = []
     for name in names:
         whole = name.partition(IN)[0]
         if (many := sharing[whole]) < 2:
-            told.append(name)
+            shown.append(name)
         elif whole == UNNAMED:
-            told.append(f"{many} clients")
+            shown.append(f"{many} clients")
         else:
-            told.append(f"{many} processes that share the client.id {whole}")
-    return list(dict.fromkeys(told))
+            shown.append(f"{many} processes that share the client.id {whole}")
+    return list(dict.fromkeys(shown))
 
 
 def _sentence(
@@ -350,9 +350,10 @@ def _sentence(
     """What happened; a name keeps its small letter."""
     why = f": “{clip(said.most_common(1)[0][0], 200)}”" if said else ", and did not say why"
     be, was, its = ("is", "was", "its") if it == "it" else ("are", "were", "their")
-    told = cause.told.format(who=who, times=times(count), it=it, be=be, was=was, its=its, why=why)
-    told = _NO_MEMBER.sub("", told) + "."
-    return told if cause.told.startswith("{who}") else told[:1].upper() + told[1:]
+    parts = {"who": who, "times": times(count), "it": it, "be": be, "was": was, "its": its}
+    text = cause.sentence.format(**parts, why=why)
+    text = _NO_MEMBER.sub("", text) + "."
+    return text if cause.sentence.startswith("{who}") else text[:1].upper() + text[1:]
 
 
 def _with_costs(
@@ -371,8 +372,8 @@ def _with_costs(
             f"{second} of the {rebalances} rebalances are the second step of a cooperative one, "
             "which doubles each change"
         )
-    told = "; ".join(parts)
-    return replace(finding, back=f"{told[:1].upper()}{told[1:]}." if told else "")
+    costs = "; ".join(parts)
+    return replace(finding, back=f"{costs[:1].upper()}{costs[1:]}." if costs else "")
 
 
 def _standing(group: Group, last_at: int) -> Iterator[Finding]:
@@ -383,12 +384,12 @@ def _standing(group: Group, last_at: int) -> Iterator[Finding]:
         if one.joined_at is not None and one.started_at is not None and one.protocol == "classic"
     ]
     if slow := [ms for ms in took if ms >= SLOW_MS]:
-        told = _sentence(CAUSES["slow"], duration(max(slow)), len(slow))
-        yield Finding(CAUSES["slow"], len(slow), (), told)
+        sentence = _sentence(CAUSES["slow"], duration(max(slow)), len(slow))
+        yield Finding(CAUSES["slow"], len(slow), (), sentence)
     if group.deaths:
         count = len(group.deaths)
-        told = _sentence(CAUSES["offsets_expired"], group.name, count)
-        yield Finding(CAUSES["offsets_expired"], count, (), told)
+        sentence = _sentence(CAUSES["offsets_expired"], group.name, count)
+        yield Finding(CAUSES["offsets_expired"], count, (), sentence)
     ends = [one for one in group.rebalances if one.joined_at is None]
     if ends and ends[-1] is group.rebalances[-1]:
         waited = (last_at - ends[-1].at) / 1e3
@@ -413,4 +414,4 @@ def listed(names: Sequence[str]) -> str:
     shown = list(names[:_MOST_NAMES])
     if more := len(names) - len(shown):
         shown.append(plural(more, "other"))
-    return words.listed(shown) if shown else "nobody"
+    return words.listed(shown) if shown else "no member"

@@ -84,13 +84,13 @@ def incident_of(read: Read, only: str | None = None) -> Incident:
             if name not in tellers:
                 tellers[name] = _Teller(name, instances)
             tellers[name].take(event)
-    told = {name: teller.done() for name, teller in tellers.items()}
+    found = {name: teller.done() for name, teller in tellers.items()}
     for name, events in of_clients.items():
-        if name in told:
-            by_clients.explain_leaves(told[name], events)
+        if name in found:
+            by_clients.explain_leaves(found[name], events)
         else:
-            told[name] = by_clients.group_of(name, events)
-    groups = [group for name, group in told.items() if only in (None, name)]
+            found[name] = by_clients.group_of(name, events)
+    groups = [group for name, group in found.items() if only in (None, name)]
     groups.sort(key=lambda group: (-len(group.rebalances), -len(group.removals), group.name))
     of_brokers = [(event, event.broker) for event in read.events if event.broker is not None]
     ended = [(one.at, broker) for one, broker in of_brokers if one.event == "broker_stopping"]
@@ -103,7 +103,7 @@ def incident_of(read: Read, only: str | None = None) -> Incident:
 
 
 def _instances(read: Read) -> dict[str, str]:
-    """Instance ids by member id: whoever has one has the id of it in front of a UUID."""
+    """Instance ids by member id: a member that has one has the id of it in front of a UUID."""
     found = {
         member: client.instance_id for member, client in read.clients.items() if client.instance_id
     }
@@ -199,8 +199,8 @@ class _Teller:
         loads = [(at, broker) for at, broker, event in self._places if event == "loaded"]
         silent = {broker for _, broker, _ in self._places} - {broker for _, broker in loads}
         places = [(at, broker) for at, broker, event in self._places if event != "unloaded"]
-        told = loads if silent <= set(before) else places
-        for at, broker in told:
+        changes = loads if silent <= set(before) else places
+        for at, broker in changes:
             if before and before[-1] != broker:
                 group.moves.append((at, before[-1], broker))
             if before[-1:] != [broker]:
@@ -219,8 +219,8 @@ class _Teller:
             self._group.joins += [(each, event.at) for each in named if each not in self._announced]
             self._announced.difference_update(named)
         if cause == "left":
-            told = [why for member in named if (why := self._said.get(member))]
-            said = said or next(iter(told), None)
+            reported = [why for member in named if (why := self._said.get(member))]
+            said = said or next(iter(reported), None)
             cause = reasons.of_leave(said)
         if not reason:
             cause, named = self._just_gone(event.at)
@@ -358,9 +358,9 @@ class _Teller:
             cause = reasons.of_leave(line.client_reason)
         if line is None and hint is not None:
             cause = _OF_EPOCHS.get(hint.event, cause)
-        told = line or (hint if hint and hint.member_id else None)
-        named = (told.member_id,) if told and told.member_id else ()
-        reason = (told.reason if told else None) or event.reason
+        about = line or (hint if hint and hint.member_id else None)
+        named = (about.member_id,) if about and about.member_id else ()
+        reason = (about.reason if about else None) or event.reason
         self._hash = event.reason or self._hash
         trigger = _TRIGGERS.get(by or "", "other")
         self._bumps.append(_Bump(event, trigger, cause, reason, named))

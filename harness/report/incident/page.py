@@ -125,7 +125,7 @@ def _figures(view: View, rebalances: list[Rebalance], removals: list[Removal]) -
 def _group(view: View, one: Explained) -> dict[str, object]:
     group = one.group
     whole = [storm for storm, _ in one.storms if len(storm.rebalances) == len(group.rebalances)]
-    told = {finding.cause.name for _, found in one.storms for finding in found} if whole else set()
+    shown = {finding.cause.name for _, found in one.storms for finding in found} if whole else set()
     return {
         "name": group.name,
         "about": (f"{one.program.name}: " if one.program else "")
@@ -136,14 +136,14 @@ def _group(view: View, one: Explained) -> dict[str, object]:
         "bars": list(_bars(one)),
         "storms": [
             {
-                "told": f"{plural(len(storm.rebalances), 'rebalance')} in "
+                "about": f"{plural(len(storm.rebalances), 'rebalance')} in "
                 f"{span(storm.from_at, storm.to_at)}",
                 "when": f"{at(storm.from_at)} to {at(storm.to_at)}",
                 "findings": findings,
             }
             for storm, findings in one.storms
         ],
-        "findings": [each for each in one.findings if each.cause.name not in told],
+        "findings": [each for each in one.findings if each.cause.name not in shown],
     }
 
 

@@ -62,8 +62,8 @@ _LISTED: Final = re.compile(
 
 
 def of_leave(client_reason: str | None) -> str:
-    told = client_reason or ""
-    return next((name for name, pattern in _LEAVES if pattern.search(told)), "left")
+    said = client_reason or ""
+    return next((name for name, pattern in _LEAVES if pattern.search(said)), "left")
 
 
 def of_rejoin(said: str) -> str:

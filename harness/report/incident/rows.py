@@ -1,4 +1,4 @@
-"""What logs tell of groups: rebalances, who went, and whole groups, however it is known."""
+"""What logs say of groups: rebalances, who went, and whole groups, however it is known."""
 
 from dataclasses import dataclass, field
 
@@ -82,7 +82,7 @@ class Group:
     coordinators: list[int] = field(default_factory=list)
     first_at: int = 0
     last_at: int = 0
-    by_clients: bool = False  # told by their logs alone
+    by_clients: bool = False  # known from their logs alone
     unseen: list[int] = field(default_factory=list)  # generations in which none of them was
 
 

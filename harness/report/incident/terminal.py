@@ -24,10 +24,10 @@ def print_view(view: View, console: Console | None = None) -> None:
     for one in view.groups[:MOST_GROUPS]:
         lines += [Text(), *_group(one, width)]
     if (more := len(view.groups) - MOST_GROUPS) > 0:
-        told = (
+        others = (
             f"and {plural(more, 'group')} more, of which none rebalanced more often: --group NAME"
         )
-        lines += [Text(), Text(told)]
+        lines += [Text(), Text(others)]
     show(console, lines)
 
 
@@ -39,16 +39,16 @@ def _group(one: Explained, width: int) -> Iterator[Text]:
         f"{group.name}{program}: {', '.join(counts)}, {at(group.first_at)} to {at(group.last_at)}",
         "bold",
     )
-    told: set[str] = set()
+    shown: set[str] = set()
     for storm, findings in one.storms:
         length = span(storm.from_at, storm.to_at)
         count = plural(len(storm.rebalances), "rebalance")
         yield from _said("storm", f"{count} in {length}, from {at(storm.from_at)}", width)
         yield from _findings(_drivers(findings)[:_MOST_LOOKED_AT], width)
-        told.update(finding.cause.name for finding in findings)
-    rest = [finding for finding in one.findings if finding.cause.name not in told]
-    left = [each for each in rest if each.cause.sort == "fault" or not told]
-    yield from _findings(left, width, first=not told)
+        shown.update(finding.cause.name for finding in findings)
+    rest = [finding for finding in one.findings if finding.cause.name not in shown]
+    left = [each for each in rest if each.cause.sort == "fault" or not shown]
+    yield from _findings(left, width, first=not shown)
     cells = [("reason", "times", "who")]
     cells += [
         (finding.cause.title, str(finding.count), listed([_often(each) for each in finding.who]))
@@ -85,7 +85,7 @@ def _findings(findings: Sequence[Finding], width: int, *, first: bool = True) ->
     for place, finding in enumerate(findings):
         yield from _said(
             "cause" if first and place == 0 else "also",
-            f"{finding.told} {finding.back}".strip(),
+            f"{finding.sentence} {finding.back}".strip(),
             width,
         )
         if place < _MOST_LOOKED_AT:

@@ -73,7 +73,7 @@ def _of_clients(incident: Incident) -> Iterator[str]:
     if by_clients:
         names = listed([group.name for group in by_clients])
         yield (
-            f"{names}: told by clients' logs alone, which say what these clients did and heard. "
+            f"{names}: known from clients' logs alone, which say what these clients did and heard. "
             "The logs of the brokers have all members and each reason"
         )
     for group in by_clients:
@@ -97,7 +97,7 @@ def _of_brokers(incident: Incident) -> Iterator[str]:
 
 
 def _detail(logs: Sequence[Log]) -> str:
-    useful = [log for log in logs if log.told or log.twice]
+    useful = [log for log in logs if log.used or log.twice]
     of_brokers = [log for log in useful if log.brokers]
     brokers = sorted({broker for log in of_brokers for broker in log.brokers})
     versions = sorted({version for log in of_brokers for version in log.versions})
@@ -107,8 +107,8 @@ def _detail(logs: Sequence[Log]) -> str:
     numbers = ", ".join(map(str, brokers))
     whose = f"{plural(len(of_brokers), 'log')} of {plural(len(brokers), 'broker')} ({numbers})"
     clients = f"{plural(len(useful) - len(of_brokers), 'log')} of clients"
-    told = [whose] * bool(of_brokers) + [clients] * (len(of_brokers) < len(useful))
-    return f"{' and '.join(told)}{kafka}, {at(first)} to {at(last)} {zone(useful)}"
+    parts = [whose] * bool(of_brokers) + [clients] * (len(of_brokers) < len(useful))
+    return f"{' and '.join(parts)}{kafka}, {at(first)} to {at(last)} {zone(useful)}"
 
 
 def zone(logs: Sequence[Log]) -> str:
@@ -132,7 +132,7 @@ def _notes(read: Read) -> Iterator[str]:
             f"{len(useless)} of {len(named)} files are of no use, such as {name}, which {lacks}; "
             "the page lists them"
         )
-    useful = [(name, log) for name, log in named if log.told or log.twice]
+    useful = [(name, log) for name, log in named if log.used or log.twice]
     assumed = [name for name, log in useful if log.clock.assumed and not log.clock.said]
     if assumed and not any(log.clock.given for _, log in useful):
         more = "" if len(assumed) == 1 else f" and {plural(len(assumed) - 1, 'more log')}"

@@ -34,7 +34,7 @@ _TITLE: Final = "Documented against measured"
 HOLDS: Final = "holds"
 NOT: Final = "does not hold"
 PARTLY: Final = "holds in part"
-UNTOLD: Final = "cannot be judged"
+UNCLEAR: Final = "cannot be judged"
 UNSEEN: Final = "not judged"
 # By status: its sign, and how one statement and several are counted.
 _STATUSES: Final = {
@@ -45,7 +45,7 @@ _STATUSES: Final = {
         "holds for some clients, protocols or situations only",
         "hold for some clients, protocols or situations only",
     ),
-    UNTOLD: ("?", "could not be judged", "could not be judged"),
+    UNCLEAR: ("?", "could not be judged", "could not be judged"),
     UNSEEN: ("–", "was not judged", "were not judged"),
 }
 _COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
@@ -95,12 +95,12 @@ def _status(statement: Statement, stated: Sequence[Row], instead: Sequence[Row])
 
     replaced = {each["protocol"] for each in instead if each["mark"] == HOLDS}
     if not statement.rules:
-        return NOT if replaced else UNTOLD if instead else UNSEEN
+        return NOT if replaced else UNCLEAR if instead else UNSEEN
     if not stated:
         return UNSEEN
-    marks = {each["mark"] for each in stated} - {UNTOLD}
+    marks = {each["mark"] for each in stated} - {UNCLEAR}
     if not marks:
-        return UNTOLD
+        return UNCLEAR
     about = {protocol for rule in statement.rules for protocol in RULES[rule].protocols}
     if marks == {HOLDS} and replaced - about:
         return PARTLY
@@ -137,7 +137,7 @@ def _finding(rows: Sequence[Row]) -> Row:
         "measured_max": max(highs, default=None),
         "unit": rows[0]["unit"],
         "because": sorted({str(row["because"]) for row in rows if row["because"]}),
-        "mark": PARTLY if holds and violated else HOLDS if holds else NOT if violated else UNTOLD,
+        "mark": PARTLY if holds and violated else HOLDS if holds else NOT if violated else UNCLEAR,
     }
 
 

@@ -163,8 +163,8 @@ def _client(name: str, runs: Sequence[Row], columns: Iterable[Row]) -> Row:
 def _cell(column: Row, runs: Sequence[Row]) -> Row:
     """One client in one situation. `runs` show it, of so many that were to be played.
 
-    In `never_again` of them a partition stood still until they ended. `again` is of records that
-    came again. `longest` is the page of the run that stood still longest, from the folder of the
+    In `never_again` of them a partition was stopped until they ended. `again` is of records that
+    came again. `longest` is the page of the run with the longest standstill, from the folder of the
     matrix; empty if there is none.
     """
     situation = column["situation"]

@@ -39,10 +39,10 @@ _READING: Final = paragraphs("""
 The first number of a cell is the longest standstill of any partition that began after this
 situation and before the next. It is counted from the start of the situation, or from when the
 partition stopped, if that was later, until its next record was read. It is the median of the
-runs, with the shortest and the longest in brackets. “None” means that no partition stood still
-for longer than it does without a fault; “≥” means that one still stood when the run ended.
+runs, with the shortest and the longest in brackets. “None” means that no partition stopped for
+longer than it does without a fault; “≥” means that one was still stopped when the run ended.
 
-“Came twice” counts the records that the program showed as processed more than once in that time.
+“Redelivered” counts the records that the program showed as processed more than once in that time.
 “Fetched again” counts for programs that do not show what they process: their code may have seen
 those records only once.
 
@@ -121,7 +121,7 @@ def cell_lines(cell: Row) -> list[Line]:
     if again.n < runs:
         lines.append(Line(f"records not known: {_of_runs(runs - again.n, runs)}"))
     if again.n:
-        words = "fetched again" if cell["fetched_only"] else "came twice"
+        words = "fetched again" if cell["fetched_only"] else "redelivered"
         lines.append(Line(f"{spread(again, number)} {words}"))
     return [*lines, *_sign_lines(cell), _runs_line(cell)]
 
@@ -223,7 +223,7 @@ def _end_cell(client: Row) -> list[Line]:
 
 
 def _blocks(matrix: Matrix, suite: Suite | None) -> list[Block]:
-    linked = "The first number of a cell leads to the run that stood still longest."
+    linked = "The first number of a cell leads to the run with the longest standstill."
     columns = [blocks.Column(each["situation"], each["experiment"]) for each in matrix.columns]
     rows = [
         blocks.Row(

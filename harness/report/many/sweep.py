@@ -39,7 +39,7 @@ STANDSTILL: Final = Measure(
 EVICTED: Final = Measure(
     "false_evictions", "false evictions", "false evictions", "fewer false evictions", 1
 )
-AGAIN: Final = Measure("came_twice", "came twice", "repeats", "fewer repeats", 1)
+AGAIN: Final = Measure("came_twice", "redelivered", "repeats", "fewer repeats", 1)
 LOST: Final = Measure("lost", "lost", "lost records", "fewer lost records", 1)
 MEASURES: Final = (STANDSTILL, EVICTED, AGAIN, LOST)
 # What else is shown where clients, protocols or sizes of the group are compared. The join cost is
@@ -104,7 +104,7 @@ class Spot:
 
     @property
     def where(self) -> str:
-        """Where the time of the longest standstill went; empty if nothing stood still."""
+        """Where the time of the longest standstill went; empty if nothing stopped."""
         measured = self.longest["measured"] if self.longest else {}
         ms = measured.get(STANDSTILL.name)
         return stops.said({**measured, "ms": ms}) if ms else ""

@@ -224,7 +224,7 @@ removed it, because its session timed out or it was late in a rebalance, or its 
 because it did not poll for max.poll.interval.ms. A process that was frozen, slow or cut off
 counts; one that was killed or closing does not.
 
-Came twice are records that members processed more than once.
+Redelivered are records that members processed more than once.
 
 A number is the median of the runs of a point, with the smallest and the largest in brackets where
 they differ.

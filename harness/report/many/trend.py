@@ -42,7 +42,7 @@ def shown(rows: Sequence[Row]) -> blocks.Overview:
     """All that is shown of the rows of `harness.trend.job.trends`."""
     from harness.trend.job import ALPHA
 
-    rows = _told_apart(rows)
+    rows = _with_needed_setups(rows)
     parts = []
     for trend, (title, lead) in _TITLES.items():
         plots = [_plot(row) for row in rows if row["trend"] == trend]
@@ -82,7 +82,7 @@ def _row(row: Row) -> blocks.Row:
     return blocks.Row((rule, experiment, *about, _words(row)))
 
 
-def _told_apart(rows: Sequence[Row]) -> list[Row]:
+def _with_needed_setups(rows: Sequence[Row]) -> list[Row]:
     """The rows, with their set-up only where another one of the same name was set up otherwise."""
     names = ("experiment", "client", "protocol", "kafka", "backend", "rule")
     keys = [tuple(row[name] for name in names) for row in rows]

@@ -125,7 +125,7 @@ def _unknown(entry: Entry, rule: Row) -> Row:
 
 
 def only_withheld(suite: Suite, entry: Entry) -> bool:
-    """Whether all that differs in a run is what was withheld because this machine stood still."""
+    """Whether all that differs in a run is what was withheld because this machine stalled."""
     run_dir = suite.run_dir(entry)
     if entry.state is not State.DIFFERS or run_dir is None:
         return False

@@ -48,23 +48,23 @@ def _whom(shown: Shown) -> str:
 
 def _standstill(shown: Shown) -> str:
     if shown.standstill_ms is None:
-        return "how long partitions stood still is not on record"
+        return "how long partitions stopped is not on record"
     if not shown.standstill_ms:
-        return "no partition stood still"
+        return "no partition stopped"
     where = partition_name(*shown.where) if shown.where else "a partition"
     lasted = duration(shown.standstill_ms)
     if shown.never_again:
-        return f"{where} stood still until the end of the run, {lasted} at least"
-    return f"{where} stood still for {lasted}"
+        return f"{where} was stopped until the end of the run, {lasted} at least"
+    return f"{where} stopped for {lasted}"
 
 
 def _again(run: Run, shown: Shown) -> str:
     if shown.again is None:
         return ""
+    verb = "was" if shown.again < 2 else "were"
     if run.fetched_only:
-        verb = "was" if shown.again < 2 else "were"
         return f"{_records(shown.again)} {verb} fetched again"
-    return f"{_records(shown.again)} came twice"
+    return f"{_records(shown.again)} {verb} redelivered"
 
 
 def _records(count: int) -> str:
@@ -75,8 +75,8 @@ def _signs(shown: Shown) -> list[str]:
     """Whether the process left in order, and came back, where that was to be judged."""
     words = {Standing.VIOLATED: "violated", Standing.FINE: "fine"}
     return [
-        f"it {getattr(told, words[standing])}"
-        for told in (LEFT, BACK)
-        for standing in [shown.signs.get(told.rule, Standing.NOTHING)]
+        f"it {getattr(sign, words[standing])}"
+        for sign in (LEFT, BACK)
+        for standing in [shown.signs.get(sign.rule, Standing.NOTHING)]
         if standing in words
     ]

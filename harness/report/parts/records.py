@@ -1,4 +1,4 @@
-"""What became of the records: how many were acknowledged, read by nobody, read twice, and when.
+"""What became of the records: how many were acknowledged, read by no member, read twice, and when.
 
 Ranges only: a run of a million records has a few thousand of them.
 """
@@ -26,9 +26,9 @@ MAX_BINS: Final = 300
 class Records:
     """Counts over the whole run.
 
-    `lost`: acknowledged, before the last position that any member read, and read by nobody.
-    `unseen`: acknowledged after that position, so nobody had come to it yet.
-    Null where the file that would tell is missing.
+    `lost`: acknowledged, before the last position that any member read, and read by none.
+    `unseen`: acknowledged after that position, so no member had come to it yet.
+    Null where the file that would show it is missing.
     """
 
     acknowledged: int | None
@@ -81,14 +81,15 @@ def records(run: Run) -> Records:
         lost += sum(min(last, end) - first + 1 for first, last in missing if first <= end)
         unseen += sum(last - max(first, end + 1) + 1 for first, last in missing if last > end)
     again = run.tables["redeliveries"]
-    told, read_told, again_told = run.has("sends"), run.has("deliveries"), run.has("redeliveries")
+    sent, read_too = run.has("sends"), run.has("sends", "deliveries")
+    known = run.has("redeliveries")
     unexplained = sum(row["count"] or 0 for row in again if not row["explained"])
     return Records(
-        acknowledged=_total(acknowledged) if told else None,
-        lost=lost if told and read_told else None,
-        unseen=unseen if told and read_told else None,
-        redelivered=sum(row["count"] or 0 for row in again) if again_told else None,
-        unexplained=unexplained if again_told else None,
+        acknowledged=_total(acknowledged) if sent else None,
+        lost=lost if read_too else None,
+        unseen=unseen if read_too else None,
+        redelivered=sum(row["count"] or 0 for row in again) if known else None,
+        unexplained=unexplained if known else None,
         fetched_only=run.fetched_only,
     )
 

@@ -73,7 +73,7 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True)
-class Told:
+class Sign:
     """A rule whose violation is a sign, as the end of "it …": of a violation, and of none."""
 
     rule: str
@@ -82,14 +82,14 @@ class Told:
 
 
 _RULE: Final = {rule.headline: id_ for id_, rule in RULES.items() if rule.headline}
-LEFT: Final = Told(_RULE["leaving"], "did not leave in order", "left in order")
-BACK: Final = Told(_RULE["coming back"], "did not come back", "came back")
-STOPPED: Final = Told(
+LEFT: Final = Sign(_RULE["leaving"], "did not leave in order", "left in order")
+BACK: Final = Sign(_RULE["coming back"], "did not come back", "came back")
+STOPPED: Final = Sign(
     _RULE["work after removal"], "went on after its removal", "stopped at its removal"
 )
-CAUGHT_UP: Final = Told(_RULE["catching up"], "did not catch up", "caught up")
-WORKED: Final = Told(_RULE["work"], "wedged", "worked to the end")
-LOST: Final = Told(_RULE["loss"], "lost records", "lost nothing")
+CAUGHT_UP: Final = Sign(_RULE["catching up"], "did not catch up", "caught up")
+WORKED: Final = Sign(_RULE["work"], "wedged", "worked to the end")
+LOST: Final = Sign(_RULE["loss"], "lost records", "lost nothing")
 IN_SITUATIONS: Final = (LEFT, BACK, STOPPED)
 AT_THE_END: Final = (CAUGHT_UP, WORKED, LOST, LEFT)
 
@@ -98,9 +98,9 @@ AT_THE_END: Final = (CAUGHT_UP, WORKED, LOST, LEFT)
 class Shown:
     """One situation in one run.
 
-    `standstill_ms` is the longest of any partition, 0 if none stood still; `never_again` says that
+    `standstill_ms` is the longest of any partition, 0 if none stopped; `never_again` says that
     it went on until the run ended, so that it would have been longer. `again` counts records. Both
-    are null where the record that would tell is missing.
+    are null where the record of it is missing.
     """
 
     situation: str
@@ -110,7 +110,7 @@ class Shown:
     signs: Mapping[str, Standing] = field(default_factory=dict)  # by rule
     who: str = ""  # it was done to
     at: datetime | None = None
-    where: tuple[str, int] | None = None  # the partition that stood still longest
+    where: tuple[str, int] | None = None  # the partition that stopped for longest
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class _Window:
 
 @dataclass(frozen=True)
 class _Still:
-    """A partition that stood still; `began_at` is when it belongs to."""
+    """A partition that stopped; `began_at` is when it belongs to."""
 
     began_at: datetime
     from_at: datetime
@@ -217,7 +217,7 @@ def _shown(
     window: _Window,
     stood: Sequence[_Still],
     judged: Mapping[str, Sequence[Row]],
-    told_to_end: bool,
+    asked_to_end: bool,
 ) -> Shown:
     mine = [each for each in stood if window.has(each.began_at)]
     longest = max(mine, key=lambda each: each.ms_in(window), default=None)
@@ -230,11 +230,11 @@ def _shown(
         any(each.never_again for each in mine),
         again if run.has("redeliveries") else None,
         {
-            told.rule: _standing(
-                [row for row in judged[told.rule] if window.has(row["at"])],
-                Standing.UNKNOWN if told is LEFT and told_to_end else Standing.NOTHING,
+            sign.rule: _standing(
+                [row for row in judged[sign.rule] if window.has(row["at"])],
+                Standing.UNKNOWN if sign is LEFT and asked_to_end else Standing.NOTHING,
             )
-            for told in IN_SITUATIONS
+            for sign in IN_SITUATIONS
         },
         window.who,
         window.from_at,
@@ -270,7 +270,7 @@ def _standing(rows: Iterable[Row], nothing: Standing = Standing.NOTHING) -> Stan
 def _judgements(run: Run) -> Mapping[str, list[Row]]:
     """What the rules that are signs found, by rule."""
     path = run.path / "tables" / "judgements.parquet"
-    found: dict[str, list[Row]] = {told.rule: [] for told in (*IN_SITUATIONS, *AT_THE_END)}
+    found: dict[str, list[Row]] = {sign.rule: [] for sign in (*IN_SITUATIONS, *AT_THE_END)}
     columns = ["rule", "subject", "at", "ok"]
     try:
         table = pq.read_table(
@@ -287,11 +287,11 @@ def _judgements(run: Run) -> Mapping[str, list[Row]]:
 
 
 def _stop_at(run: Run) -> datetime:
-    """When all processes were told to end: what comes after it is not what a fault cost."""
+    """When all processes were asked to end: what comes after it is not what a fault cost."""
     for phase in run.manifest.phases:
         if phase.name == "stop":
             return phase.from_at
-    raise NoData("its manifest does not say when its processes were told to end")
+    raise NoData("its manifest does not say when its processes were asked to end")
 
 
 def _windows(faults: Iterable[FaultStory], stop_at: datetime) -> list[_Window]:
@@ -332,7 +332,7 @@ def _stood_still(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetim
 def _never_again(
     run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime
 ) -> Iterable[_Still]:
-    """Partitions with records that nobody came to: a stop is on record only once it is over.
+    """Partitions with records that no member came to: a stop is on record only once it is over.
 
     It began when the usual pause between two records was over, so that one whose last record was
     read just before a fault stopped with that.

@@ -1,4 +1,4 @@
-"""Where the time went while a partition stood still: its parts, per rebalance and partition."""
+"""Where the time went while a partition was stopped: its parts, per rebalance and partition."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ PARTS: Final = (
     PartKind("notice_ms", "notice", "part-notice", "until the member heard by its heartbeat"),
     PartKind("revoke_ms", "revoke", "part-revoke", "until it gave up and rejoined"),
     PartKind("join_ms", "join", "part-join", "until every member had joined"),
-    PartKind("sync_ms", "sync", "part-sync", "until the new owner was told"),
+    PartKind("sync_ms", "sync", "part-sync", "until the new owner had its assignment"),
     PartKind("first_fetch_ms", "first fetch", "part-fetch", "until it had records"),
     PartKind("other_ms", "other", "part-other", "not on record"),
 )
@@ -87,7 +87,7 @@ def sentence(run: Run) -> str:
         return "not derived"
     row = longest(run)
     if row is None:
-        return "no partition stood still"
+        return "no partition stopped"
     where = partition_name(row["topic"], row["partition"])
     return f"{duration(row['ms'])} of {where} ({_about(row)}): {said(row)}"
 
@@ -132,7 +132,7 @@ def _change(rows: Sequence[Row], longest_ms: float) -> Shown:
     if still:
         summary += f", {duration(still[0]['ms'])} at most"
     if again:
-        summary += f"; {plural(again, 'record')} came twice"
+        summary += f"; {plural(again, 'record')} redelivered"
     shown = [(row, list(parts(row, longest_ms))) for row in still[:MOST_PARTITIONS]]
     notes = list(_notes(rows, still))
     return Shown(title=f"{when}: {_about(first)}", summary=summary, rows=shown, notes=notes)

@@ -17,8 +17,8 @@ def story(run: Run, count: Records) -> list[str]:
     """Sentences without numbers that were not recorded; none for a run that shows nothing."""
     if not run.manifest.complete:
         return []
-    told = costs(run)  # which name each fault, so that it need not be named here
-    return [*([] if told else [_broken(run)]), *_cost(run), *_records(count)]
+    known = costs(run)  # which name each fault, so that it need not be named here
+    return [*([] if known else [_broken(run)]), *_cost(run), *_records(count)]
 
 
 def _broken(run: Run) -> str:
@@ -51,12 +51,11 @@ def _cost(run: Run) -> Iterator[str]:
     if run.has("stops"):
         longest = stops.longest(run)
         if longest is None:
-            yield "No partition stood still."
+            yield "No partition stopped."
         else:
             where = partition_name(longest["topic"], longest["partition"])
             yield (
-                f"{where} stood still longest, for {duration(longest['ms'])}: "
-                f"{stops.said(longest)}."
+                f"{where} stopped for longest, {duration(longest['ms'])}: {stops.said(longest)}."
             )
 
 
@@ -68,5 +67,5 @@ def _records(count: Records) -> Iterator[str]:
     if count.fetched_only:
         lost, again = f"{lost} were never fetched", f"{again} were fetched again"
     else:
-        lost, again = f"{lost} were lost", f"{again} came twice"
+        lost, again = f"{lost} were lost", f"{again} were redelivered"
     yield f"Of {count.acknowledged:,} acknowledged records {lost} and {again}."

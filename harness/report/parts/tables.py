@@ -99,13 +99,13 @@ _STEPS: Final = ("join", "sync", "assign")
 
 
 def steps(row: Row, longest_ms: float) -> tuple[Shown, ...]:
-    """Split a rebalance: all joined, leader's assignment in, last member told."""
+    """Split a rebalance: all joined, leader's assignment in, last member has its part."""
     at: datetime | None = row["started_at"]
     if at is None or longest_ms <= 0:
         return ()
     started = at
     found = []
-    # In KIP-848: target computed, every member at its epoch, last change told.
+    # In KIP-848: target computed, every member at its epoch, last change sent.
     names = ("target", "epoch", "assign") if row["protocol"] == "consumer" else _STEPS
     for css, name, column in zip(
         ("joining", "syncing", "telling"),

@@ -29,10 +29,10 @@ def close_chart(chart: Chart, run: Run, axis: Axis) -> Chart:
     height = chart.height
     for story in stories(run.history["faults"]):
         _fault_window(chart, axis, story, height)
-    told = _with_next(run.tables["rebalances"])
-    if len(told) > _MOST_REBALANCES:
-        chart.left_out.append(f"{plural(len(told) - _MOST_REBALANCES, 'rebalance')}")
-    for row, next_row in told[:_MOST_REBALANCES]:
+    rows = _with_next(run.tables["rebalances"])
+    if len(rows) > _MOST_REBALANCES:
+        chart.left_out.append(f"{plural(len(rows) - _MOST_REBALANCES, 'rebalance')}")
+    for row, next_row in rows[:_MOST_REBALANCES]:
         _rebalance_window(chart, axis, row, next_row, height)
     for percent, text in axis.ticks():
         zero = " zero" if text == "0" else ""
@@ -43,8 +43,8 @@ def close_chart(chart: Chart, run: Run, axis: Axis) -> Chart:
     return chart
 
 
-def _fault_lane(chart: Chart, axis: Axis, told: Sequence[FaultStory]) -> None:
-    shown = [(s, s.injected_at) for s in told if s.injected_at and axis.holds(s.injected_at)]
+def _fault_lane(chart: Chart, axis: Axis, faults: Sequence[FaultStory]) -> None:
+    shown = [(s, s.injected_at) for s in faults if s.injected_at and axis.holds(s.injected_at)]
     if not shown:
         return
     labels = [(axis.percent(at), story.label) for story, at in shown]

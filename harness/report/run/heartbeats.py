@@ -103,7 +103,7 @@ def _marks(run: Run, axis: Axis) -> dict[str, list[tuple[datetime, str]]]:
 
 
 def _silence(row: Row) -> str:
-    """How long a member had been silent; from the least to the most where no line tells."""
+    """How long a member had been silent; from the least to the most where no line says."""
     most, least = row["silence_ms"], row.get("silence_least_ms")
     if absent(most):
         return ""

@@ -175,18 +175,18 @@ def _of_an_app(manifest: Manifest) -> list[Fact]:
     assignors = ", ".join(observed.get("assignors") or ()) or NOTHING
     return [
         Fact("Program", _say(app.get("name")), " ".join(app.get("command") or ())),
-        Fact("Client", libraries_of(observed), "by what it tells brokers"),
+        Fact("Client", libraries_of(observed), "as it names itself to brokers"),
         Fact("Group", size, f"assignor {assignors}"),
-        _told_apart(observed),
+        _identified(observed),
         Fact("Session timeout", duration(observed.get("session_timeout_ms")), "as it joined with"),
-        Fact("Told to end by", _say(stop.get("signal")), f"killed after {stop.get('grace_s'):g} s"),
+        Fact("Ended by", _say(stop.get("signal")), f"killed after {stop.get('grace_s'):g} s"),
     ]
 
 
-def _told_apart(observed: Mapping[str, Any]) -> Fact:
+def _identified(observed: Mapping[str, Any]) -> Fact:
     if observed.get("told_apart_by") == BY_CLIENT_ID:
-        return Fact("Told apart by", "client.id", "they are too many for a listener each")
-    return Fact("Told apart by", "a listener for each process", "whatever its client.id is")
+        return Fact("Identified by", "client.id", "they are too many for a listener each")
+    return Fact("Identified by", "a listener for each process", "whatever its client.id is")
 
 
 def _surroundings(manifest: Manifest, load: Mapping[str, Any]) -> list[Fact]:
@@ -215,7 +215,7 @@ def _figures(run: Run, counts: Records) -> list[Fact]:
     count = len(rebalances) if run.has("rebalances") else None
     evicted = plural(len(run.tables["evictions"]), "eviction") if run.has("evictions") else ""
     still = stops.longest(run)
-    lost = "" if counts.lost is None else "read by nobody"
+    lost = "" if counts.lost is None else "read by no member"
     unexplained = "" if counts.unexplained is None else f"{counts.unexplained:,} unexplained"
     return [
         Fact("rebalances", number(count), evicted),
@@ -294,7 +294,7 @@ def _host(host: Mapping[str, Any]) -> str:
 
 
 def _busy(host: Mapping[str, Any]) -> str:
-    """What it runs, and how often somebody had to wait for a processor while it was measured."""
+    """What it runs, and how often something had to wait for a processor while it was measured."""
     some = _part(host, "cpu_pressure").get("some")
     busy = f", processors wanting for {some:.0%} of the time" if some is not None else ""
     return f"{_say(host.get('platform'))}{busy}"

@@ -1,4 +1,4 @@
-"""The ownership timeline: who held which partition when, and how much was processed meanwhile."""
+"""The ownership timeline: who held which partition when, and how much was processed."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ _TOTAL_PX: Final = 56
 
 
 def timeline(run: Run, axis: Axis, members: Members) -> Chart | None:
-    """Draw the timeline; null if nobody ever held or processed anything."""
+    """Draw the timeline; null if nothing was ever held or processed."""
     rates = throughput(run, axis.start, axis.end)
     held = _held(run.tables["ownership"])
     partitions = sorted(set(held) | set(rates.per_partition))
@@ -56,7 +56,7 @@ def timeline(run: Run, axis: Axis, members: Members) -> Chart | None:
 
 
 def longest_standstills_ms(run: Run) -> dict[Partition, float]:
-    """Each partition's longest standstill; one that never stood still is left out."""
+    """Each partition's longest standstill; one that never stopped is left out."""
     return {
         (row["topic"], row["partition"]): float(row["ms"])
         for row in longest_by(run, "topic", "partition").values()
@@ -156,13 +156,13 @@ def _held(ownership: Iterable[Row]) -> dict[Partition, list[Row]]:
 
 
 def _worth_showing(partitions: list[Partition], run: Run, chart: Chart) -> list[Partition]:
-    """Keep those that stood still longest where there are too many to read."""
+    """Keep those that stopped for longest where there are too many to read."""
     if len(partitions) <= MOST_PARTITIONS:
         return partitions
     still_ms = longest_standstills_ms(run)
     ranked = sorted(partitions, key=lambda partition: -still_ms.get(partition, 0.0))
     left_out = len(partitions) - MOST_PARTITIONS
-    chart.left_out.append(f"the {left_out:,} partitions that stood still least")
+    chart.left_out.append(f"the {left_out:,} partitions that stopped least")
     return sorted(ranked[:MOST_PARTITIONS])
 
 

@@ -2,7 +2,7 @@
 
 The format is Chrome's "Trace Event Format", as a JSON object: times are microseconds, here since
 the run's first moment on record. Every track is a thread of a made-up process: faults, the group,
-partitions by who held them and by when they stood still, each member, each broker.
+partitions by who held them and by when they stopped, each member, each broker.
 """
 
 import json
@@ -74,7 +74,7 @@ class _Trace:
                 self._add("i", process, row["track"], row, s="t")
 
     def _add(self, kind: str, process: str, track: str, row: Row, **more: Any) -> None:
-        told = {key: _plain(row[key]) for key in row if key not in _NOT_SHOWN}
+        shown = {key: _plain(row[key]) for key in row if key not in _NOT_SHOWN}
         self.events.append(
             {
                 "ph": kind,
@@ -84,7 +84,7 @@ class _Trace:
                 "tid": self._track(process, track),
                 "ts": row["from_us"],
                 **more,
-                "args": {key: value for key, value in told.items() if value is not None},
+                "args": {key: value for key, value in shown.items() if value is not None},
             }
         )
 
@@ -130,8 +130,8 @@ def trace_of(database: duckdb.DuckDBPyConnection, run_dir: Path) -> dict[str, An
     zero = min((event["ts"] for event in timed), default=0)
     for event in timed:
         event["ts"] -= zero
-    told = load_manifest(run_dir)
-    about = {"run": told.run, "experiment": told.experiment, "began_at_us": zero}
+    manifest = load_manifest(run_dir)
+    about = {"run": manifest.run, "experiment": manifest.experiment, "began_at_us": zero}
     if not detailed:
         about["left_out"] = f"{', '.join(_DETAILED)}: {rows:,} rows, more than {MOST_ROWS:,}"
     return {"traceEvents": trace.events, "displayTimeUnit": "ms", "otherData": about}
@@ -192,15 +192,15 @@ _QUERIES: Final = {
         FROM ownership ORDER BY topic, partition, from_at
     """,
     "stops": f"""
-        SELECT 'partitions: stood still' AS process, topic || '-' || partition AS track,
-               topic, partition, 'stood still: ' || coalesce(cause, 'no cause') AS name,
+        SELECT 'partitions: stopped' AS process, topic || '-' || partition AS track,
+               topic, partition, 'stopped: ' || coalesce(cause, 'no cause') AS name,
                epoch_us(from_at) AS from_us, epoch_us(to_at) AS to_us, subject, old_member,
                new_member, generation, redelivered, {", ".join(f"{part}_ms" for part in _PARTS)}
         FROM stops WHERE stopped AND from_at IS NOT NULL AND to_at IS NOT NULL
         ORDER BY topic, partition, from_at
     """,
     "deliveries": """
-        SELECT coalesce(member, 'nobody') AS process, member, 'batches' AS track,
+        SELECT coalesce(member, 'no member') AS process, member, 'batches' AS track,
                sum("count") || ' records' AS name,
                epoch_us(min(polled_at)) AS from_us,
                epoch_us(coalesce(max(processed_at), min(polled_at))) AS to_us,
@@ -209,7 +209,7 @@ _QUERIES: Final = {
         FROM deliveries GROUP BY member, poll ORDER BY member, from_us
     """,
     "reads": """
-        SELECT coalesce(member, 'nobody') AS process, member, 'read' AS track,
+        SELECT coalesce(member, 'no member') AS process, member, 'read' AS track,
                "count" || ' records' AS name, epoch_us(polled_at) AS from_us,
                topic, partition, first_offset, last_offset
         FROM reads ORDER BY member, polled_at
@@ -220,7 +220,7 @@ _QUERIES: Final = {
         FROM client_events ORDER BY member, event_at
     """,
     "commits": """
-        SELECT coalesce(member, 'nobody') AS process, member, 'commits' AS track,
+        SELECT coalesce(member, 'no member') AS process, member, 'commits' AS track,
                how || ' commit' AS name,
                epoch_us(coalesce(min(asked_at), min(answered_at))) AS from_us,
                epoch_us(coalesce(max(answered_at), min(asked_at))) AS to_us,
@@ -231,7 +231,7 @@ _QUERIES: Final = {
     """,
     "requests": """
         SELECT 'requests to broker-' || broker AS process, broker,
-               coalesce(program, client_id, 'nobody') AS track, api AS name,
+               coalesce(program, client_id, 'no client') AS track, api AS name,
                epoch_us(arrived_at) AS from_us, epoch_us(answered_at) AS to_us,
                member_id, generation, error_code, evidence
         FROM requests ORDER BY broker, arrived_at

@@ -1,4 +1,4 @@
-"""Each rebalance told twice: by the coordinator, and by the members it happened to."""
+"""Each rebalance from both sides: by the coordinator, and by the members it happened to."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ def _views(row: Row, coordinator: list[Said], noticed: list[Said], *, opened: bo
         coordinator=_after(coordinator[:MOST_LINES], row["started_at"]),
         members=_after(noticed[:MOST_LINES], row["started_at"]),
         left_out=f"{plural(hidden, 'more line')} in history/." if hidden else "",
-        opened=opened,  # the one to look at first: around it a partition stood still longest
+        opened=opened,  # the one to look at first: around it a partition stopped for longest
     )
 
 
@@ -114,8 +114,8 @@ def _requests(run: Run, members: Members) -> Iterable[Said]:
         if at is None:
             continue
         if row["api"] == "CONSUMER_GROUP_HEARTBEAT" and not row["error_code"]:
-            if told := _heartbeat(row):
-                yield _said(at, row["client_id"], told)
+            if changed := _heartbeat(row):
+                yield _said(at, row["client_id"], changed)
             continue
         text = f"answers {_REQUEST_NAMES.get(row['api'], row['api'])}"
         if row["error_code"]:

@@ -151,14 +151,14 @@ def row_text(row: Row) -> str:
     Of one that is accused of something else than its number, only that is said.
     """
     states = {True: Verdict.HOLDS, False: Verdict.VIOLATED, None: Verdict.UNKNOWN}
-    told = [f"{states[row['ok']]:<8} {row['subject']}"]
+    parts = [f"{states[row['ok']]:<8} {row['subject']}"]
     measured, low, high = row["measured"], row["bound_low"], row["bound_high"]
     if row["ok"] is False and (low, high) != (None, None) and not row["outside"]:
         measured = low = high = None
     if measured is not None:
-        told.append(f"measured {number(measured)}")
+        parts.append(f"measured {number(measured)}")
     if low is not None:
-        told.append(f"at least {number(low)}")
+        parts.append(f"at least {number(low)}")
     if high is not None:
-        told.append(f"at most {number(high)}")
-    return ", ".join([*told, *filter(None, (row["why"] or row["excused"],))])
+        parts.append(f"at most {number(high)}")
+    return ", ".join([*parts, *filter(None, (row["why"] or row["excused"],))])
