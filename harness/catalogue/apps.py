@@ -9,8 +9,8 @@ from typing import Any, Final, get_type_hints
 from harness.base.errors import BadInput
 from harness.base.paths import ROOT, here
 from harness.base.words import hint
-from harness.catalogue import settings
-from harness.catalogue.settings import known, typed
+from harness.catalogue import toml_settings
+from harness.catalogue.toml_settings import known, typed
 from harness.experiment import APP, Expect, Experiment, Fault, Group, Verdict
 from harness.experiment.app import App, Records, Shows, Stop
 from harness.experiment.limits import Limits
@@ -39,7 +39,7 @@ def read(path: Path) -> App:
     Raises BadInput with the file, the line where there is one, and what is wrong.
     """
     file = path / FILE if path.is_dir() else path
-    found = settings.read(file, "name an app.toml, or its folder")
+    found = toml_settings.read(file, "name an app.toml, or its folder")
     try:
         return _app(found, file.resolve().parent)
     except BadInput as error:
@@ -222,7 +222,7 @@ def _part(name: str, kind: type, found: Any, folder: Path) -> Any:
         if "file" in found:
             file = typed("[records] file", found["file"], str)
             found = {"samples": list(samples(folder / file))}
-    return settings.table(name, kind, found)
+    return toml_settings.table(name, kind, found)
 
 
 def samples(file: Path) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedRun:
     """One run of a suite. `adds` is what no run before it shows."""
 
     candidate: Candidate
@@ -83,7 +83,7 @@ class Cover:
     says of each experiment that is left out so, why.
     """
 
-    runs: tuple[Planned, ...]
+    runs: tuple[PlannedRun, ...]
     elsewhere: tuple[Goal, ...]
     uncovered: tuple[Goal, ...]
     refused: tuple[str, ...] = ()
@@ -172,8 +172,11 @@ def candidates(
     A consumer that is sabotaged shows how the judge sees it, not what the client does: such a run
     shows only what no honest one can.
     """
-    every = product(experiments.items(), clients, protocols)
-    tried = (candidate_of(*each, *group, turn, reasons) for each, *group in every)
+    tried = (
+        candidate_of(name, experiment, client, protocol, turn, reasons)
+        for name, experiment in experiments.items()
+        for client, protocol in product(clients, protocols)
+    )
     found = [candidate for candidate in tried if candidate is not None]
     honest = goals(each for each in found if not _sabotaged(each.experiment))
     return [
@@ -292,11 +295,11 @@ def _share(chosen: Sequence[Candidate], number: int, of: int) -> list[Candidate]
     return [candidate for candidate in chosen if candidate.label in mine]
 
 
-def _in_order(chosen: Iterable[Candidate]) -> list[Planned]:
+def _in_order(chosen: Iterable[Candidate]) -> list[PlannedRun]:
     shown: set[Goal] = set()
     runs = []
     for candidate in chosen:
-        runs.append(Planned(candidate, tuple(sorted(candidate.shows - shown))))
+        runs.append(PlannedRun(candidate, tuple(sorted(candidate.shows - shown))))
         shown |= candidate.shows
     return runs
 

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Final
 
 from harness.base.errors import BadInput
-from harness.catalogue import broker_settings, registry
+from harness.catalogue import kafka_settings, registry
 from harness.catalogue.choice import Choice
 from harness.experiment import CLIENTS, PROTOCOLS, Expect, Experiment, Verdict, one_of
 
@@ -17,7 +17,7 @@ _JOIN_COST: Final = "join cost"
 
 
 @dataclass(frozen=True)
-class Axis:
+class SettingValues:
     """One setting that is swept, ours or a broker's, and its values in order."""
 
     setting: str  # its whole name
@@ -42,7 +42,7 @@ class Point:
 class Grid:
     """All points, experiment by experiment; `left_out` says of each that makes no sense, why."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[SettingValues, ...]
     points: tuple[Point, ...]
     left_out: tuple[str, ...]
 
@@ -92,10 +92,10 @@ def in_words(settings: Mapping[str, str]) -> str:
 
 def _axes(
     over: Iterable[str], experiment: Experiment, settings: Mapping[str, str]
-) -> tuple[Axis, ...]:
+) -> tuple[SettingValues, ...]:
     known = registry.settings_in(experiment)
     fixed = {registry.setting_named(name, known): value for name, value in settings.items()}
-    axes: dict[str, Axis] = {}
+    axes: dict[str, SettingValues] = {}
     for text in over:
         name, equals, listed = (part.strip() for part in text.partition("="))
         values = [value.strip() for value in listed.split(",") if value.strip()]
@@ -120,7 +120,7 @@ def _axes(
                 f"--over {text!r} sweeps nothing: give two values or more, as in "
                 f"{name}=VALUE,VALUE, or use --set"
             )
-        axes[setting] = Axis(setting, tuple(_in_order(same)))
+        axes[setting] = SettingValues(setting, tuple(_in_order(same)))
     if not axes:
         raise BadInput(
             "what is to be swept? Name a setting and its values: "
@@ -193,7 +193,7 @@ def _where_exercised(turned: Experiment) -> Experiment:
 
 
 def _refuse_hopeless(
-    axes: Sequence[Axis], refused: Mapping[str, Mapping[tuple[str, ...], str]]
+    axes: Sequence[SettingValues], refused: Mapping[str, Mapping[tuple[str, ...], str]]
 ) -> None:
     """Refuse a value that an experiment cannot have in any point. Raises BadInput.
 
@@ -212,4 +212,4 @@ def _refuse_hopeless(
 
 
 def _short(setting: str) -> str:
-    return setting if setting in broker_settings.KNOWN else setting.rpartition(".")[2]
+    return setting if setting in kafka_settings.KNOWN else setting.rpartition(".")[2]

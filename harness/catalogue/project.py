@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from harness.base.errors import BadInput
 from harness.base.paths import here
-from harness.catalogue import settings
+from harness.catalogue import toml_settings
 from harness.experiment.limits import Limits
 
 FILE: Final = "kafka-chaos.toml"
@@ -69,7 +69,7 @@ def opened(
 
 def _read(file: Path) -> dict[str, Any]:
     """The fields of a project file. Raises BadInput, which names the file."""
-    held = settings.read(file, f"name a {FILE}")
+    held = toml_settings.read(file, f"name a {FILE}")
     try:
         return _fields(held, file.resolve().parent)
     except BadInput as error:
@@ -77,10 +77,10 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _fields(held: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    settings.known("", held, _KEYS)
+    toml_settings.known("", held, _KEYS)
     given: dict[str, Any] = {"results": folder / _RESULTS}
     for name in held.keys() - {"limits"}:
-        path = folder / settings.typed(name, held[name], str)
+        path = folder / toml_settings.typed(name, held[name], str)
         given[name] = path if name in _MADE else _folder(name, path)
     if "recorded" in given and given["recorded"].is_relative_to(given["results"]):
         raise BadInput(
@@ -90,7 +90,7 @@ def _fields(held: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if "apps" in given:
         given["apps"] = _apps(given["apps"])
     if "limits" in held:
-        given["limits"] = settings.table("limits", Limits, held["limits"])
+        given["limits"] = toml_settings.table("limits", Limits, held["limits"])
     return given
 
 

@@ -5,9 +5,9 @@ from typing import Final
 
 from harness.base.errors import BadInput
 from harness.base.words import plural
-from harness.catalogue.broker_settings import check_release
+from harness.catalogue.kafka_settings import check_release
 from harness.experiment import PLAINTEXT, UNSET, Experiment, Fault, Group, Need
-from harness.experiment.checks import numbers_of
+from harness.experiment.value_checks import numbers_of
 from harness.provision import wheels
 from harness.provision.kafka import check_client_offered, check_offered
 from harness.run.faults import KINDS, Needed, effects_of, state_of

@@ -12,7 +12,7 @@ from consumers.sabotage import conduct_of
 from harness.base.errors import BadInput
 from harness.base.paths import COMMAND
 from harness.base.words import hint
-from harness.catalogue import broker_settings, modules, own
+from harness.catalogue import kafka_settings, modules, own_modules
 from harness.catalogue.refusals import check_exercised, check_together, sorts_of_members
 from harness.experiment import Expect, Experiment, Need
 from harness.rules.rule_names import NAMES, id_of
@@ -39,7 +39,7 @@ def load(name: str) -> Experiment:
     if name not in names():
         what = hint(name, names(), f"see `{COMMAND} list`")
         raise BadInput(f"there is no experiment {name!r}: {what}")
-    return replace(modules.read(name, checked), sources=own.sources_of(name))
+    return replace(modules.read(name, checked), sources=own_modules.sources_of(name))
 
 
 def every() -> tuple[dict[str, Experiment], list[str]]:
@@ -220,15 +220,15 @@ def with_settings(
     of_brokers: dict[str, str] = {}
     for text, value in settings.items():
         name = setting_named(text, known, of_app=of_app)
-        if name in broker_settings.KNOWN:
+        if name in kafka_settings.KNOWN:
             part, item, values = "cluster", name, of_brokers
         else:
             part, _, item = name.rpartition(".")
             values = turned.setdefault(part, {})
         if item in values:
             raise BadInput(f"{name} is set twice, also as {text!r}: set it once")
-        if name in broker_settings.KNOWN:
-            values[item] = broker_settings.checked(name, value)
+        if name in kafka_settings.KNOWN:
+            values[item] = kafka_settings.checked(name, value)
         else:
             values[item] = _typed(name, value, known[name], getattr(experiment, part, experiment))
     if of_brokers:
@@ -266,9 +266,9 @@ def setting_named(text: str, known: Iterable[str], *, of_app: bool = False) -> s
     names = {name.rpartition(".")[2]: name for name in known} | {name: name for name in known}
     if text in names:
         return names[text]
-    if (of_brokers := broker_settings.named(text, of_app=of_app)) is not None:
+    if (of_brokers := kafka_settings.named(text, of_app=of_app)) is not None:
         return of_brokers
-    near = broker_settings.nearest(text, names)
+    near = kafka_settings.nearest(text, names)
     what = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
     raise BadInput(f"there is no setting {text!r}: {what}")
 
@@ -278,8 +278,8 @@ def canonical(experiment: Experiment, name: str, text: str) -> str:
 
     Raises BadInput for a value of another type.
     """
-    if name in broker_settings.KNOWN:
-        return broker_settings.checked(name, text)
+    if name in kafka_settings.KNOWN:
+        return kafka_settings.checked(name, text)
     part = getattr(experiment, name.rpartition(".")[0], experiment)
     value = _typed(name, text, settings_in(experiment)[name], part)
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.base.errors import BadInput
 from harness.base.paths import COMMAND
-from harness.catalogue import apps, limits
+from harness.catalogue import apps, promises
 from harness.experiment.app import App
 from harness.experiment.limits import Limits
 
@@ -41,7 +41,7 @@ def limits_of(arguments: Namespace) -> Limits:
         for _, line, value in _of_a_program(arguments)
         if line.startswith("limits.")
     ]
-    return limits.of_texts([*arguments.limit, *named])
+    return promises.of_texts([*arguments.limit, *named])
 
 
 def names_a_program(arguments: Namespace) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from harness.base.errors import BadInput, Exit
 from harness.base.paths import COMMAND, here
-from harness.cli.playing import check_repeat, play_suite, refuse_compose
+from harness.cli.plays import check_repeat, play_suite, refuse_compose
 from harness.cli.showing import described
 from harness.run.screen import Screen
 
@@ -31,7 +31,7 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     from harness.catalogue.cover import Candidate
     from harness.catalogue.grid import grid_of, in_words
     from harness.cli.asked import limits_of, listed, settings_of
-    from harness.suite import play
+    from harness.suite import director
 
     check_repeat(arguments.repeat)
     choice = Choice(settings_of(arguments), limits_of(arguments), arguments.project.limits)
@@ -61,7 +61,7 @@ def sweep_command(arguments: argparse.Namespace) -> int:
         (candidate, f"{point.name}, {in_words(point.settings)}", {"settings": dict(point.settings)})
         for point, candidate in candidates
     ]
-    suite = play.new_rounds("sweep", arguments.results.resolve(), parts, asked, grid.left_out)
+    suite = director.new_rounds("sweep", arguments.results.resolve(), parts, asked, grid.left_out)
     screen = Screen()
     for sentence in suite.notes:
         screen.say(sentence)

@@ -12,9 +12,6 @@ from typing import Any, Final
 
 from harness.base.errors import BadInput
 from harness.experiment.app import App
-from harness.experiment.checks import all_are
-from harness.experiment.checks import at_least as at_least
-from harness.experiment.checks import one_of as one_of
 from harness.experiment.enums import APP as APP
 from harness.experiment.enums import CLASSIC as CLASSIC
 from harness.experiment.enums import CLIENTS as CLIENTS
@@ -32,6 +29,9 @@ from harness.experiment.expect import holds as holds
 from harness.experiment.expect import late_commit_is_unnamed as late_commit_is_unnamed
 from harness.experiment.expect import violated as violated
 from harness.experiment.limits import Limits as Limits
+from harness.experiment.value_checks import all_are
+from harness.experiment.value_checks import at_least as at_least
+from harness.experiment.value_checks import one_of as one_of
 from harness.experiment.within import Within as Within
 
 # librdkafka looks at its timers every 500 ms while subscribed, so what it does "every 700 ms" it

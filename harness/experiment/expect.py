@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import BadInput
-from harness.experiment.checks import all_are, one_of
 from harness.experiment.enums import APP, CLASSIC, CLIENTS, COMMITS, PROTOCOLS, Verdict
+from harness.experiment.value_checks import all_are, one_of
 from harness.experiment.within import Within
 
 if TYPE_CHECKING:

@@ -281,10 +281,13 @@ def load_manifest(run_dir: Path) -> Manifest:
     return _parse_manifest(raw, run_dir)
 
 
+_TEXTS: Final = ("claim", "status_reason", "group", "topic")
 _MAPPINGS: Final = ("versions", "host", "declared", "effective", "observed")
 
 
 def _parse_manifest(raw: Mapping[str, Any], run_dir: Path) -> Manifest:
+    known: dict[str, Any] = {name: _mapping(raw.get(name)) for name in _MAPPINGS}
+    known |= {name: str(raw.get(name) or "") for name in _TEXTS}
     return Manifest(
         run=str(raw.get("run") or run_dir.name),
         experiment=str(raw.get("experiment") or run_dir.parent.name),
@@ -293,8 +296,7 @@ def _parse_manifest(raw: Mapping[str, Any], run_dir: Path) -> Manifest:
         started_at=moment(raw.get("started_at")),
         ended_at=moment(raw.get("ended_at")),
         phases=tuple(_phases(raw.get("phases"))),
-        **{name: str(raw.get(name) or "") for name in ("claim", "status_reason", "group", "topic")},
-        **{name: _mapping(raw.get(name)) for name in _MAPPINGS},
+        **known,
     )
 
 

@@ -87,7 +87,7 @@ def in_order(verdicts: Sequence[Row]) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Overall:
     """The overall result. `kind` is as-expected, differs or unjudged."""
 
     kind: str
@@ -95,24 +95,24 @@ class Outcome:
     detail: str
 
 
-def of_run(run: Run) -> Outcome:
+def of_run(run: Run) -> Overall:
     return of_verdicts(run.manifest, run.verdicts)
 
 
-def of_verdicts(manifest: Manifest, verdicts: Sequence[Row] | None) -> Outcome:
+def of_verdicts(manifest: Manifest, verdicts: Sequence[Row] | None) -> Overall:
     """The same, from how the run ended and its verdicts."""
     if not manifest.complete:
-        return Outcome("unjudged", _unfinished(manifest), _reason(manifest, verdicts))
+        return Overall("unjudged", _unfinished(manifest), _reason(manifest, verdicts))
     if not verdicts:
-        return Outcome(
+        return Overall(
             "unjudged", "No rule was judged", "The list of verdicts is empty, which shows nothing."
         )
     differing = sum(map(differs, verdicts))
     if differing:
         verb = "differs" if differing == 1 else "differ"
         headline = f"{plural(differing, 'verdict')} {verb} from the expected"
-        return Outcome("differs", headline + _of_them(verdicts, differing), _detail(verdicts))
-    return Outcome("as-expected", "Every verdict as expected", _detail(verdicts))
+        return Overall("differs", headline + _of_them(verdicts, differing), _detail(verdicts))
+    return Overall("as-expected", "Every verdict as expected", _detail(verdicts))
 
 
 def is_withheld(row: Row) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 
 from harness.base import processes
 from harness.base.errors import Exit, HarnessError, NoData, refused
-from harness.base.steps import Steps, unheard
+from harness.base.progress import Steps, unheard
 from harness.base.words import plural
 from harness.history import manifest
 from harness.report import outcome

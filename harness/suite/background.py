@@ -24,7 +24,7 @@ from harness.base.errors import WaitTimeout
 from harness.base.paths import ROOT
 from harness.base.priority import IDLE, give_way
 from harness.base.wait import wait_until
-from harness.catalogue import own
+from harness.catalogue import own_modules
 from harness.suite.judging import Judge
 
 # No run took longer than two minutes to judge on two cores, beside others; a soak of days takes
@@ -130,7 +130,7 @@ class BackgroundJudge:
 
     def _start(self) -> None:
         self._end()
-        folder = own.rules_folder()  # judged beside ours
+        folder = own_modules.rules_folder()  # judged beside ours
         rules = [] if folder is None else [str(folder)]
         self._process = child("harness.suite.background", *rules, log=self._log)
         self._answers = deque()
@@ -165,7 +165,7 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what others print is no answer
     rules = Path(sys.argv[1]) if sys.argv[1:] else None
-    with own.used(None, rules), closing(Judge()) as judge:
+    with own_modules.used(None, rules), closing(Judge()) as judge:
         for line in sys.stdin:
             folder = json.loads(line)
             try:

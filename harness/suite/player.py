@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from harness.base.errors import HarnessError
-from harness.catalogue import own
+from harness.catalogue import own_modules
 from harness.experiment import SLACK_MS
 from harness.history import store
 from harness.run import build
@@ -48,7 +48,7 @@ def play(
         tell(phase=phase, built=sorted(build.built()) if phase == UP else [])
 
     try:
-        with own.used(*own_folders):
+        with own_modules.used(*own_folders):
             run_dir = play_run(
                 order,
                 Relayed(tell, columns),

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from harness.base import processes
 from harness.base.priority import SHARES
-from harness.catalogue import own
+from harness.catalogue import own_modules
 from harness.run.build import Built
 from harness.run.start import Order
 from harness.run.turns import TURNS, turns
@@ -82,7 +82,7 @@ class Players:
         assert process.stdin is not None
         with suppress(BrokenPipeError):  # it has ended, and its listener says so
             ordered = {"order": order, "columns": columns, "built": frozenset(self.built)}
-            folders = own.experiments_folder(), own.rules_folder()
+            folders = own_modules.experiments_folder(), own_modules.rules_folder()
             process.stdin.write(pickle.dumps({**ordered, "own_folders": folders}))
             process.stdin.flush()
         threading.Thread(target=self._listen, args=(player,), daemon=True).start()

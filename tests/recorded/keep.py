@@ -16,7 +16,7 @@ from harness.base.errors import Exit
 from harness.experiment import APP
 from harness.history import manifest
 from harness.report import exit_code
-from harness.suite.kept import copy
+from harness.suite.kept_runs import copy
 
 RUNS: Final = Path(__file__).with_name("runs")
 PROGRAMS: Final = Path(__file__).with_name("programs")

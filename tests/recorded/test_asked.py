@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import BadInput
-from harness.catalogue.limits import check_asked
+from harness.catalogue.promises import check_asked
 from harness.check.judge import examine
 from harness.experiment import APP
 from harness.history import manifest

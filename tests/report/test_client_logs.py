@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
-from harness.history.foreign import client_words, events, files
-from harness.report.incident.view import View, view_of
+from harness.history.foreign import client_words, events, log_files
+from harness.report.incident.explain_view import IncidentView, view_of
 from tests.report.sample_logs import Classic, member, write
 
 JAVA: Final = "[Consumer clientId=c-1, groupId=orders] "
@@ -267,9 +267,9 @@ def kafkajs(message: str, **more: object) -> str:
     )
 
 
-def read(folder: Path, text: str, name: str = "client.log") -> View:
+def read(folder: Path, text: str, name: str = "client.log") -> IncidentView:
     (folder / name).write_text(text)
-    return view_of(events.read(files.files_of([folder])))
+    return view_of(events.read(log_files.files_of([folder])))
 
 
 def nested(line: str) -> str:

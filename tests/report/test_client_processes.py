@@ -12,8 +12,8 @@ from rich.console import Console
 
 from harness.base.errors import NoData
 from harness.history.foreign import events
-from harness.report.incident.terminal import print_view
-from harness.report.incident.view import View
+from harness.report.incident.explain_terminal import print_view
+from harness.report.incident.explain_view import IncidentView
 from tests.report.test_client_logs import GENERATION, JAVA, MEMBER, WORKER, java, kafkajs, read
 
 RDKAFKA_POLL: Final = (
@@ -23,7 +23,7 @@ RDKAFKA_POLL: Final = (
 POLL: Final = "consumer poll timeout has expired. This means the time between"
 
 
-def printed(shown: View) -> str:
+def printed(shown: IncidentView) -> str:
     file = io.StringIO()
     print_view(shown, Console(file=file, width=2_000))
     return file.getvalue()

@@ -21,11 +21,11 @@ from rich.console import Console
 from harness.base.errors import Exit
 from harness.catalogue import registry
 from harness.cli.main import main
-from harness.history.foreign import events, files
+from harness.history.foreign import events, log_files
 from harness.report.incident import causes, reasons
-from harness.report.incident.page import page, write_page
-from harness.report.incident.terminal import print_view
-from harness.report.incident.view import View, view_of
+from harness.report.incident.explain_page import page, write_page
+from harness.report.incident.explain_terminal import print_view
+from harness.report.incident.explain_view import IncidentView, view_of
 from tests.report.sample_logs import (
     CLOSED,
     NEW,
@@ -40,7 +40,7 @@ from tests.report.sample_logs import (
 )
 
 
-def rows(shown: View) -> list[tuple[int | None, str, str, bool]]:
+def rows(shown: IncidentView) -> list[tuple[int | None, str, str, bool]]:
     """Of each rebalance its generation, cause, whom it names and whether it was completed."""
     return [
         (
@@ -493,7 +493,7 @@ def test_one_group_can_be_explained_alone(tmp_path: Path) -> None:
     other = Classic(group="other")
     other.joins(0, member("x"), 1)
     folder = write(tmp_path, [*storm_of_a_slow_member(), *other.said])
-    found = events.read(files.files_of([folder]))
+    found = events.read(log_files.files_of([folder]))
 
     assert ["orders", "other"] == [one.group.name for one in view_of(found).groups]
     assert ["other"] == [one.group.name for one in view_of(found, "other").groups]
@@ -523,7 +523,7 @@ def test_the_page_loads_nothing_and_escapes(tmp_path: Path) -> None:
 def test_the_page_says_of_what_zone_its_times_are(
     tmp_path: Path, zone: tzinfo | None, says: str
 ) -> None:
-    logs = files.files_of([write(tmp_path, storm_of_a_slow_member())])
+    logs = log_files.files_of([write(tmp_path, storm_of_a_slow_member())])
 
     assert says in page(view_of(events.read(logs, zone)))
 

@@ -16,8 +16,8 @@ from rich.console import Console
 
 from harness.history.foreign import events
 from harness.report.incident import reasons
-from harness.report.incident.terminal import print_view
-from harness.report.incident.view import view_of
+from harness.report.incident.explain_terminal import print_view
+from harness.report.incident.explain_view import view_of
 from tests.report.sample_logs import CLOSED, NEW, NOBODY, POLL, Classic, Said, member, view, write
 
 LOGS: Final = Path(__file__).parents[1] / "data" / "logs"

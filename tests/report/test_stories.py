@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from harness.history.foreign import events
-from harness.report.incident.view import view_of
+from harness.report.incident.explain_view import view_of
 from tests.coats import COATS
 from tests.report.stories import KINDS, STORIES, TOLD, EpochStory, Story
 

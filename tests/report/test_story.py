@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.report.load import load
-from harness.report.parts.records import records
+from harness.report.parts.record_counts import records
 from harness.report.parts.story import story
 from tests.report.sample_run import at, stop, write_manifest, write_run
 

@@ -260,7 +260,7 @@ def played_here(players: Players, order: Order, columns: int | None) -> Player:
     def tell(**what: Any) -> None:
         if ENDED in what:
             player.outcome = what
-        players._told.put((player, what))
+        players._messages.put((player, what))
 
     play_here(tell, order, columns, frozenset(), (None, None))
     return player
@@ -280,7 +280,7 @@ def test_a_start_completes_what_was_killed_and_is_left_alone_by_clean(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     """`clean --all` comes after the scratch folder has gone and before the run is judged."""
-    monkeypatch.setattr("harness.suite.play.sweep", lambda _say: 0)
+    monkeypatch.setattr("harness.suite.director.sweep", lambda _say: 0)
     killed = tmp_path / "consumer-crash" / "killed"
     write_manifest(killed, status="running")
     (killed / "scratch").mkdir()

@@ -12,7 +12,7 @@ import pytest
 
 from harness.base.paths import ROOT
 from harness.history.broker_log import CALL
-from harness.history.foreign import events, files
+from harness.history.foreign import events, log_files
 from tests.coats import COATS, later, logged
 from tests.report.sample_logs import NEW, OLD
 
@@ -71,14 +71,14 @@ def test_no_coat_has_to_be_known(coat: str, plain: Path, tmp_path: Path) -> None
 def test_a_coat_may_be_longer_than_what_is_read_at_once(
     coat: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (events, files):
+    for module in (events, log_files):
         monkeypatch.setattr(module, "BLOCK", 1 << 16)
     once = logged(LEAVING.read_text())
     lines = [later(line, timedelta(days=day)) for day in range(10) for line in once]
     plain, log = tmp_path / "plain.log", tmp_path / "some.log"
     plain.write_text("".join(line.line + "\n" for line in lines))
     log.write_text(COATS[coat](lines))
-    assert log.stat().st_size > files.BLOCK
+    assert log.stat().st_size > log_files.BLOCK
 
     assert told(plain) == told(log)
 

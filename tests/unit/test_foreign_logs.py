@@ -29,13 +29,13 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from harness.base.errors import BadInput, NoData
-from harness.history.foreign import events, files
+from harness.history.foreign import events, log_files
 from harness.history.foreign.clock import Clock
 from harness.history.foreign.lines import peeled
 from harness.history.foreign.wordings import row_of
-from harness.report.incident.page import page
-from harness.report.incident.terminal import print_view
-from harness.report.incident.view import view_of
+from harness.report.incident.explain_page import page
+from harness.report.incident.explain_terminal import print_view
+from harness.report.incident.explain_view import view_of
 from tests.foreign_logs import BY_NAME, NEW_LOGGER, Layout
 
 OLD: Final = "[GroupCoordinator 1]: "
@@ -349,7 +349,7 @@ FIVE: Final = lines(
 
 
 def read(*paths: Path) -> events.Read:
-    return events.read(files.files_of(list(paths)))
+    return events.read(log_files.files_of(list(paths)))
 
 
 def generations(found: events.Read) -> list[int | None]:
@@ -560,9 +560,9 @@ def test_the_old_coordinator_s_other_lines_are_read(tmp_path: Path) -> None:
 
 def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no\.log is not there: name the brokers' log files"):
-        files.files_of([tmp_path / "no.log"])
+        log_files.files_of([tmp_path / "no.log"])
     with pytest.raises(BadInput, match="has no file to read"):
-        files.files_of([tmp_path])
+        log_files.files_of([tmp_path])
 
 
 def test_a_pipe_is_read_like_a_file(tmp_path: Path) -> None:
@@ -633,7 +633,7 @@ def test_nothing_that_a_file_may_hold_ends_in_a_traceback(
         data = data[: len(data) - cut % len(data)]
     (folder / "server.log").write_bytes(data)
 
-    found = events.read(files.files_of([folder]), BERLIN)
+    found = events.read(log_files.files_of([folder]), BERLIN)
 
     with suppress(NoData):
         events.check(found)

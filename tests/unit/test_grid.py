@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import BadInput
-from harness.catalogue import broker_settings, registry
+from harness.catalogue import kafka_settings, registry
 from harness.catalogue.choice import Choice
 from harness.catalogue.grid import Grid, grid_of
 from harness.cluster.plan import within_limits
@@ -190,7 +190,7 @@ def test_every_setting_that_an_experiment_declares_of_brokers_can_be_turned() ->
     for name in registry.names():
         for setting, value in registry.load(name).cluster.settings.items():
             if setting != "group.coordinator.rebalance.protocols" and value != UNSET:
-                assert setting in broker_settings.KNOWN, f"{setting} of {name}"
+                assert setting in kafka_settings.KNOWN, f"{setting} of {name}"
 
 
 def test_the_settings_of_brokers_are_those_that_brokers_told() -> None:
@@ -209,7 +209,7 @@ def test_the_settings_of_brokers_are_those_that_brokers_told() -> None:
         "transaction.partition.verification.enable",
     }
 
-    assert set(broker_settings.KNOWN) - told <= newer
+    assert set(kafka_settings.KNOWN) - told <= newer
 
 
 @pytest.mark.parametrize(

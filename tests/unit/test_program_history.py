@@ -10,7 +10,7 @@ import pytest
 
 from consumers.journal import JournalContent
 from harness.history import store
-from harness.history.programs import Programs, observed
+from harness.history.app_record import AppRecord, observed
 from harness.history.schema import HISTORY
 from harness.history.whose import SHARED
 from tests.unit.request_rows import read_rows
@@ -73,7 +73,7 @@ def sent(partition: int, first: int, last: int, offset: int | None) -> Row:
 
 def rows_of(*frames: Row, **rows: list[Row]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {name: [] for name in HISTORY} | rows
-    programs = Programs(JournalContent([APP, *frames], torn=False, whole_bytes=0))
+    programs = AppRecord(JournalContent([APP, *frames], torn=False, whole_bytes=0))
     for table in ("requests", "fetches"):
         for row in found[table]:
             programs.name(table, row)

@@ -25,7 +25,7 @@ from harness.history.suites import State, Suite
 from harness.run.interrupts import Interrupted, interruptible
 from harness.run.screen import Screen
 from harness.run.turns import usual_jobs
-from harness.suite import play, stage
+from harness.suite import director, stage
 from harness.suite.players import Players
 from harness.suite.stage import Stage
 from tests.report.sample_run import write_manifest
@@ -115,7 +115,7 @@ def small_players(monkeypatch: pytest.MonkeyPatch) -> None:
 def staged(tmp_path: Path) -> SimpleNamespace:
     """A suite of runs named one, two and three, with what plays them."""
     candidate = Candidate.of("baseline", registry.load("baseline"))
-    suite = play.new_repeat(tmp_path, candidate, 3)
+    suite = director.new_repeat(tmp_path, candidate, 3)
     judge, screen = Judge(), Said()
     for entry, label in zip(suite.entries, ("one", "two", "three"), strict=True):
         entry.label = label

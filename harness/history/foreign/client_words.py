@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from harness.history.broker_log import MARK, Row, wordings
-from harness.history.foreign.stamps import Stamp, stamps_in
+from harness.history.foreign.log_stamps import Stamp, stamps_in
 
 MARKED: Final = f"{MARK}client]: "
 _MARKED: Final = MARKED.encode()

@@ -17,15 +17,15 @@ from harness.base.errors import BadInput, NoData
 from harness.base.paths import here
 from harness.history.broker_log import CALL, UNREADABLE, Row, texts_in
 from harness.history.coordinator_log import departed_at, last_lines
-from harness.history.foreign import client_words, processes
-from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, Client, client_of
+from harness.history.foreign import client_processes, client_words
+from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, KnownClient, client_of
 from harness.history.foreign.clock import Clock
-from harness.history.foreign.files import BLOCK, blocks_of
-from harness.history.foreign.lines import Line, Page, calls_in, peeled, plain
+from harness.history.foreign.lines import Message, Page, calls_in, peeled, plain
 from harness.history.foreign.log import NO_INFO
 from harness.history.foreign.log import Event as Event
 from harness.history.foreign.log import Log as Log
-from harness.history.foreign.stamps import stamps_in
+from harness.history.foreign.log_files import BLOCK, blocks_of
+from harness.history.foreign.log_stamps import stamps_in
 from harness.history.foreign.wordings import MARK, is_known, row_of, with_marks
 
 _MARK: Final = MARK.encode()
@@ -48,7 +48,7 @@ _LOOKED_AT: Final = 200  # lines of a block in which a stamp is looked for
 class Read:
     logs: list[Log]
     events: list[Event]
-    clients: dict[str, Client]  # by member id
+    clients: dict[str, KnownClient]  # by member id
 
     def place(self, event: Event) -> str:
         """The file and line of an event; without its folder where no other file has the name."""
@@ -68,12 +68,12 @@ def read(paths: Sequence[Path], zone: tzinfo | None = None) -> Read:
     """
     found: dict[int, list[tuple[Event, int]]] = {}
     logs: list[Log] = []
-    clients: dict[str, Client] = {}
+    clients: dict[str, KnownClient] = {}
     said: list[str] = []
     for path in paths:
         log = Log(path, clock=Clock(zone))
         logs.append(log)
-        reader = _Reader(log, len(logs) - 1, clients, said)
+        reader = _LogReader(log, len(logs) - 1, clients, said)
         try:
             for block, ended in blocks_of(path, log.damage.append):
                 reader.take(block, ended=ended)
@@ -85,15 +85,15 @@ def read(paths: Sequence[Path], zone: tzinfo | None = None) -> Read:
         found[len(logs) - 1] = reader.found
     order = sorted(found, key=lambda number: logs[number].first_at or 0)
     found = {number: found[number] for number in order}  # what happened at once stays in order
-    processes.once(logs, found)
+    client_processes.once(logs, found)
     events = _each_once(logs, found)
     events.sort(key=lambda event: event.at)
     for text in said:
         _forget(events, text, logs)
     if any(event.broker is None for event in events):
-        processes.name_groups(events)
-        events = processes.without_repeats(events)
-        clients |= processes.tell_apart(events, logs)
+        client_processes.name_groups(events)
+        events = client_processes.without_repeats(events)
+        clients |= client_processes.tell_apart(events, logs)
     return Read(logs, events, clients)
 
 
@@ -156,8 +156,10 @@ def _each_once(logs: list[Log], found: dict[int, list[tuple[Event, int]]]) -> li
     return events
 
 
-class _Reader:
-    def __init__(self, log: Log, number: int, clients: dict[str, Client], said: list[str]) -> None:
+class _LogReader:
+    def __init__(
+        self, log: Log, number: int, clients: dict[str, KnownClient], said: list[str]
+    ) -> None:
         self._log = log
         self._said = said  # what clients say that looks like a coordinator's line
         self._number = number
@@ -229,7 +231,7 @@ class _Reader:
                 return self._log.clock.utc(shown)
         return None
 
-    def _read(self, found: list[list[Line]], raw: bytes, number: int, *, cut: bool) -> None:
+    def _read(self, found: list[list[Message]], raw: bytes, number: int, *, cut: bool) -> None:
         """Read the messages of a line, each in the likeliest way that says something known."""
         if _OF_CLIENT in raw:
             self._log.of_clients += max(1, len(found))
@@ -240,8 +242,8 @@ class _Reader:
             line = ways[0]
             row = _row(line.message)
             if len(ways) > 1:
-                known = [(way, said) for way in ways if (said := _row(way.message)) is not None]
-                line, row = min(known, key=self._likely, default=(line, None))
+                read = [(way, said) for way in ways if (said := _row(way.message)) is not None]
+                line, row = min(read, key=self._likely, default=(line, None))
             if row is None and line.message.startswith(client_words.MARKED):
                 continue
             if row is None:
@@ -253,7 +255,7 @@ class _Reader:
                 continue
             if row["broker"] is None:
                 # Of a document with many messages it is not known which place is whose.
-                row["place"] = processes.place_of(raw) if len(found) == 1 else ""
+                row["place"] = client_processes.place_of(raw) if len(found) == 1 else ""
                 if line.stamp is None and line.shipped is None:
                     line = line._replace(stamp=client_words.stamp_in(line.message))
             at = self._log.clock.at(line)
@@ -264,7 +266,7 @@ class _Reader:
                 continue
             self._add(row, at, number)
 
-    def _likely(self, way: tuple[Line, Row]) -> tuple[bool, int]:
+    def _likely(self, way: tuple[Message, Row]) -> tuple[bool, int]:
         """A group that was named before goes first, then ids with fewer blanks.
 
         A wrapped line that is joined wrongly has a blank too many, or one too few.
@@ -319,7 +321,7 @@ class _Reader:
         event.log, event.line = self._number, number
         self.found.append((event, hash((event.broker, event.place, at, row["text"]))))
         if event.member_id and ("client_id" in row or "host" in row):
-            client = self._clients.setdefault(event.member_id, Client())
+            client = self._clients.setdefault(event.member_id, KnownClient())
             client.learn(client_id=row.get("client_id"), host=row.get("host"))
 
     def _hear(self, raw: bytes) -> None:
@@ -344,7 +346,7 @@ class _Reader:
             return
         if member_id:
             self._log.clients += 1
-            self._clients.setdefault(member_id, Client()).learn(**vars(client))
+            self._clients.setdefault(member_id, KnownClient()).learn(**vars(client))
 
 
 def _finished(block: bytes) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from harness.history.broker_log import CALL, every_text
 from harness.history.coordinator_log import MARK
 from harness.history.foreign.client_words import MARKED
-from harness.history.foreign.stamps import Stamp, placed_in, stamp_at, stamps_in, time_in
+from harness.history.foreign.log_stamps import Stamp, placed_in, stamp_at, stamps_in, time_in
 
 _MARK: Final = MARK.encode()
 # The head of most lines, read at once: Kafka's default, Strimzi's and our own.
@@ -70,7 +70,7 @@ _PIECES: Final = 12  # of a line that was wrapped
 _MOST: Final = 0.6  # of the lines that go on are as long as the longest: they were cut there
 
 
-class Line(NamedTuple):
+class Message(NamedTuple):
     """A message of the coordinator, its own stamp, and the one of who shipped it."""
 
     message: str
@@ -80,7 +80,7 @@ class Line(NamedTuple):
     open: bool = False  # within quotes that do not end
 
 
-def plain(line: str) -> Line | None:
+def plain(line: str) -> Message | None:
     """The message of a line as Kafka's own configuration writes it; None for another."""
     found = _PLAIN.match(line)
     if found is None:
@@ -92,12 +92,14 @@ def plain(line: str) -> Line | None:
     return _line(line[found.end() :], stamp, None) if stamp is not None else None
 
 
-def peeled(line: str) -> Line | None:
+def peeled(line: str) -> Message | None:
     """The first message of the coordinator in a line and its times; None where there is none."""
     return plain(line) or next(messages_in(line), None)
 
 
-def messages_in(text: str, shipped: Stamp | None = None, deepest: int = _DEEPEST) -> Iterator[Line]:
+def messages_in(
+    text: str, shipped: Stamp | None = None, deepest: int = _DEEPEST
+) -> Iterator[Message]:
     """The messages in a text; several where it has JSON documents or lines of its own."""
     if text.count("\n", 0, -1) and text.count(MARK) > 1:
         if pieces := _records_in(text):
@@ -203,7 +205,7 @@ def _about(found: dict[str, Any]) -> str:
     return f" {json.dumps(named)}" if named else ""
 
 
-def _of_text(text: str, at: int, shipped: Stamp | None) -> Line | None:
+def _of_text(text: str, at: int, shipped: Stamp | None) -> Message | None:
     """The message that begins at a place of a text, in which are no documents."""
     odd = any(odd in text for odd in _ODD)
     if odd and (markup := _MARKUP.search(text, at)):
@@ -262,7 +264,7 @@ def _unescaped(text: str, quote: str) -> str:
     return text
 
 
-def _in_the_open(head: str, message: str, shipped: Stamp | None) -> Line | None:
+def _in_the_open(head: str, message: str, shipped: Stamp | None) -> Message | None:
     stamps = [*placed_in(head)]
     own, behind = stamps[-1] if stamps else (None, 0)
     if len(stamps) > 1:
@@ -277,7 +279,7 @@ def _in_the_open(head: str, message: str, shipped: Stamp | None) -> Line | None:
     return line
 
 
-def _line(message: str, own: Stamp | None, shipped: Stamp | None) -> Line:
+def _line(message: str, own: Stamp | None, shipped: Stamp | None) -> Message:
     """Without what stands behind the message: the last logger, and all that follows it."""
     message = message.rstrip()
     tail = _TAIL.search(message, max(0, message.rfind(" (")))
@@ -285,7 +287,7 @@ def _line(message: str, own: Stamp | None, shipped: Stamp | None) -> Line:
         tail = next(reversed([*_ANY_TAIL.finditer(message)]), None)
     if tail:
         message = message[: tail.start()]
-    return Line(message, own, shipped, tail is not None)
+    return Message(message, own, shipped, tail is not None)
 
 
 class Page:
@@ -294,7 +296,7 @@ class Page:
     def __init__(self, lines: Sequence[bytes]) -> None:
         self._lines = lines
 
-    def messages(self, index: int) -> list[list[Line]]:
+    def messages(self, index: int) -> list[list[Message]]:
         """The messages in a line; of each the ways to read it, the likeliest first."""
         text = self._text(index)
         if text.count(MARK) > 1:
@@ -332,7 +334,7 @@ class Page:
         text = self._text(index)
         return bool(_NO_PART.match(text) or MARK in text or any(stamps_in(text[:_HEAD])))
 
-    def _around(self, index: int) -> Line | None:
+    def _around(self, index: int) -> Message | None:
         """The message of a line that is one of a JSON document of many lines."""
         marked, tried, smallest = 0, 0, None
         for first in range(index - 1, max(-1, index - _FARTHEST), -1):
@@ -357,7 +359,7 @@ class Page:
                 smallest = smallest or line
         return smallest
 
-    def _ways(self, index: int, line: Line) -> list[Line]:
+    def _ways(self, index: int, line: Message) -> list[Message]:
         """A message as it stands, and with the lines behind it where it was wrapped."""
         if line.whole or self._begins(index + 1):
             return [line]
@@ -368,7 +370,7 @@ class Page:
             return [*joined, line]
         return [line, *joined]
 
-    def _joined(self, index: int, *, hard: bool) -> Line:
+    def _joined(self, index: int, *, hard: bool) -> Message:
         """A message with as many lines behind it as it needs; `hard` if cut anywhere in a word."""
         text = last = self._text(index)
         at = text.find(MARK)
@@ -418,5 +420,5 @@ def _indented(text: str) -> int:
     return len(text) - len(text.lstrip())
 
 
-def _timed(line: Line) -> bool:
+def _timed(line: Message) -> bool:
     return line.stamp is not None or line.shipped is not None

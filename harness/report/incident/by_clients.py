@@ -10,7 +10,7 @@ from typing import Final
 
 from harness.history.foreign.events import Event
 from harness.report.incident import reasons
-from harness.report.incident.rows import Group, Rebalance, Removal
+from harness.report.incident.logged import LoggedGroup, LoggedRebalance, Removal
 
 _SECOND: Final = 1_000_000
 _SAME_US: Final = 5 * _SECOND  # lines of one client so close tell of one thing
@@ -38,15 +38,15 @@ _TRIGGERS: Final = {
 }
 
 
-def group_of(name: str, events: Iterable[Event]) -> Group:
+def group_of(name: str, events: Iterable[Event]) -> LoggedGroup:
     """The group as the lines of its clients tell it, in order of time."""
-    teller = _Teller(name)
+    teller = _ClientsStory(name)
     for event in events:
         teller.take(event)
     return teller.done()
 
 
-def explain_leaves(group: Group, events: Iterable[Event]) -> None:
+def explain_leaves(group: LoggedGroup, events: Iterable[Event]) -> None:
     """Give the departures without a reason in a broker's log the one in the client's own."""
     exceeded = [event for event in events if event.event == "client_max_poll"]
     for row in group.leaves:
@@ -64,11 +64,11 @@ def explain_leaves(group: Group, events: Iterable[Event]) -> None:
                 break
 
 
-class _Teller:
+class _ClientsStory:
     """Follows one group through its clients' lines, in order of time."""
 
     def __init__(self, name: str) -> None:
-        self._group = Group(name, by_clients=True)
+        self._group = LoggedGroup(name, by_clients=True)
         self._reasons: list[tuple[Event, str, str | None]] = []  # since the last generation
         self._asked: dict[str, int] = {}  # who wants to join since then, and since when
         self._here: set[str] = set()  # who was seen, and has not gone
@@ -88,7 +88,7 @@ class _Teller:
         else:
             getattr(self, f"_{name}")(event, who)
 
-    def done(self) -> Group:
+    def done(self) -> LoggedGroup:
         """The group, with the generations that none of these clients was in."""
         group = self._group
         classic = [one for one in group.rebalances if one.protocol == "classic"]
@@ -119,7 +119,7 @@ class _Teller:
             why = [(event, *(("rejoined", "") if asked else ("elsewhere", "a new assignment")))]
         first, cause, reason = why[0]
         rows.append(
-            Rebalance(
+            LoggedRebalance(
                 self._group.name, event.generation, _TRIGGERS.get(cause, "rejoin"), cause,
                 (first.who,), reason, protocol, None, event,
                 client_reason=reason if cause == "connect" else None,

@@ -9,13 +9,13 @@ from typing import Final, TypeVar
 
 from harness.base import words
 from harness.base.words import plural
-from harness.history.foreign.processes import IN, UNNAMED
+from harness.history.foreign.client_processes import IN, UNNAMED
+from harness.report.formats import clip, duration
 from harness.report.incident.causes import CAUSES, PROGRAMS, Cause, Program
+from harness.report.incident.logged import Burst, Incident, LoggedGroup, LoggedRebalance, Removal
 from harness.report.incident.names import Names
-from harness.report.incident.rows import Burst, Group, Incident, Rebalance, Removal
-from harness.report.words import clip, duration
 
-_Row = TypeVar("_Row", Rebalance, Removal)
+_Row = TypeVar("_Row", LoggedRebalance, Removal)
 STORM_LEAST: Final = 6  # rebalances
 STORM_S: Final = 600  # within so many seconds
 # A session lasts so long, by default, with what it takes a member to notice the move.
@@ -37,11 +37,11 @@ class Storm:
     number: int
     from_at: int
     to_at: int
-    rebalances: tuple[Rebalance, ...]
+    rebalances: tuple[LoggedRebalance, ...]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Driver:
     """One reason in one stretch of time, whom it is about and how often."""
 
     cause: Cause
@@ -60,9 +60,9 @@ class Finding:
 class Explained:
     """A group with its storms, each with what drives it, and what else there is."""
 
-    group: Group
-    storms: tuple[tuple[Storm, tuple[Finding, ...]], ...]
-    findings: tuple[Finding, ...]  # of the whole time
+    group: LoggedGroup
+    storms: tuple[tuple[Storm, tuple[Driver, ...]], ...]
+    findings: tuple[Driver, ...]  # of the whole time
     program: Program | None = None  # what its members are
 
 
@@ -84,7 +84,7 @@ def explained(incident: Incident, names: Names, last_at: int) -> list[Explained]
     return found
 
 
-def _program(group: Group, names: Names) -> Program | None:
+def _program(group: LoggedGroup, names: Names) -> Program | None:
     """What the members are, if all are the same and it is known."""
     ids = group.members.union(*(one.named for one in group.rebalances))
     clients = [client for each in ids if (client := names.client_id(each))]
@@ -100,12 +100,12 @@ def _program(group: Group, names: Names) -> Program | None:
     )
 
 
-def _first_of(program: Program | None, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def _first_of(program: Program | None, findings: Sequence[Driver]) -> tuple[Driver, ...]:
     """The first one says what to look at in such a program too."""
     return (*(replace(each, program=program) for each in findings[:1]), *findings[1:])
 
 
-def _find_bursts(groups: Iterable[Group]) -> None:
+def _find_bursts(groups: Iterable[LoggedGroup]) -> None:
     """Give each removal its burst: sessions that ended at once on one broker."""
     rows = [row for group in groups for row in group.removals if row.cause == "session_expired"]
     for broker in {row.coordinator for row in rows if row.coordinator is not None}:
@@ -133,7 +133,7 @@ def _dense(rows: Sequence[_Row], least: int, within_us: int) -> list[list[_Row]]
     return runs
 
 
-def storms_of(group: Group) -> list[Storm]:
+def storms_of(group: LoggedGroup) -> list[Storm]:
     """The storms of a group, and in each of their rebalances its number."""
     rows = sorted(group.rebalances, key=lambda each: each.at)
     runs = _dense(rows, STORM_LEAST, STORM_S * _SECOND)
@@ -147,12 +147,12 @@ def storms_of(group: Group) -> list[Storm]:
 
 
 def findings_in(
-    group: Group,
+    group: LoggedGroup,
     names: Names,
-    rebalances: Sequence[Rebalance],
+    rebalances: Sequence[LoggedRebalance],
     span: tuple[int, int],
     program: Program | None = None,
-) -> Iterator[Finding]:
+) -> Iterator[Driver]:
     """What drives these rebalances, the likeliest first."""
     from_at, to_at = span
 
@@ -319,14 +319,14 @@ def _burst(burst: Burst) -> str:
     )
 
 
-def _finding(cause: Cause, who: Counter[str], said: Counter[str] | None = None) -> Finding:
+def _finding(cause: Cause, who: Counter[str], said: Counter[str] | None = None) -> Driver:
     count = who.total()
     ordered = tuple(sorted(who.items(), key=lambda each: (-each[1], each[0])))
     names = [name for name, _ in ordered]
     sentence = _sentence(
         cause, listed(_together(names)), count, "it" if len(names) == 1 else "they", said
     )
-    return Finding(cause, count, ordered, sentence)
+    return Driver(cause, count, ordered, sentence)
 
 
 def _together(names: Sequence[str]) -> list[str]:
@@ -357,8 +357,8 @@ def _sentence(
 
 
 def _with_costs(
-    finding: Finding, counts: dict[str, Counter[str]], joined: dict[str, list[int]], rebalances: int
-) -> Finding:
+    finding: Driver, counts: dict[str, Counter[str]], joined: dict[str, list[int]], rebalances: int
+) -> Driver:
     """The first finding says what follows from it; `joined` are joins after a departure."""
     parts = []
     back = sorted(after for name, _ in finding.who for after in joined.get(name, ()))
@@ -376,7 +376,7 @@ def _with_costs(
     return replace(finding, back=f"{costs[:1].upper()}{costs[1:]}." if costs else "")
 
 
-def _standing(group: Group, last_at: int) -> Iterator[Finding]:
+def _standing(group: LoggedGroup, last_at: int) -> Iterator[Driver]:
     """Rebalances that took long, and one that is not over."""
     took = [
         (one.joined_at - one.started_at) / 1e3
@@ -385,20 +385,20 @@ def _standing(group: Group, last_at: int) -> Iterator[Finding]:
     ]
     if slow := [ms for ms in took if ms >= SLOW_MS]:
         sentence = _sentence(CAUSES["slow"], duration(max(slow)), len(slow))
-        yield Finding(CAUSES["slow"], len(slow), (), sentence)
+        yield Driver(CAUSES["slow"], len(slow), (), sentence)
     if group.deaths:
         count = len(group.deaths)
         sentence = _sentence(CAUSES["offsets_expired"], group.name, count)
-        yield Finding(CAUSES["offsets_expired"], count, (), sentence)
+        yield Driver(CAUSES["offsets_expired"], count, (), sentence)
     ends = [one for one in group.rebalances if one.joined_at is None]
     if ends and ends[-1] is group.rebalances[-1]:
         waited = (last_at - ends[-1].at) / 1e3
         if waited >= SLOW_MS:
             who = f"it had waited for {duration(waited)} when they end"
-            yield Finding(CAUSES["unfinished"], 1, (), _sentence(CAUSES["unfinished"], who, 1))
+            yield Driver(CAUSES["unfinished"], 1, (), _sentence(CAUSES["unfinished"], who, 1))
 
 
-def _weight(finding: Finding) -> tuple[int, int, int]:
+def _weight(finding: Driver) -> tuple[int, int, int]:
     """Faults before changes before what only follows; then the most frequent."""
     sorts = ("fault", "change", "follows")
     order = list(CAUSES).index(finding.cause.name)

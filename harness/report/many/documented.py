@@ -15,11 +15,11 @@ import pyarrow as pa
 from harness.base.words import plural
 from harness.experiment import Verdict
 from harness.history import store
+from harness.report.formats import NOTHING, measured_range
 from harness.report.many import blocks
 from harness.report.many.blocks import ASIDE, Line
 from harness.report.outcome import name_of
-from harness.report.run.files import write_whole
-from harness.report.words import NOTHING, measured_range
+from harness.report.run.page_files import write_whole
 from harness.rules.documents import DOCUMENTS, STATEMENTS, Statement
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from harness.experiment import CLIENTS, PROTOCOLS, label
 from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import State, Suite, is_suite, load_suite
 from harness.report import outcome
+from harness.report.formats import clip, duration, names
 from harness.report.load import Row as Verdict
 from harness.report.many import blocks, documented, suite_rows
 from harness.report.many.blocks import Block, Cell, Column, Line, Overview, Row
 from harness.report.many.suite_rows import MOST_REASON, Verdicts, link_to, read_verdicts
-from harness.report.many.verdicts import differing, rows_in, table_of
+from harness.report.many.suite_verdicts import differing, rows_in, table_of
 from harness.report.run.page import Fact
-from harness.report.words import clip, duration, names
 from harness.rules import RULES
 
 MOST_ROWS: Final = 200

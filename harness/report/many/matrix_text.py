@@ -13,6 +13,7 @@ from harness.base.errors import SetupError
 from harness.base.paths import here
 from harness.base.words import plural
 from harness.history.suites import Suite
+from harness.report.formats import NOTHING, duration, number, spread
 from harness.report.load import NAMELESS, Row
 from harness.report.many import blocks, suite_rows
 from harness.report.many.blocks import Block, Line, paragraphs
@@ -24,11 +25,10 @@ from harness.report.many.matrix import (
     matrix_of,
     with_runs_of,
 )
-from harness.report.many.verdicts import headline
+from harness.report.many.suite_verdicts import headline
 from harness.report.parts.situations import AT_THE_END, CRASH, IN_SITUATIONS, LOST, MEANINGS
-from harness.report.run.files import write_whole
 from harness.report.run.page import Fact
-from harness.report.words import NOTHING, duration, number, spread
+from harness.report.run.page_files import write_whole
 
 PAGE: Final = "clients.html"
 TEXT: Final = "clients.md"

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Final
 
+from harness.report.formats import duration, number
 from harness.report.load import Row
 from harness.report.many.blocks import Plot
 from harness.report.many.sweep import STANDSTILL, Measure, Spot, Sweep, value_text
 from harness.report.run.shapes import Shape
-from harness.report.words import duration, number
 
 WIDTH: Final = 560
 HEIGHT: Final = 310

@@ -6,12 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from harness.base.words import plural
+from harness.report.formats import number
 from harness.report.many import blocks
 from harness.report.many.blocks import Block, Line, Plot
 from harness.report.outcome import name_of
-from harness.report.run.files import write_whole
+from harness.report.run.page_files import write_whole
 from harness.report.run.shapes import Shape
-from harness.report.words import number
 from harness.rules import RULES
 
 if TYPE_CHECKING:

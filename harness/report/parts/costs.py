@@ -4,10 +4,10 @@ from typing import Final
 
 from harness.base.errors import NoData
 from harness.base.words import plural
+from harness.report.formats import duration, partition_name, seconds
 from harness.report.load import Run
 from harness.report.parts import situations
-from harness.report.parts.situations import BACK, LEFT, Shown, Standing
-from harness.report.words import duration, partition_name, seconds
+from harness.report.parts.situations import BACK, LEFT, Shown, SignFound
 
 _NAMES: Final = {
     situations.CRASH: "Crash",
@@ -73,10 +73,10 @@ def _records(count: int) -> str:
 
 def _signs(shown: Shown) -> list[str]:
     """Whether the process left in order, and came back, where that was to be judged."""
-    words = {Standing.VIOLATED: "violated", Standing.FINE: "fine"}
+    words = {SignFound.VIOLATED: "violated", SignFound.FINE: "fine"}
     return [
         f"it {getattr(sign, words[standing])}"
         for sign in (LEFT, BACK)
-        for standing in [shown.signs.get(sign.rule, Standing.NOTHING)]
+        for standing in [shown.signs.get(sign.rule, SignFound.NOTHING)]
         if standing in words
     ]

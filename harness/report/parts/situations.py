@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 
 from harness.base.errors import NoData
 from harness.history.derived import TABLES
+from harness.report.formats import partition_name
 from harness.report.load import Row, Run
 from harness.report.parts.faults import FaultStory, stories
-from harness.report.words import partition_name
 from harness.rules import RULES
 
 CRASH: Final = "crash"
@@ -63,7 +63,7 @@ _Number = TypeVar("_Number", int, float)
 _ASKS_TO_END: Final = "terminate-consumer"
 
 
-class Standing(StrEnum):
+class SignFound(StrEnum):
     """What a rule found where it looked."""
 
     NOTHING = "nothing to judge"
@@ -107,7 +107,7 @@ class Shown:
     standstill_ms: float | None
     never_again: bool
     again: int | None
-    signs: Mapping[str, Standing] = field(default_factory=dict)  # by rule
+    signs: Mapping[str, SignFound] = field(default_factory=dict)  # by rule
     who: str = ""  # it was done to
     at: datetime | None = None
     where: tuple[str, int] | None = None  # the partition that stopped for longest
@@ -202,8 +202,8 @@ def sample(run: Run) -> Row:
         },
         "at_the_end": {
             # These have something to examine in every run.
-            CAUGHT_UP.rule: _standing(judged[CAUGHT_UP.rule], Standing.UNKNOWN),
-            LOST.rule: _standing(judged[LOST.rule], Standing.UNKNOWN),
+            CAUGHT_UP.rule: _standing(judged[CAUGHT_UP.rule], SignFound.UNKNOWN),
+            LOST.rule: _standing(judged[LOST.rule], SignFound.UNKNOWN),
             # After a deploy no process may have run for long enough.
             WORKED.rule: _standing(judged[WORKED.rule]),
             LEFT.rule: _standing(ends),
@@ -232,7 +232,7 @@ def _shown(
         {
             sign.rule: _standing(
                 [row for row in judged[sign.rule] if window.has(row["at"])],
-                Standing.UNKNOWN if sign is LEFT and asked_to_end else Standing.NOTHING,
+                SignFound.UNKNOWN if sign is LEFT and asked_to_end else SignFound.NOTHING,
             )
             for sign in IN_SITUATIONS
         },
@@ -244,7 +244,7 @@ def _shown(
 
 def _worse(a: Shown, b: Shown) -> Shown:
     """Of a situation that a run has twice, the worse of each number and sign."""
-    order = list(Standing)
+    order = list(SignFound)
     return Shown(
         a.situation,
         _larger(a.standstill_ms, b.standstill_ms),
@@ -258,13 +258,13 @@ def _larger(a: _Number | None, b: _Number | None) -> _Number | None:
     return None if a is None or b is None else max(a, b)
 
 
-def _standing(rows: Iterable[Row], nothing: Standing = Standing.NOTHING) -> Standing:
+def _standing(rows: Iterable[Row], nothing: SignFound = SignFound.NOTHING) -> SignFound:
     found = [row["ok"] for row in rows]
     if False in found:
-        return Standing.VIOLATED
+        return SignFound.VIOLATED
     if None in found:
-        return Standing.UNKNOWN
-    return Standing.FINE if found else nothing
+        return SignFound.UNKNOWN
+    return SignFound.FINE if found else nothing
 
 
 def _judgements(run: Run) -> Mapping[str, list[Row]]:

@@ -7,8 +7,8 @@ from types import SimpleNamespace as Shown
 from typing import Final
 
 from harness.base.words import plural
+from harness.report.formats import NOTHING, duration, number, partition_name
 from harness.report.load import Row, Run
-from harness.report.words import NOTHING, duration, number, partition_name
 
 MOST_CHANGES: Final = 40
 MOST_PARTITIONS: Final = 24

@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 
 from harness.base.words import listed, plural
+from harness.report.formats import duration, partition_name, seconds
 from harness.report.load import Run
 from harness.report.parts import stops
 from harness.report.parts.costs import costs
 from harness.report.parts.faults import FaultStory, stories
-from harness.report.parts.records import Records
-from harness.report.words import duration, partition_name, seconds
+from harness.report.parts.record_counts import RecordCounts
 
 _MOST_FAULTS = 3  # that are named one by one
 
 
-def story(run: Run, count: Records) -> list[str]:
+def story(run: Run, count: RecordCounts) -> list[str]:
     """Sentences without numbers that were not recorded; none for a run that shows nothing."""
     if not run.manifest.complete:
         return []
@@ -59,7 +59,7 @@ def _cost(run: Run) -> Iterator[str]:
             )
 
 
-def _records(count: Records) -> Iterator[str]:
+def _records(count: RecordCounts) -> Iterator[str]:
     if count.acknowledged is None or count.lost is None or count.redelivered is None:
         return
     lost = f"{count.lost:,}" if count.lost else "none"

@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 from harness.base.words import plural
 from harness.experiment import Verdict
+from harness.report.formats import NOTHING, absent, duration, number
 from harness.report.load import Row, Run
 from harness.report.outcome import Standing, is_excused, standing, verdict_of
 from harness.report.parts import stops
 from harness.report.parts.faults import FaultStory
-from harness.report.parts.members import Members
-from harness.report.words import NOTHING, absent, duration, number
+from harness.report.parts.member_names import Members
 
 _UNITS: Final = ("s", "ms", "us")
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from harness.base.words import plural
+from harness.report.formats import NOTHING, duration, generation_word, number, seconds
 from harness.report.load import Row, Run
 from harness.report.parts.faults import FaultStory, stories
 from harness.report.run.axis import NARROWEST_PX, Axis, place, text_px
 from harness.report.run.shapes import Chart, bar, label, line
-from harness.report.words import NOTHING, duration, generation_word, number, seconds
 
 _LABEL_ROW_PX = 15
 _MOST_GENERATION_ROWS = 2
@@ -68,12 +68,10 @@ def _fault_window(chart: Chart, axis: Axis, story: FaultStory, height: float) ->
     span = axis.span(story.injected_at, end)
     if span is None:
         return
-    data = {
-        "fault": story.fault,
-        "injected": story.injected_at.isoformat(),
-        "healed": story.healed_at.isoformat() if story.healed_at else "",
-    }
-    chart.behind.append(bar(*span, 0, height, "fault-window", title, **data))
+    injected, healed = story.injected_at.isoformat(), story.healed_at
+    times = {"injected": injected, "healed": healed.isoformat() if healed else ""}
+    data = {"fault": story.fault, **times}
+    chart.behind.append(bar(*span, 0, height, "fault-window", title, data))
     chart.marks.append(line(span[0], 0, height, "fault-edge", title))
     if story.healed_at is not None:
         chart.marks.append(line(round(sum(span), 3), 0, height, "fault-edge healed", title))

@@ -20,18 +20,7 @@ from harness.base.words import plural
 from harness.history.derived import VERDICTS_FILE
 from harness.history.whose import BY_CLIENT_ID
 from harness.report import outcome
-from harness.report.load import Manifest, Run, libraries_of
-from harness.report.parts import stops, tables
-from harness.report.parts.costs import costs
-from harness.report.parts.faults import stories
-from harness.report.parts.members import members_of
-from harness.report.parts.records import Records, records
-from harness.report.parts.story import story
-from harness.report.run.axis import axis_of
-from harness.report.run.heartbeats import heartbeat_chart
-from harness.report.run.timeline import timeline
-from harness.report.run.views import MOST_REBALANCES, two_views
-from harness.report.words import (
+from harness.report.formats import (
     NOTHING,
     bound,
     clip,
@@ -41,6 +30,17 @@ from harness.report.words import (
     seconds,
     utc,
 )
+from harness.report.load import Manifest, Run, libraries_of
+from harness.report.parts import stops, tables
+from harness.report.parts.costs import costs
+from harness.report.parts.faults import stories
+from harness.report.parts.member_names import members_of
+from harness.report.parts.record_counts import RecordCounts, records
+from harness.report.parts.story import story
+from harness.report.run.axis import axis_of
+from harness.report.run.heartbeats import heartbeat_chart
+from harness.report.run.timeline import timeline
+from harness.report.run.views import MOST_REBALANCES, two_views
 
 _TEMPLATES: Final = Path(__file__).parents[1] / "templates"
 _MOST_FILES: Final = 60
@@ -209,7 +209,7 @@ def _surroundings(manifest: Manifest, load: Mapping[str, Any]) -> list[Fact]:
     ]
 
 
-def _figures(run: Run, counts: Records) -> list[Fact]:
+def _figures(run: Run, counts: RecordCounts) -> list[Fact]:
     """Choose the few numbers that say what the faults did."""
     rebalances = run.tables["rebalances"]
     count = len(rebalances) if run.has("rebalances") else None

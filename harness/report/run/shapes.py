@@ -26,11 +26,17 @@ class Shape:
 
 
 def bar(
-    x: float, width: float, y: float, height: float, css: str, title: str = "", **data: str
+    x: float,
+    width: float,
+    y: float,
+    height: float,
+    css: str,
+    title: str = "",
+    data: Mapping[str, str] | None = None,
 ) -> Shape:
     """A rectangle; `data` becomes data-* attributes, so that a page can be read by machine."""
     size = {"x": f"{x}%", "y": y, "width": f"{width}%", "height": height}
-    more = {f"data-{name}": value for name, value in data.items()}
+    more = {f"data-{name}": value for name, value in (data or {}).items()}
     return Shape("rect", {"class": css, **size, **more}, title=title)
 
 

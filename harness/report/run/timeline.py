@@ -6,14 +6,14 @@ from datetime import datetime
 from typing import Final
 
 from harness.base.words import plural
+from harness.report.formats import duration, number, partition_name, seconds
 from harness.report.load import Row, Run
-from harness.report.parts.members import Members
-from harness.report.parts.records import Partition, Throughput, throughput
+from harness.report.parts.member_names import Members
+from harness.report.parts.record_counts import Partition, Throughput, throughput
 from harness.report.parts.stops import longest_by
 from harness.report.run.axis import Axis, fits, stack
 from harness.report.run.backdrop import close_chart, open_chart, phase_lane
 from harness.report.run.shapes import PATH_WIDTH, Chart, bar, curve, label
-from harness.report.words import duration, number, partition_name, seconds
 
 MOST_PARTITIONS: Final = 24
 MOST_BARS: Final = 2_000

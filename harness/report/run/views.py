@@ -7,11 +7,11 @@ from types import SimpleNamespace as Shown
 from typing import Any, Final
 
 from harness.base.words import plural
+from harness.report.formats import clip, duration, generation_word, number
 from harness.report.load import Row, Run
-from harness.report.parts.members import Members
-from harness.report.parts.records import Range, merge
+from harness.report.parts.member_names import Members
+from harness.report.parts.record_counts import Range, merge
 from harness.report.parts.stops import longest_by
-from harness.report.words import clip, duration, generation_word, number
 
 MOST_LINES: Final = 40
 MOST_REBALANCES: Final = 60

@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ET
 from typing import Final
 
 from harness.report import outcome
+from harness.report.formats import bound, measured, number
 from harness.report.load import Row, Run
-from harness.report.words import bound, measured, number
 
 # XML 1.0 cannot hold these, not even escaped; a reader would refuse the whole file.
 NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

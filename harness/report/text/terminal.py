@@ -10,13 +10,13 @@ from rich.text import Text
 from harness.base.paths import here
 from harness.experiment import Verdict
 from harness.report import outcome
+from harness.report.formats import NOTHING, bound, measured_range, number
 from harness.report.load import Manifest, Row, Run, load
 from harness.report.parts.costs import costs
-from harness.report.parts.records import fate, records
+from harness.report.parts.record_counts import fate, records
 from harness.report.parts.stops import sentence as stops_sentence
 from harness.report.parts.tables import rebalanced
 from harness.report.text.columns import align, show, width_of
-from harness.report.words import NOTHING, bound, measured_range, number
 
 _STYLES: Final = {"as-expected": "green", "result": "cyan", "differs": "red"}
 _MEANINGS: Final = {
@@ -67,7 +67,7 @@ def _sentences(rows: Sequence[Row]) -> list[Text]:
     return [Text(), *found] if found else []
 
 
-def _headline(manifest: Manifest, result: outcome.Outcome) -> Text:
+def _headline(manifest: Manifest, result: outcome.Overall) -> Text:
     style = {"as-expected": "bold green", "differs": "bold red"}.get(result.kind, "bold yellow")
     headline = Text(f"{manifest.experiment} {manifest.run}: ")
     return headline.append(result.headline, style)

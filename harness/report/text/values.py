@@ -10,7 +10,7 @@ from typing import Any, Final
 from harness.report import outcome
 from harness.report.load import Row, Run
 from harness.report.parts.costs import costs
-from harness.report.parts.records import records
+from harness.report.parts.record_counts import records
 from harness.report.parts.stops import longest_ms
 
 _COLUMNS: Final = (

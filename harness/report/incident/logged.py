@@ -6,7 +6,7 @@ from harness.history.foreign.events import Event
 
 
 @dataclass(slots=True)
-class Rebalance:
+class LoggedRebalance:
     """One generation or group epoch; `joined_at` is None where it was not completed."""
 
     group: str
@@ -68,9 +68,9 @@ class Removal:
 
 
 @dataclass
-class Group:
+class LoggedGroup:
     name: str
-    rebalances: list[Rebalance] = field(default_factory=list)
+    rebalances: list[LoggedRebalance] = field(default_factory=list)
     removals: list[Removal] = field(default_factory=list)  # by the coordinator
     leaves: list[Removal] = field(default_factory=list)
     replaced: list[Removal] = field(default_factory=list)  # another process took the instance id
@@ -90,7 +90,7 @@ class Group:
 class Incident:
     """Every group of the logs, the busiest first, with known instance ids and ended brokers."""
 
-    groups: list[Group]
+    groups: list[LoggedGroup]
     instances: dict[str, str]  # by member id
     ended: list[tuple[int, int]]  # times, and brokers that were shut down in order
     expired: list[tuple[int, int]]  # times, and brokers that removed offsets of unnamed groups

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from harness.history.foreign.events import Event, Read
 from harness.report.incident import by_clients, reasons
-from harness.report.incident.rows import Group, Incident, Rebalance, Removal
+from harness.report.incident.logged import Incident, LoggedGroup, LoggedRebalance, Removal
 
 # What may come before the epoch that it caused.
 _BEFORE_EPOCHS: Final = (
@@ -72,7 +72,7 @@ def incident_of(read: Read, only: str | None = None) -> Incident:
     homes = _homes(read.events) if any(not event.group for event in read.events) else {}
     named = {event.group for event in read.events if event.group}
     alone = named.pop() if len(named) == 1 else None
-    tellers: dict[str, _Teller] = {}
+    tellers: dict[str, _BrokersStory] = {}
     of_clients: dict[str, list[Event]] = {}
     for event in read.events:
         name = event.group or homes.get(event.member_id or "") or homes.get(event.other_id or "")
@@ -82,7 +82,7 @@ def incident_of(read: Read, only: str | None = None) -> Incident:
             of_clients.setdefault(name or NOT_NAMED, []).append(event)
         elif name is not None:
             if name not in tellers:
-                tellers[name] = _Teller(name, instances)
+                tellers[name] = _BrokersStory(name, instances)
             tellers[name].take(event)
     found = {name: teller.done() for name, teller in tellers.items()}
     for name, events in of_clients.items():
@@ -130,6 +130,9 @@ def _homes(events: Iterable[Event]) -> dict[str, str]:
     return found
 
 
+_Generation = tuple[int | None, int]  # with the broker that counts it
+
+
 class _Bump(NamedTuple):
     event: Event
     trigger: str
@@ -138,18 +141,18 @@ class _Bump(NamedTuple):
     named: tuple[str, ...]
 
 
-class _Teller:
+class _BrokersStory:
     """Follows one group through its lines, in order of time."""
 
     def __init__(self, name: str, instances: dict[str, str]) -> None:
-        self._group = Group(name)
+        self._group = LoggedGroup(name)
         self._instances = instances
-        self._started: dict[tuple[int | None, int], Rebalance] = {}  # by broker and old generation
-        self._last: dict[tuple[int | None, int], Rebalance] = {}  # by broker and generation
+        self._started: dict[_Generation, LoggedRebalance] = {}  # by the old generation
+        self._last: dict[_Generation, LoggedRebalance] = {}
         self._said: dict[str, str] = {}  # by member id, why it left
         self._here: set[str] = set()  # who was named as joining and has not gone
         self._announced: set[str] = set()  # whose join has a line before that of the rebalance
-        self._latest: Rebalance | None = None  # the last generation that began
+        self._latest: LoggedRebalance | None = None  # the last generation that began
         self._members: int | None = None  # of the last generation
         self._bumps: list[_Bump] = []
         self._places: list[tuple[int, int, str]] = []  # time, broker, and what it said
@@ -180,7 +183,7 @@ class _Teller:
         elif event.event in ("subscribed", "metadata_computed", "dropped"):
             self._hint = event
 
-    def done(self) -> Group:
+    def done(self) -> LoggedGroup:
         """The group, with what was never completed."""
         self._group.rebalances += self._started.values()
         self._started.clear()
@@ -232,7 +235,7 @@ class _Teller:
             for member in named:  # before 2.2 this line alone has it
                 if not self._has_left(member, event.at):
                     self._group.leaves.append(self._removal(event, cause, member))
-        self._started[event.broker, generation] = Rebalance(
+        self._started[event.broker, generation] = LoggedRebalance(
             self._group.name, generation + 1, _classic_trigger(reason), cause, named, reason,
             "classic", event.broker, event, self._members, client_reason=said, started_at=event.at,
         )  # fmt: skip
@@ -256,9 +259,9 @@ class _Teller:
         self._last[event.broker, generation] = self._latest = one
         self._group.rebalances.append(one)
 
-    def _unexplained(self, event: Event, generation: int, protocol: str) -> Rebalance:
+    def _unexplained(self, event: Event, generation: int, protocol: str) -> LoggedRebalance:
         about = generation, "other", "unknown", (), None, protocol
-        return Rebalance(self._group.name, *about, event.broker, event)
+        return LoggedRebalance(self._group.name, *about, event.broker, event)
 
     def _stabilized(self, event: Event) -> None:
         self._completed(event, event.members)

@@ -9,14 +9,14 @@ from typing import Final
 from harness.base.paths import COMMAND
 from harness.base.words import plural
 from harness.history.foreign.events import Log
+from harness.report.formats import NOTHING, clip, duration, number
 from harness.report.incident.causes import CAUSES
+from harness.report.incident.explain_tables import tables_of, write
+from harness.report.incident.explain_view import IncidentView, at, moment, span, zone
 from harness.report.incident.findings import STORM_LEAST, STORM_S, Explained
-from harness.report.incident.rows import Rebalance, Removal
-from harness.report.incident.tables import tables_of, write
-from harness.report.incident.view import View, at, moment, span, zone
-from harness.report.run.files import write_whole
+from harness.report.incident.logged import LoggedRebalance, Removal
 from harness.report.run.page import Fact, environment
-from harness.report.words import NOTHING, clip, duration, number
+from harness.report.run.page_files import write_whole
 
 PAGE: Final = "explain.html"
 MOST_ROWS: Final = 500  # of a table; the files have all
@@ -36,7 +36,7 @@ class Bar:
     text: str
 
 
-def write_page(folder: Path, view: View) -> Path:
+def write_page(folder: Path, view: IncidentView) -> Path:
     """Write the tables and the page into a folder; the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
     write(folder, tables_of([one.group for one in view.groups], view.read, view.names))
@@ -45,7 +45,7 @@ def write_page(folder: Path, view: View) -> Path:
     return path
 
 
-def page(view: View) -> str:
+def page(view: IncidentView) -> str:
     rebalances = sorted(
         (one for each in view.groups for one in each.group.rebalances), key=lambda one: one.at
     )
@@ -95,7 +95,9 @@ _SECTIONS: Final = (
 )
 
 
-def _figures(view: View, rebalances: list[Rebalance], removals: list[Removal]) -> list[Fact]:
+def _figures(
+    view: IncidentView, rebalances: list[LoggedRebalance], removals: list[Removal]
+) -> list[Fact]:
     storms = [(storm, one) for one in view.groups for storm, _ in one.storms]
     largest = max(storms, key=lambda each: len(each[0].rebalances), default=None)
     lasted = [
@@ -122,7 +124,7 @@ def _figures(view: View, rebalances: list[Rebalance], removals: list[Removal]) -
     return figures
 
 
-def _group(view: View, one: Explained) -> dict[str, object]:
+def _group(view: IncidentView, one: Explained) -> dict[str, object]:
     group = one.group
     whole = [storm for storm, _ in one.storms if len(storm.rebalances) == len(group.rebalances)]
     shown = {finding.cause.name for _, found in one.storms for finding in found} if whole else set()
@@ -173,11 +175,11 @@ def _bars(one: Explained) -> Iterator[Bar]:
                 )
 
 
-def _who(view: View, one: Rebalance) -> str:
+def _who(view: IncidentView, one: LoggedRebalance) -> str:
     return clip(", ".join(map(view.names.of, one.named)), 80) or NOTHING
 
 
-def _lasted(one: Rebalance) -> str:
+def _lasted(one: LoggedRebalance) -> str:
     if one.joined_at is None:
         return "not over"
     return duration(None if one.started_at is None else (one.joined_at - one.started_at) / 1e3)

@@ -16,13 +16,13 @@ from harness.base import processes
 from harness.base.errors import Exit, SetupError
 from harness.base.paths import check_for_kafka
 from harness.catalogue.cover import Candidate, Cover
-from harness.catalogue.limits import promised_in
+from harness.catalogue.promises import promised_in
 from harness.cluster.backends import check_engines
 from harness.cluster.dependencies import check_reachable
 from harness.experiment import Verdict
 from harness.history import manifest
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
-from harness.report.many.verdicts import only_withheld, state_of
+from harness.report.many.suite_verdicts import only_withheld, state_of
 from harness.run.folder import fresh, point_latest
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
 from harness.run.leftovers import sweep, sweep_results

@@ -12,7 +12,7 @@ from typing import Final
 
 from harness.base.errors import BadInput
 from harness.experiment import UNSET
-from harness.experiment.checks import numbers_of
+from harness.experiment.value_checks import numbers_of
 
 FIELD: Final = "cluster.settings"  # of an experiment, where they are declared
 

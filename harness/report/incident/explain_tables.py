@@ -13,8 +13,8 @@ import pyarrow as pa
 from harness.history import store
 from harness.history.column_types import AT, INT, REAL, TEXT, schema_of
 from harness.history.foreign.events import Read
+from harness.report.incident.logged import LoggedGroup, LoggedRebalance, Removal
 from harness.report.incident.names import Names
-from harness.report.incident.rows import Group, Rebalance, Removal
 
 Row = dict[str, Any]
 
@@ -63,7 +63,7 @@ EVICTIONS: Final = schema_of(
 )
 
 
-def rebalance_row(one: Rebalance, read: Read, names: Names) -> Row:
+def rebalance_row(one: LoggedRebalance, read: Read, names: Names) -> Row:
     member = one.named[0] if one.named else None
     whole = one.joined_at is not None and one.started_at is not None
     return {
@@ -94,7 +94,7 @@ def _about(names: Names, member: str | None, which: str = "") -> Row:
     return {f"{which}{name}": value for name, value in {"member_id": member, **found}.items()}
 
 
-def tables_of(groups: Sequence[Group], read: Read, names: Names) -> dict[str, pa.Table]:
+def tables_of(groups: Sequence[LoggedGroup], read: Read, names: Names) -> dict[str, pa.Table]:
     rebalances = sorted((one for group in groups for one in group.rebalances), key=lambda o: o.at)
     removals = sorted((one for group in groups for one in group.removals), key=lambda o: o.at)
     return {

@@ -13,8 +13,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harness.report.formats import number
 from harness.report.load import Run
-from harness.report.words import number
 
 Partition = tuple[str, int]
 Range = tuple[int, int]
@@ -23,7 +23,7 @@ MAX_BINS: Final = 300
 
 
 @dataclass(frozen=True)
-class Records:
+class RecordCounts:
     """Counts over the whole run.
 
     `lost`: acknowledged, before the last position that any member read, and read by none.
@@ -70,7 +70,7 @@ class Throughput:
         return 2 * median(busy) if busy else 0.0
 
 
-def records(run: Run) -> Records:
+def records(run: Run) -> RecordCounts:
     acknowledged = run.sends.filter(pc.equal(run.sends["outcome"], pa.scalar("acknowledged")))
     read = _ranges(run.deliveries)
     lost = unseen = 0
@@ -84,7 +84,7 @@ def records(run: Run) -> Records:
     sent, read_too = run.has("sends"), run.has("sends", "deliveries")
     known = run.has("redeliveries")
     unexplained = sum(row["count"] or 0 for row in again if not row["explained"])
-    return Records(
+    return RecordCounts(
         acknowledged=_total(acknowledged) if sent else None,
         lost=lost if read_too else None,
         unseen=unseen if read_too else None,
@@ -94,7 +94,7 @@ def records(run: Run) -> Records:
     )
 
 
-def fate(count: Records) -> str:
+def fate(count: RecordCounts) -> str:
     if {count.acknowledged, count.lost, count.redelivered} == {None}:
         return "not recorded"
     text = (

@@ -7,15 +7,15 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.base.words import plural
-from harness.report.incident.findings import Explained, Finding, listed
-from harness.report.incident.view import View, at, span
+from harness.report.incident.explain_view import IncidentView, at, span
+from harness.report.incident.findings import Driver, Explained, listed
 from harness.report.text.columns import align, show, width_of
 
 MOST_GROUPS = 10
 _MOST_LOOKED_AT = 2  # findings of which is said what to look at
 
 
-def print_view(view: View, console: Console | None = None) -> None:
+def print_view(view: IncidentView, console: Console | None = None) -> None:
     """Print what was found, the busiest groups in full."""
     console = console or Console(highlight=False)
     width = width_of(console)
@@ -62,7 +62,7 @@ def _group(one: Explained, width: int) -> Iterator[Text]:
         yield from (Text(f"  {row}") for row in rows)
 
 
-def _drivers(findings: Sequence[Finding]) -> list[Finding]:
+def _drivers(findings: Sequence[Driver]) -> list[Driver]:
     """What explains a storm: of a fault, that a member came back, and second steps, only follow."""
     if not findings or findings[0].cause.sort != "fault":
         return list(findings)
@@ -81,7 +81,7 @@ def _often(who: tuple[str, int]) -> str:
     return who[0] if who[1] == 1 else f"{who[0]} ({who[1]:,})"
 
 
-def _findings(findings: Sequence[Finding], width: int, *, first: bool = True) -> Iterator[Text]:
+def _findings(findings: Sequence[Driver], width: int, *, first: bool = True) -> Iterator[Text]:
     for place, finding in enumerate(findings):
         yield from _said(
             "cause" if first and place == 0 else "also",

@@ -26,7 +26,7 @@ _COOPERATIVE: Final = frozenset({"cooperative-sticky", "stream"})
 _SESSION: Final = "group.consumer.session.timeout.ms"
 
 
-class Programs:
+class AppRecord:
     """The processes of an app, by their journal: each request is named as it is read.
 
     A day has millions of requests, so none of them is kept here.

@@ -7,19 +7,19 @@ from typing import Final
 
 from harness.base.words import plural
 from harness.history.foreign.events import Log, Read
-from harness.history.foreign.stamps import YEAR_NOT_SAID
+from harness.history.foreign.log_stamps import YEAR_NOT_SAID
+from harness.report.formats import duration
+from harness.report.incident.by_brokers import incident_of
 from harness.report.incident.findings import Explained, explained, listed
-from harness.report.incident.groups import incident_of
+from harness.report.incident.logged import Incident
 from harness.report.incident.names import Names
-from harness.report.incident.rows import Incident
-from harness.report.words import duration
 
 _MOST_USELESS: Final = 3  # files that are named one by one
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class View:
+class IncidentView:
     read: Read
     names: Names
     groups: tuple[Explained, ...]
@@ -44,7 +44,7 @@ def span(from_us: int, to_us: int) -> str:
     return duration((to_us - from_us) / 1e3)
 
 
-def view_of(read: Read, only: str | None = None) -> View:
+def view_of(read: Read, only: str | None = None) -> IncidentView:
     """What there is to say of these logs, or of one group in them."""
     incident = incident_of(read, only)
     names = Names(incident, read.clients)
@@ -57,7 +57,7 @@ def view_of(read: Read, only: str | None = None) -> View:
         f"{plural(len(groups), 'group')}: {plural(rebalances, 'rebalance')}, "
         f"{plural(removals, 'eviction')}, {plural(storms, 'storm') if storms else 'no storm'}"
     )
-    return View(
+    return IncidentView(
         read,
         names,
         groups,

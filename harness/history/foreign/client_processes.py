@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from harness.history.foreign.clients import Client, made_of
+from harness.history.foreign.clients import KnownClient, made_of
 from harness.history.foreign.log import Event, Log
 
 IN: Final = " in "  # before the process of a client, if several share its client.id
@@ -112,7 +112,7 @@ class _Key(NamedTuple):
     place: str
 
 
-def tell_apart(events: Iterable[Event], logs: Sequence[Log]) -> dict[str, Client]:
+def tell_apart(events: Iterable[Event], logs: Sequence[Log]) -> dict[str, KnownClient]:
     """Give each client's line the member whose it is; what is known of those, by that name.
 
     A member is a client.id in one process, which stays when it joins again with another id. Where
@@ -145,7 +145,7 @@ def tell_apart(events: Iterable[Event], logs: Sequence[Log]) -> dict[str, Client
     files = {log.process for log in logs}
     alike = Counter(Path(file).name for file in files)
     short = {file: name for file in files if alike[name := Path(file).name] == 1}
-    found: dict[str, Client] = {}
+    found: dict[str, KnownClient] = {}
     for key, each in by_client.items():
         each.sort(key=lambda event: event.at)
         name = names[key]
@@ -154,7 +154,7 @@ def tell_apart(events: Iterable[Event], logs: Sequence[Log]) -> dict[str, Client
         whole = f"{name or UNNAMED}{IN}{place}" if place else name or UNNAMED
         _name_members(each, whole)
         for event in each:
-            client = found.setdefault(event.who, Client())
+            client = found.setdefault(event.who, KnownClient())
             client.learn(client_id=event.client_id or name, instance_id=event.instance_id)
             client.learn(place=place)
     return found
