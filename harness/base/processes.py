@@ -62,12 +62,8 @@ def owner_token(pid: int | None = None) -> str:
     """
     pid = os.getpid() if pid is None else pid
     if psutil.LINUX:
-        return f"{pid}:{_start_ticks(pid)}@{_boot()}{_namespace()}"
+        return f"{pid}:{_stat(pid)[19]}@{_boot()}{_namespace()}"
     return f"{pid}:{psutil.Process(pid).create_time():.2f}"
-
-
-def _start_ticks(pid: int) -> str:
-    return _stat(pid)[19]
 
 
 def _stat(pid: int) -> list[str]:

@@ -230,14 +230,11 @@ def samples(file: Path) -> tuple[str, ...]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:  # what is no text, or no name of a file
+        why = error.strerror if isinstance(error, OSError) else error
         raise BadInput(
-            f"[records] file {here(file)} cannot be read ({_why(error)}): name a text file with "
+            f"[records] file {here(file)} cannot be read ({why}): name a text file with "
             "one record in each line"
         ) from None
     if not any(line.strip() for line in lines):
         raise BadInput(f"[records] file {here(file)} is empty: put one record in each line")
     return tuple(line for line in lines if line.strip())
-
-
-def _why(error: OSError | ValueError) -> str:
-    return str(error.strerror if isinstance(error, OSError) else error)

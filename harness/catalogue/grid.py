@@ -26,7 +26,8 @@ class SettingValues:
     @property
     def name(self) -> str:
         """As one may write it: the last part of our setting's name, the whole of a broker's."""
-        return _short(self.setting)
+        known = self.setting in kafka_settings.KNOWN
+        return self.setting if known else self.setting.rpartition(".")[2]
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,3 @@ def _refuse_hopeless(
                 reasons = [why for values, why in found.items() if values[place] == value]
                 if len(reasons) == of_each:
                     raise BadInput(f"{name} with {axis.name}={value}: {reasons[0]}")
-
-
-def _short(setting: str) -> str:
-    return setting if setting in kafka_settings.KNOWN else setting.rpartition(".")[2]

@@ -113,16 +113,13 @@ def _check_security(experiment: Experiment) -> None:
             "listeners are plain text: use BACKEND=embedded or BACKEND=docker"
         )
     for member in sorts_of_members(experiment.group):
-        if member.client == "java" and _older(member.client_version, _PEM_SINCE):
+        version = member.client_version
+        if member.client == "java" and version and numbers_of(version) < _PEM_SINCE:
             raise BadInput(
                 f"security of {cluster.security} with the Java client of Kafka "
-                f"{member.client_version}, which cannot read PEM files: choose 2.7.0 or newer, or "
+                f"{version}, which cannot read PEM files: choose 2.7.0 or newer, or "
                 "SECURITY=plaintext"
             )
-
-
-def _older(version: str, than: tuple[int, ...]) -> bool:
-    return bool(version) and numbers_of(version) < than
 
 
 def _check_upgrade(experiment: Experiment) -> None:

@@ -75,7 +75,11 @@ class AppRecord:
         frames = chain(
             of_kinds(self._frames, "shown"),
             *(of_kinds(each.frames, "shown") for each in others),
-            *(shown.written(each.frames, writes) for each in others if _has_topic(each)),
+            *(
+                shown.written(each.frames, writes)
+                for each in others
+                if next(of_kinds(each.frames, "topic"), None) is not None
+            ),
         )
         kept["effects"].extend(shown.effects(frames, self.sent, str(self._about.get("topic"))))
 
@@ -98,10 +102,6 @@ class AppRecord:
         before = self._latest.get((name, column))
         if before is None or before[0] <= when:
             self._latest[name, column] = when, value
-
-
-def _has_topic(journal: JournalContent) -> bool:
-    return next(of_kinds(journal.frames, "topic"), None) is not None
 
 
 def _dropped(frames: Iterable[Frame]) -> list[Row]:

@@ -202,7 +202,8 @@ class _LogReader:
             stop = len(lines) if until == len(block) else block.count(b"\n", 0, until)
             for index in range(self._again, stop) if calls else _marked(block, self._again, stop):
                 line = lines[index]
-                if calls and (_MARK not in line or _is_call(line)):
+                # A coordinator's line has the mark before what looks like a request.
+                if calls and (_MARK not in line or 0 <= line.find(_CALL) < line.find(_MARK)):
                     of_many = calls_in(line)
                     for call in of_many or [line]:
                         self._hear(call)
@@ -384,11 +385,6 @@ def _newest_first(held: list[tuple[Row, int, int]]) -> bool:
         (later > earlier) - (later < earlier) for (_, earlier, _), (_, later, _) in pairwise(held)
     )
     return steps[-1] > steps[1]
-
-
-def _is_call(line: bytes) -> bool:
-    """Whether it is a request's line: one of a coordinator has the mark first."""
-    return 0 <= line.find(_CALL) < line.find(_MARK)
 
 
 def _row(message: str) -> Row | None:

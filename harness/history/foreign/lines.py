@@ -218,7 +218,7 @@ def _of_text(text: str, at: int, shipped: Stamp | None) -> Message | None:
         at = text.find(MARK)
     head = text[max(0, at - _WITHIN) : at]
     opening = next(reversed([*_OPENS.finditer(head)]), None)
-    if opening is None or _closes_again(opening, head):
+    if opening is None or _end_of_field(head, opening.end(), opening[1]) is not None:
         return _in_the_open(head, text[at:], shipped)
     end = _end_of_field(text, at, opening[1])
     within = head[opening.end() :]
@@ -230,10 +230,6 @@ def _of_text(text: str, at: int, shipped: Stamp | None) -> Message | None:
         shipped = next(stamps_in(text[end : end + _WITHIN]), None)
     line = _line(_unescaped(text[at:end], opening[1]), own, shipped)
     return line._replace(whole=line.whole or end is not None, open=end is None and not line.whole)
-
-
-def _closes_again(opening: re.Match[str], head: str) -> bool:
-    return _end_of_field(head, opening.end(), opening[1]) is not None
 
 
 def _end_of_field(text: str, at: int, quote: str) -> int | None:

@@ -64,7 +64,8 @@ def blocks_of(path: Path, damage: Callable[[str], None]) -> Iterator[tuple[bytes
                     damage("has a line of more than 16 MB, which is left out")
                     rest = b""
         except _DAMAGED as error:
-            damage(f"is damaged from somewhere on ({_reason(error)})")
+            [reason, *_] = str(error).splitlines() or [type(error).__name__]
+            damage(f"is damaged from somewhere on ({reason[:120]})")
         if rest:
             yield rest, False
 
@@ -98,7 +99,3 @@ class _Utf16:
 
     def read(self, size: int) -> bytes:
         return self._text.read(size).encode("utf-8", "replace")
-
-
-def _reason(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:120]

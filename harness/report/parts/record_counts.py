@@ -85,7 +85,7 @@ def records(run: Run) -> RecordCounts:
     known = run.has("redeliveries")
     unexplained = sum(row["count"] or 0 for row in again if not row["explained"])
     return RecordCounts(
-        acknowledged=_total(acknowledged) if sent else None,
+        acknowledged=int(pc.sum(acknowledged["count"]).as_py() or 0) if sent else None,
         lost=lost if read_too else None,
         unseen=unseen if read_too else None,
         redelivered=sum(row["count"] or 0 for row in again) if known else None,
@@ -170,7 +170,3 @@ def _ranges(table: pa.Table) -> dict[Partition, list[Range]]:
         if first is not None and last is not None:
             found[topic, partition].append((first, last))
     return {partition: merge(ranges) for partition, ranges in found.items()}
-
-
-def _total(table: pa.Table) -> int:
-    return int(pc.sum(table["count"]).as_py() or 0)

@@ -299,7 +299,8 @@ def _windows(faults: Iterable[FaultStory], stop_at: datetime) -> list[_Window]:
     begun = [
         (fault, fault.injecting_at)
         for fault in faults
-        if fault.injecting_at is not None and not _is_step(fault)
+        if fault.injecting_at is not None
+        and "." not in fault.fault.partition("-")[0]  # 1.2-terminate-consumer of 1-deploy
     ]
     begun.sort(key=lambda each: each[1])
     ends = [at for _, at in begun[1:]] + [stop_at]
@@ -308,11 +309,6 @@ def _windows(faults: Iterable[FaultStory], stop_at: datetime) -> list[_Window]:
         for (fault, at), end in zip(begun, ends, strict=True)
         if fault.took_effect
     ]
-
-
-def _is_step(fault: FaultStory) -> bool:
-    """Whether it is part of another one: 1.2-terminate-consumer of 1-deploy."""
-    return "." in fault.fault.partition("-")[0]
 
 
 def _stood_still(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime) -> list[_Still]:

@@ -29,7 +29,8 @@ def close_chart(chart: Chart, run: Run, axis: Axis) -> Chart:
     height = chart.height
     for story in stories(run.history["faults"]):
         _fault_window(chart, axis, story, height)
-    rows = _with_next(run.tables["rebalances"])
+    rebalances = run.tables["rebalances"]
+    rows = list(zip(rebalances, [*rebalances, None][1:], strict=True))
     if len(rows) > _MOST_REBALANCES:
         chart.left_out.append(f"{plural(len(rows) - _MOST_REBALANCES, 'rebalance')}")
     for row, next_row in rows[:_MOST_REBALANCES]:
@@ -119,10 +120,6 @@ def _rebalance_window(
     chart.behind.append(bar(*span, 0, height, "rebalance-window", title))
     if completed is not None and axis.holds(completed):
         chart.marks.append(line(axis.percent(completed), 0, height, "rebalance-mark", title))
-
-
-def _with_next(rows: Sequence[Row]) -> list[tuple[Row, Row | None]]:
-    return list(zip(rows, [*rows, None][1:], strict=True))
 
 
 def phase_lane(chart: Chart, run: Run, axis: Axis) -> None:

@@ -120,7 +120,8 @@ def trace(run_dir: Path) -> str:
 
 def trace_of(database: duckdb.DuckDBPyConnection, run_dir: Path) -> dict[str, Any]:
     there = set(sql.tables_in(database))
-    rows = sum(_count(database, name) for name in _DETAILED if name in there)
+    counts = (f"SELECT count(*) FROM {name}" for name in _DETAILED if name in there)
+    rows = sum(int(sql.ask(database, query)[1][0][0]) for query in counts)
     detailed = rows <= MOST_ROWS
     trace = _Trace()
     for name in _QUERIES:
@@ -135,10 +136,6 @@ def trace_of(database: duckdb.DuckDBPyConnection, run_dir: Path) -> dict[str, An
     if not detailed:
         about["left_out"] = f"{', '.join(_DETAILED)}: {rows:,} rows, more than {MOST_ROWS:,}"
     return {"traceEvents": trace.events, "displayTimeUnit": "ms", "otherData": about}
-
-
-def _count(database: duckdb.DuckDBPyConnection, name: str) -> int:
-    return int(sql.ask(database, f"SELECT count(*) FROM {name}")[1][0][0])
 
 
 def _rows(database: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any]]:
