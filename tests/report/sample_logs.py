@@ -18,7 +18,7 @@ START: Final = datetime(2026, 10, 1, 10, 0, tzinfo=UTC)
 OLD: Final = "[GroupCoordinator 1]: "
 NEW: Final = "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] "
 UUID: Final = "-1364448b-d342-4f02-88b1-885ba4a7d072"
-NOBODY: Final = "not provided"
+UNSAID: Final = "not provided"
 POLL: Final = "consumer poll timeout has expired."
 CLOSED: Final = "the consumer is being closed"
 
@@ -83,7 +83,7 @@ class Classic:
         )
 
     def joins(
-        self, at: float, who: str, members: int, instance: str = "", says: str = NOBODY
+        self, at: float, who: str, members: int, instance: str = "", says: str = UNSAID
     ) -> None:
         named = instance or ("None" if self.old else "null")
         if self.old and instance:

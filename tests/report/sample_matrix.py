@@ -11,7 +11,7 @@ from harness.history.suites import Entry, State, Suite
 from tests.report.sample_run import TOPIC, Row, at, manifest, verdict, write_manifest, write_run
 from tests.report.sample_suite import entry, write_report
 
-STOP_S: Final = 58.0  # when the processes of the sample run are told to end
+STOP_S: Final = 58.0  # when the processes of the sample run are asked to end
 COMMAND: Final = "python3 -m harness matrix --repeat 3"
 
 

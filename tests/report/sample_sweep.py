@@ -113,7 +113,7 @@ MEASURED: Final[Runs] = {
 
 
 def write_sweep(results: Path, measured: Runs = MEASURED) -> Suite:
-    """A sweep of session timeouts, three runs of each point unless told otherwise."""
+    """A sweep of session timeouts, three runs of each point unless others are given."""
     entries = []
     for (name, session), runs in measured.items():
         for number, (standstill_ms, false, twice) in enumerate(runs, start=1):

@@ -403,13 +403,13 @@ RUNS: Final = Path(__file__).parents[1] / "data" / "logs" / "runs"
 
 @pytest.mark.parametrize("run", sorted(RUNS.iterdir()), ids=lambda run: run.name)
 def test_clients_of_a_run_tell_of_each_rebalance_that_its_brokers_tell_of(run: Path) -> None:
-    """All but the last, in which nobody is left: no client joins it."""
+    """All but the last, in which no member is left: no client joins it."""
     by_clients, by_brokers = (
         view_of(events.read(sorted(run.glob(logs)))).groups[0].group
         for logs in ("member-*", "broker-*")
     )
-    told = [one.generation for one in by_brokers.rebalances if one.members_after != 0]
-    assert told == [one.generation for one in by_clients.rebalances]
+    generations = [one.generation for one in by_brokers.rebalances if one.members_after != 0]
+    assert generations == [one.generation for one in by_clients.rebalances]
     assert not by_clients.unseen
 
     times = {one.generation: one.joined_at or 0 for one in by_brokers.rebalances}
@@ -420,7 +420,7 @@ def test_clients_of_a_run_tell_of_each_rebalance_that_its_brokers_tell_of(run: P
 
 
 @pytest.mark.parametrize("lacking", ["member-1", "member-2"])
-def test_what_no_log_of_a_client_tells_is_said_to_be_unseen(lacking: str) -> None:
+def test_what_no_log_of_a_client_says_is_said_to_be_unseen(lacking: str) -> None:
     run = RUNS / "consumer-leave.java.eager"
     logs = [path for path in sorted(run.glob("member-*")) if lacking not in path.name]
     group = view_of(events.read(logs)).groups[0].group

@@ -30,7 +30,7 @@ def printed(shown: IncidentView) -> str:
 
 
 @pytest.mark.parametrize("coat", ["svc-7d9f8-{} app ", "[pod/svc-7d9f8-{}/app] ", "svc-{}  | "])
-def test_processes_that_share_a_client_id_are_told_apart_by_what_stands_before_their_lines(
+def test_processes_that_share_a_client_id_are_set_apart_by_what_stands_before_their_lines(
     coat: str, tmp_path: Path
 ) -> None:
     pods = [coat.format(pod) for pod in ("abcde", "fghij", "klmno")]
@@ -81,7 +81,7 @@ def test_who_is_one_process_keeps_its_name_with_another_member_id(tmp_path: Path
     assert "It joined again once" in printed(shown)
 
 
-def test_members_that_join_a_generation_together_are_several_though_nothing_else_tells(
+def test_members_that_join_a_generation_together_are_several_though_nothing_else_says(
     tmp_path: Path,
 ) -> None:
     joined = (

@@ -12,7 +12,7 @@ from tests.report.sample_matrix import EVERYDAY, fault, fine, judgement, write_a
 from tests.report.sample_run import TOPIC, write_manifest, write_run
 
 
-def told(tmp_path: Path, **changes: Any) -> list[str]:
+def costs_of(tmp_path: Path, **changes: Any) -> list[str]:
     return costs(load(write_app_run(tmp_path / "everyday" / "run", **changes)))
 
 
@@ -26,13 +26,13 @@ def test_each_fault_has_a_sentence_in_the_order_of_the_run(tmp_path: Path) -> No
         f"Start of new-member at 25.000 s: {quiet}.",
         f"{coordinator} at 30.000 s: {TOPIC}-1 stopped for 4.00 s; no record was redelivered.",
         f"Dead link of member-3 at 40.000 s: {quiet}.",
-    ] == told(tmp_path)
+    ] == costs_of(tmp_path)
 
 
 def test_what_went_wrong_is_in_the_sentence_of_its_fault(tmp_path: Path) -> None:
     wrong = [judgement("P6", 20.01, ok=False), judgement("P8", 41.0, ok=False), *fine()[1:]]
 
-    found = told(tmp_path, judgements=wrong, shows=False)
+    found = costs_of(tmp_path, judgements=wrong, shows=False)
 
     assert found[2].endswith("no record was fetched again; it did not leave in order.")
     assert found[5].endswith("it did not come back.")
@@ -52,13 +52,13 @@ def test_a_partition_that_never_came_back_stood_still_at_least_so_long(tmp_path:
         }
     ]
 
-    found = told(tmp_path, judgements=behind, reads=reads, stops=[])
+    found = costs_of(tmp_path, judgements=behind, reads=reads, stops=[])
 
     assert f"{TOPIC}-0 was stopped until the end of the run, 17.98 s at least" in found[-1]
 
 
 def test_a_fault_without_a_word_of_its_own_goes_by_its_name(tmp_path: Path) -> None:
-    (one,) = told(tmp_path, faults=fault("1", "latency", "member 1", 5.0))
+    (one,) = costs_of(tmp_path, faults=fault("1", "latency", "member 1", 5.0))
 
     assert one.startswith("Latency of member 1 at 5.000 s: ")
 
@@ -70,7 +70,7 @@ def test_our_own_members_and_a_run_that_shows_nothing_have_none(tmp_path: Path) 
 
     assert [] == costs(load(ours))
     assert [] == costs(load(spoilt))
-    assert [] == told(tmp_path / "lost", judgements=None)
+    assert [] == costs_of(tmp_path / "lost", judgements=None)
 
 
 def test_they_are_on_the_page_and_in_the_summary_and_rules_left_out_are_folded(

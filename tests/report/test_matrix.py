@@ -1,4 +1,4 @@
-"""Client by situation: every run counted, what shows nothing named, and nothing told as fine."""
+"""Client by situation: every run counted, what shows nothing named, and nothing shown as fine."""
 
 import json
 import re
@@ -93,7 +93,7 @@ def test_one_run_of_three_is_not_all() -> None:
     assert ["≥ 7.50 s (7.50 s – 17.00 s)", "never went on: 1 of 3 runs"] == stopped[:2]
 
 
-def test_what_is_not_on_record_is_not_told() -> None:
+def test_what_is_not_on_record_is_not_shown() -> None:
     lost = run_of(standstill_ms=None, again=None)
 
     assert ["standstill not known", "records not known: 1 of 1 run", "n = 1"] == cell(

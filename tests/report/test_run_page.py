@@ -1,4 +1,4 @@
-"""The page tells what the files say, safely, in the right order, whatever is missing in them."""
+"""The page shows what the files say, safely, in the right order, whatever is missing in them."""
 
 import re
 from datetime import datetime, timedelta
@@ -91,7 +91,7 @@ def test_page_says_outcome_claim_and_facts(page: str) -> None:
         assert fact in text
 
 
-def test_an_upgrade_is_told_with_both_releases_and_the_levels_that_it_raised(
+def test_an_upgrade_is_shown_with_both_releases_and_the_levels_that_it_raised(
     tmp_path: Path,
 ) -> None:
     run_dir = write_run(tmp_path / "run")
@@ -109,7 +109,7 @@ def test_an_upgrade_is_told_with_both_releases_and_the_levels_that_it_raised(
     assert "Kafka 4.2.2 to 4.3.1" in (run_dir / "summary.md").read_text(encoding="utf-8")
 
 
-def test_how_a_secured_cluster_was_spoken_to_is_told_and_plain_text_is_not(tmp_path: Path) -> None:
+def test_how_a_secured_cluster_was_spoken_to_is_shown_and_plain_text_is_not(tmp_path: Path) -> None:
     run_dir = write_run(tmp_path / "run")
     cluster = {"brokers": 3, "controllers": 1, "kafka_version": "4.3.1"}
     for security, nodes, kafka in (
@@ -219,7 +219,7 @@ def test_zombie_is_drawn_from_removal_to_notice(page: str) -> None:
     assert len(zombies) == sum(removed is not None for *_, removed in owners()) == 2
 
 
-def test_rebalances_are_told_with_phases_and_standstill(page: str) -> None:
+def test_rebalances_are_shown_with_phases_and_standstill(page: str) -> None:
     text = Parsed(page.partition('id="rebalances"')[2].partition("</section>")[0]).text
 
     assert "expiry member-1" in text
@@ -423,7 +423,7 @@ def test_complete_run_with_a_missing_file_says_so_and_invents_nothing(
     assert "2 verdicts differ from the expected" in text
 
 
-def test_unjudged_run_is_told_how_to_be_judged(tmp_path: Path) -> None:
+def test_unjudged_run_is_shown_how_to_be_judged(tmp_path: Path) -> None:
     run_dir = write_run(tmp_path / "run", verdicts=None)
 
     with pytest.raises(NoData, match=r"python3 -m harness check .*run"):

@@ -52,7 +52,7 @@ def test_every_fault_has_its_word(tmp_path: Path) -> None:
         ("isolate", "producers", None, "isolate of producers"),
     ],
 )
-def test_a_fault_of_one_process_is_told_from_one_of_all(
+def test_a_fault_of_one_process_is_set_apart_from_one_of_all(
     kind: str, target: str, how: str | None, word: str
 ) -> None:
     rows = fault("1", kind, target, 5.0, how=how)
@@ -61,12 +61,12 @@ def test_a_fault_of_one_process_is_told_from_one_of_all(
     assert word == situation_of(story)
 
 
-def test_what_tells_that_a_fault_is_over_stands_behind_what_tells_that_it_was_there() -> None:
+def test_what_says_that_a_fault_is_over_stands_behind_what_says_that_it_was_there() -> None:
     rows = fault("1", "upgrade-broker", "broker 1", 5.0)
     rows.append({**rows[0], "phase": "healed", "at": at(9.0)})
-    told = {"injected": "it is gone", "healed": "it is Kafka 4.3.1"}
+    evidence = {"injected": "it is gone", "healed": "it is Kafka 4.3.1"}
     (story,) = stories(
-        {**row, "took_effect": True, "evidence": told.get(row["phase"])} for row in rows
+        {**row, "took_effect": True, "evidence": evidence.get(row["phase"])} for row in rows
     )
 
     assert "it is gone; then it is Kafka 4.3.1" == story.evidence

@@ -8,7 +8,7 @@ from harness.report.run.page import page
 from tests.report.sample_run import TOPIC, at, stop, write_run
 
 
-def test_a_change_is_told_with_its_partitions_and_their_parts(tmp_path: Path) -> None:
+def test_a_change_is_shown_with_its_partitions_and_their_parts(tmp_path: Path) -> None:
     kept = stop(2, 190, 0, stopped=False, new_member="member-1", redelivered=0)
     run = load(
         write_run(tmp_path / "run", stops=[stop(0, 6_000, 4_500), stop(1, 8_000, 2_000), kept])
@@ -23,7 +23,7 @@ def test_a_change_is_told_with_its_partitions_and_their_parts(tmp_path: Path) ->
     assert "detection 4.50 s, join 1.50 s" in text
 
 
-def test_the_longest_stop_is_told_in_one_line(tmp_path: Path) -> None:
+def test_the_longest_stop_is_shown_in_one_line(tmp_path: Path) -> None:
     run = load(write_run(tmp_path / "run", stops=[stop(0, 6_000, 4_500), stop(1, 8_000, 7_990)]))
     assert f"8.00 s of {TOPIC}-1 (kill-consumer member-1): detection 7.99 s" == stops.sentence(run)
 

@@ -25,11 +25,11 @@ def test_the_sentence_says_what_this_machine_did(tmp_path: Path, why: str) -> No
     withheld = row("R01", "UNKNOWN", f"1 cannot be judged: member-1, {why} for 90 ms")
     wrong = row("R02", "VIOLATED", "1 violates it")
 
-    told = outcome.of_verdicts(manifest, [withheld]).headline
-    assert told == "1 verdict differs from the expected, withheld because of this machine"
+    headline = outcome.of_verdicts(manifest, [withheld]).headline
+    assert headline == "1 verdict differs from the expected, withheld because of this machine"
 
-    told = outcome.of_verdicts(manifest, [withheld, wrong, row("E04", "HOLDS", CLOCK)]).headline
-    assert told == (
+    headline = outcome.of_verdicts(manifest, [withheld, wrong, row("E04", "HOLDS", CLOCK)]).headline
+    assert headline == (
         f"2 verdicts differ from the expected, 1 of them withheld because of this machine ({BUSY})"
     )
 

@@ -1,4 +1,4 @@
-"""Programs of somebody else's: what app.toml and the command line say, and what is refused."""
+"""Users' programs: what app.toml and the command line say, and what is refused."""
 
 from __future__ import annotations
 

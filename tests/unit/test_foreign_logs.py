@@ -189,7 +189,7 @@ LEFT: Final = "has left group through explicit `LeaveGroup` request; client reas
             "member_added",
             {"group": "g", "member_id": "m-2", "instance_id": "i-1"},
         ),
-        (  # 4.1 to 4.4, the member is whoever asked
+        (  # 4.1 to 4.4, the member is the one that asked
             NEW + "[GroupId g][MemberId m-1] Computed new metadata hash: 7.",
             "metadata_computed",
             {"group": "g", "member_id": None},
@@ -436,7 +436,7 @@ def test_a_line_may_begin_within_another(tmp_path: Path) -> None:
     assert [1] == generations(read(tmp_path))
 
 
-def test_brokers_are_told_apart_by_their_lines(tmp_path: Path) -> None:
+def test_brokers_are_set_apart_by_their_lines(tmp_path: Path) -> None:
     other = FIVE.replace("id=3", "id=4").replace("group g", "group h")
     (tmp_path / "all.log").write_text(FIVE + other)
 
@@ -496,15 +496,15 @@ def test_a_request_log_says_where_members_are(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_log_that_tells_nothing_is_one_sentence(tmp_path: Path, content: str, says: str) -> None:
+def test_a_log_that_says_nothing_is_one_sentence(tmp_path: Path, content: str, says: str) -> None:
     log = tmp_path / "some.log"
     log.write_text(content)
 
-    with pytest.raises(NoData) as told:
+    with pytest.raises(NoData) as found_in:
         events.check(read(log))
 
-    assert says in str(told.value)
-    assert "\n" not in str(told.value)
+    assert says in str(found_in.value)
+    assert "\n" not in str(found_in.value)
 
 
 def test_lines_in_words_that_are_not_known_are_counted_and_shown(tmp_path: Path) -> None:
@@ -659,11 +659,11 @@ def test_what_a_client_says_is_no_line_of_the_coordinator(tmp_path: Path) -> Non
     }
     requests.write_text(f"[2026-03-29 10:30:01,125] DEBUG Completed request:{json.dumps(call)}\n")
 
-    def told(*paths: Path) -> set[tuple[str | None, str | None]]:
+    def found_in(*paths: Path) -> set[tuple[str | None, str | None]]:
         return {(event.group, event.member_id) for event in events.read(list(paths)).events}
 
     genuine = {("orders", "m-1"), ("payments", "p-2")}
-    assert genuine == told(log, requests)
-    assert genuine == told(requests, log)
-    assert set() == told(requests)
-    assert genuine | {("payments", "p-1")} == told(log)  # nothing tells it from a line
+    assert genuine == found_in(log, requests)
+    assert genuine == found_in(requests, log)
+    assert set() == found_in(requests)
+    assert genuine | {("payments", "p-1")} == found_in(log)  # nothing sets it apart from a line

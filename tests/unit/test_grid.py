@@ -171,7 +171,7 @@ def test_what_is_swept_cannot_be_set_as_well() -> None:
         grid(["consumer-crash"], "group.members=3,5", members="4")
 
 
-def test_a_knob_of_brokers_is_set_once() -> None:
+def test_a_setting_of_brokers_is_set_once() -> None:
     settings = {"group.max.size": "4", "cluster.settings.group.max.size": "5"}
 
     with pytest.raises(BadInput, match=r"group\.max\.size is set twice"):
@@ -193,13 +193,13 @@ def test_every_setting_that_an_experiment_declares_of_brokers_can_be_turned() ->
                 assert setting in kafka_settings.KNOWN, f"{setting} of {name}"
 
 
-def test_the_settings_of_brokers_are_those_that_brokers_told() -> None:
+def test_the_settings_of_brokers_are_those_that_brokers_have() -> None:
     """Recorded runs have all defaults of their brokers, and what they were given."""
-    told: set[str] = set()
+    known: set[str] = set()
     for path in RUNS.glob("*/manifest.json"):
         effective = json.loads(path.read_text())["effective"]
-        told |= set(effective.get("broker_defaults") or {})
-        told |= {name for given in effective["brokers"].values() for name in given}
+        known |= set(effective.get("broker_defaults") or {})
+        known |= {name for given in effective["brokers"].values() for name in given}
     newer = {  # of versions of which no run is kept
         "group.consumer.assignor.offload.enable",
         "group.consumer.regex.refresh.interval.ms",
@@ -209,7 +209,7 @@ def test_the_settings_of_brokers_are_those_that_brokers_told() -> None:
         "transaction.partition.verification.enable",
     }
 
-    assert set(kafka_settings.KNOWN) - told <= newer
+    assert set(kafka_settings.KNOWN) - known <= newer
 
 
 @pytest.mark.parametrize(
@@ -226,8 +226,8 @@ def test_the_settings_of_brokers_are_those_that_brokers_told() -> None:
 def test_what_a_release_does_not_have_is_refused(kafka: str, setting: str, oldest: str) -> None:
     """A broker would pass over it without a word."""
     value = "sticky" if setting.endswith("assignors") else "4"
-    knobs = {setting: value, "kafka_version": kafka}
-    turned = registry.with_settings(registry.load("baseline"), knobs)
+    changed = {setting: value, "kafka_version": kafka}
+    turned = registry.with_settings(registry.load("baseline"), changed)
 
     with pytest.raises(BadInput, match=f"Kafka {kafka} does not offer {setting}: choose Kafka"):
         registry.checked(turned)

@@ -26,18 +26,18 @@ SOON_S = 0.2
 
 
 PLAYED = "it is all over"
-# A process that plays a run: what it tells of it.
+# A process that plays a run: what it says of it.
 PLAYER = """
 import json, pickle, sys
 pickle.load(sys.stdin.buffer)
 run_dir = sys.argv[1]
-for told in (
+for message in (
     {"reserved": run_dir},
     {"phase": "steady", "built": []},
     {"say": "it is all over"},
     {"ended": "played", "run_dir": run_dir, "late_ticks": 0},
 ):
-    print(json.dumps(told), flush=True)
+    print(json.dumps(message), flush=True)
 sys.stdin.buffer.read()
 """
 

@@ -71,7 +71,7 @@ def test_there_is_no_port_after_the_last_one() -> None:
 @pytest.mark.parametrize(
     ("behaviour", "outcome"), [("answer", "answered"), ("silence", "silent"), ("close", "cut")]
 )
-def test_a_probe_tells_answers_silence_and_cuts_apart(behaviour: str, outcome: str) -> None:
+def test_a_probe_says_answers_silence_and_cuts_apart(behaviour: str, outcome: str) -> None:
     with listening() as server:
         done = threading.Event()
 
@@ -122,7 +122,7 @@ def test_a_marked_process_is_found_and_ended_even_when_stopped(tmp_path: Path) -
 
 @pytest.fixture
 def held_run(tmp_path: Path) -> Iterator[Path]:
-    """The folder of a run that somebody plays; what carries its mark is ended."""
+    """The folder of a run that goes on; what carries its mark is ended."""
     folder = tmp_path / f"run-{os.getpid()}"
     (folder / "logs").mkdir(parents=True)
     processes.hold(folder)
@@ -149,7 +149,7 @@ def test_a_program_that_loses_its_environment_is_known_by_its_log(held_run: Path
         assert 1 == processes.end_run(held_run.name)
 
 
-def test_a_log_of_a_folder_that_nobody_holds_is_no_mark(held_run: Path) -> None:
+def test_a_log_of_a_folder_that_nothing_holds_is_no_mark(held_run: Path) -> None:
     with spawned(held_run, "env", "-i", "sh", "-c", "echo $$; exec sleep 60") as child:
         log = held_run / "logs" / "member-2.log"
         wait_until("start of the program", log.read_text, timeout_s=10)
@@ -168,8 +168,8 @@ def test_what_gets_its_mark_a_moment_later_is_ended_too(tmp_path: Path) -> None:
         assert -signal.SIGKILL == late.wait(timeout=10)
 
 
-def test_what_nobody_waits_for_is_gone_all_the_same() -> None:
-    """In a container whose first process waits for nobody, a zombie stays one."""
+def test_what_nothing_waits_for_is_gone_all_the_same() -> None:
+    """In a container whose first process does not wait, a zombie stays one."""
     starts = "import subprocess, sys; print(subprocess.Popen(['sleep', '60']).pid, flush=True); "
     command = [sys.executable, "-c", starts + "sys.stdin.read()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
@@ -216,7 +216,7 @@ def zombie() -> Iterator[str]:
 
 
 @on_linux
-def test_what_a_harness_left_that_nobody_waits_for_is_an_orphan(
+def test_what_a_harness_left_that_nothing_waits_for_is_an_orphan(
     zombie: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As under an IDE, or a script that is the first process of a container."""
@@ -235,7 +235,7 @@ def test_what_a_harness_left_that_nobody_waits_for_is_an_orphan(
 def test_a_process_that_does_not_say_whose_it_is_stays(
     owner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody may have copied a member's environment to look for a fault, and not all of it."""
+    """A user may have copied a member's environment to look for a fault, and not all of it."""
     run = f"copied-{os.getpid()}"
     environment = {**os.environ, processes.RUN_MARK: run, processes.OWNER_MARK: owner}
     with subprocess.Popen(["sleep", "30"], env=environment) as copied:
@@ -316,7 +316,7 @@ def test_who_a_folder_is_of_is_never_there_in_part(
 @on_linux
 def test_a_harness_lives_on_whatever_the_clock_is_set_to(monkeypatch: pytest.MonkeyPatch) -> None:
     token, booted_at = processes.owner_token(), psutil.boot_time()
-    # What psutil makes of /proc/stat, which the kernel tells anew after each step.
+    # What psutil makes of /proc/stat, which the kernel renews after each step.
     monkeypatch.setattr("psutil._pslinux.boot_time", lambda: booted_at + 3_600)
 
     assert processes.owner_alive(token)
@@ -351,7 +351,7 @@ def test_another_process_of_the_same_number_is_not_the_harness(
 
 
 @pytest.mark.parametrize("token", ["", "harness", ":", "999999999:1@boot", "-1:1@boot"])
-def test_a_token_that_names_nobody_is_of_a_dead_harness(token: str) -> None:
+def test_a_token_that_names_nothing_is_of_a_dead_harness(token: str) -> None:
     assert not processes.owner_alive(token)
 
 

@@ -1,4 +1,4 @@
-"""Experiments, rules, apps and limits of somebody's own project, and every slip in one."""
+"""Experiments, rules, apps and limits of a user's own project, and every slip in one."""
 
 from __future__ import annotations
 

@@ -165,13 +165,13 @@ def test_an_image_of_another_kafka_is_refused(log: bytes, refused: str) -> None:
         check_version("broker-1", lambda: log, "4.3.1", timeout_s=0)
 
 
-def test_a_node_that_answers_before_it_has_told_its_version_is_asked_again() -> None:
+def test_a_node_that_answers_before_it_has_shown_its_version_is_asked_again() -> None:
     logs = iter([b"", b"INFO starting\n", b"INFO starting\nKafka version: 4.3.1\n"])
     check_version("broker-1", lambda: next(logs), "4.3.1")
     assert [] == list(logs)
 
 
-def test_a_folder_of_no_run_is_told_from_one_that_cannot_be_read(tmp_path: Path) -> None:
+def test_a_folder_of_no_run_is_set_apart_from_one_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(NoData, match="is not the folder of a run"):
         manifest.read(tmp_path)
     (tmp_path / "manifest.json").write_text("{")

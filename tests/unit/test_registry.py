@@ -1,4 +1,4 @@
-"""Experiments by name, their knobs, and everything that is refused before anything runs."""
+"""Experiments by name, their settings, and everything that is refused before anything runs."""
 
 import ast
 import re
@@ -50,12 +50,12 @@ def test_an_unknown_experiment_is_answered_with_the_nearest_name() -> None:
         registry.load("brokerkill")
 
 
-def test_an_unknown_knob_is_answered_with_the_nearest_name() -> None:
+def test_an_unknown_setting_is_answered_with_the_nearest_name() -> None:
     with pytest.raises(BadInput, match="did you mean 'members'"):
         registry.with_settings(registry.load("baseline"), {"member": "4"})
 
 
-def test_a_knob_keeps_its_type() -> None:
+def test_a_setting_keeps_its_type() -> None:
     turned = registry.with_settings(registry.load("baseline"), {"group.members": "4"})
 
     assert 4 == turned.group.members
@@ -69,7 +69,7 @@ def test_a_whole_number_is_a_length_of_time_too() -> None:
     )
 
 
-def test_knobs_are_turned_together_whatever_their_order() -> None:
+def test_settings_are_turned_together_whatever_their_order() -> None:
     settings = {
         "assignor": "cooperative-sticky",
         "session_timeout_ms": "90000",
@@ -82,7 +82,7 @@ def test_knobs_are_turned_together_whatever_their_order() -> None:
         assert ("cooperative-sticky", "cooperative") == (group.assignor, group.protocol)
 
 
-def test_a_knob_that_is_turned_twice_is_refused() -> None:
+def test_a_setting_that_is_turned_twice_is_refused() -> None:
     with pytest.raises(BadInput, match=r"group\.client is set twice, also as 'client'"):
         registry.with_settings(
             registry.load("baseline"), {"group.client": "java", "client": "java"}
@@ -90,7 +90,7 @@ def test_a_knob_that_is_turned_twice_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("knob", "value", "says"),
+    ("name", "value", "says"),
     [
         ("sabotage", "never-comit", "sabotage 'never-comit' is unknown: choose"),
         ("batch_records", "0", "batch_records of 0 is below 1"),
@@ -103,13 +103,13 @@ def test_a_knob_that_is_turned_twice_is_refused() -> None:
     ],
 )
 def test_what_a_program_of_ours_would_refuse_is_refused_before_anything_starts(
-    knob: str, value: str, says: str
+    name: str, value: str, says: str
 ) -> None:
     with pytest.raises(BadInput, match=says):
-        registry.checked(registry.with_settings(registry.load("baseline"), {knob: value}))
+        registry.checked(registry.with_settings(registry.load("baseline"), {name: value}))
 
 
-def test_a_knob_that_makes_nonsense_is_refused_as_the_declaration_would_be() -> None:
+def test_a_setting_that_makes_nonsense_is_refused_as_the_declaration_would_be() -> None:
     with pytest.raises(BadInput, match="outside the 6000 to 1800000"):
         registry.with_settings(registry.load("baseline"), {"session_timeout_ms": "5000"})
 
@@ -445,8 +445,8 @@ def test_what_cannot_run_is_refused_before_anything_starts(
 @pytest.mark.parametrize("backend", ["docker", "compose"])
 def test_kafka_that_logs_otherwise_is_refused_in_containers(backend: str) -> None:
     def with_kafka(version: str, backend: str) -> Experiment:
-        knobs = {"cluster.kafka_version": version, "cluster.backend": backend}
-        return registry.checked(registry.with_settings(registry.load("baseline"), knobs))
+        changed = {"cluster.kafka_version": version, "cluster.backend": backend}
+        return registry.checked(registry.with_settings(registry.load("baseline"), changed))
 
     with pytest.raises(BadInput, match=r"choose KAFKA=4\.0\.0 or newer, or BACKEND=embedded$"):
         with_kafka("3.9.2", backend)
@@ -553,8 +553,8 @@ def test_the_table_of_faults_has_each_with_its_fields_and_ways() -> None:
 
     for name, kind in KINDS.items():
         fields = [*kind.takes, *(["lasts_s"] if kind.heals else [])]
-        for told in (*fields, *filter(None, kind.ways)):
-            assert f"`{told}`" in rows[name], f"{name} has {told}"
+        for name_ in (*fields, *filter(None, kind.ways)):
+            assert f"`{name_}`" in rows[name], f"{name} has {name_}"
 
 
 def test_the_readme_counts_experiments_and_rules() -> None:

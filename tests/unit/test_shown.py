@@ -52,7 +52,7 @@ def test_a_write_that_goes_on_with_its_own_is_no_cut() -> None:
     assert [("member-1", "output-0", ["offset", 1, 5, 9], 700)] == found
 
 
-def test_a_record_before_every_write_on_record_is_nobodys() -> None:
+def test_a_record_before_every_write_on_record_is_nothings() -> None:
     found = shown(pieces([0, "number", 0, 0, 4, 700]), writes=[write(3, "member-1")])
     assert [(None, ["number", 0, 0, 2]), ("member-1", ["number", 0, 3, 4])] == [
         (row[0], row[2]) for row in found
@@ -211,7 +211,7 @@ def test_what_was_there_instead_of_records(
         (pieces([0, "number", 1, 15, 15, 5]), "such as number 46"),
     ],
 )
-def test_records_that_nobody_sent_are_named(run_dir: Path, frame: Row, oddly: str) -> None:
+def test_records_that_nothing_sent_are_named(run_dir: Path, frame: Row, oddly: str) -> None:
     assert oddly in said(run_dir, "http", "", GOOD, frame)["oddly"]
 
 

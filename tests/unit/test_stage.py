@@ -175,9 +175,9 @@ def test_what_goes_wrong_with_a_run_does_not_end_the_others(
     assert [played, (state, reason), played] == states(staged.suite)
     assert ["one", "three"] == staged.judge.runs
     lines = staged.screen.lines
-    told = [*said, f"two: {state} ({reason})"]
+    shown = [*said, f"two: {state} ({reason})"]
     start = lines.index("run two") + 2
-    assert told == lines[start : start + len(told)]
+    assert shown == lines[start : start + len(shown)]
 
 
 @needs_shares
@@ -250,7 +250,7 @@ def test_a_line_that_is_not_whole_is_no_line(staged: SimpleNamespace) -> None:
     (state, reason), (other, _) = states(staged.suite)[:2]
     assert "failed" == state
     assert reason.startswith("the harness failed: its process ended with exit code 9;")
-    assert "interrupted" == other  # it has been played, and nobody judges here
+    assert "interrupted" == other  # it has been played, and there is no judge here
     assert ["two"] == staged.judge.runs
 
 
