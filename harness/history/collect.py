@@ -16,7 +16,7 @@ from consumers.journal import JournalContent, of_kinds
 from harness.base import processes
 from harness.base.errors import BadInput, NoData
 from harness.history import app_record, broker_logs, seals, store
-from harness.history.about import About, json_of
+from harness.history.broker_logs import About, json_of
 from harness.history.journals import (
     FAULTS,
     OBSERVER,

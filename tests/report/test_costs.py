@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.report.load import load
-from harness.report.parts.costs import costs
+from harness.report.parts.story import costs
 from harness.report.run.page import page
 from harness.report.text.summary import summary
 from harness.rules.rule_names import NAMES

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.experiment import APP, CLIENTS, PROTOCOLS
+from harness.report.formats import safe
 from harness.report.many import documented
-from harness.report.text.markdown import safe
 from harness.rules.catalogue import RULES
 from harness.rules.documents import DOCUMENTS, STATEMENTS
 

@@ -15,7 +15,7 @@ import pytest
 
 from consumers.journal import MAGIC, Journal, read_journal
 from harness.history import broker_logs, seals, store
-from harness.history.about import About
+from harness.history.broker_logs import About
 from harness.history.collect import collect
 from harness.history.journals import Journals
 from harness.history.schema import HISTORY

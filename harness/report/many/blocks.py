@@ -12,10 +12,10 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from harness.report.formats import safe, table_row
 from harness.report.run.page import Fact, environment
 from harness.report.run.shapes import Shape
 from harness.report.text.columns import align, show, width_of
-from harness.report.text.markdown import safe, table_row
 
 PAGE: Final = "page"
 MARKDOWN: Final = "markdown"

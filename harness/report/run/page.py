@@ -32,11 +32,10 @@ from harness.report.formats import (
 )
 from harness.report.load import Manifest, Run, libraries_of
 from harness.report.parts import stops, tables
-from harness.report.parts.costs import costs
 from harness.report.parts.faults import stories
 from harness.report.parts.member_names import members_of
 from harness.report.parts.record_counts import RecordCounts, records
-from harness.report.parts.story import story
+from harness.report.parts.story import costs, story
 from harness.report.run.axis import axis_of
 from harness.report.run.heartbeats import heartbeat_chart
 from harness.report.run.timeline import timeline

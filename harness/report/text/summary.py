@@ -3,13 +3,12 @@
 from typing import Final
 
 from harness.report import outcome
-from harness.report.formats import NOTHING, bound, clip, measured, number
+from harness.report.formats import NOTHING, bound, clip, measured, number, safe, table_row
 from harness.report.load import Manifest, Row, Run
 from harness.report.parts import stops
-from harness.report.parts.costs import costs
 from harness.report.parts.record_counts import fate, records
+from harness.report.parts.story import costs
 from harness.report.parts.tables import rebalanced
-from harness.report.text.markdown import safe, table_row
 
 # GitHub drops a step summary above 1 MiB whole; many runs may write into one.
 MOST_RULES: Final = 150

@@ -12,9 +12,9 @@ from harness.experiment import Verdict
 from harness.report import outcome
 from harness.report.formats import NOTHING, bound, measured_range, number
 from harness.report.load import Manifest, Row, Run, load
-from harness.report.parts.costs import costs
 from harness.report.parts.record_counts import fate, records
 from harness.report.parts.stops import sentence as stops_sentence
+from harness.report.parts.story import costs
 from harness.report.parts.tables import rebalanced
 from harness.report.text.columns import align, show, width_of
 

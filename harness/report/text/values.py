@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from harness.report import outcome
 from harness.report.load import Row, Run
-from harness.report.parts.costs import costs
 from harness.report.parts.record_counts import records
 from harness.report.parts.stops import longest_ms
+from harness.report.parts.story import costs
 
 _COLUMNS: Final = (
     *("examined", "violations", "measured_min", "measured_max", "bound_low", "bound_high"),
