@@ -11,7 +11,7 @@ from harness.base.words import plural
 from harness.history.foreign.events import Log
 from harness.report.formats import NOTHING, clip, duration, number
 from harness.report.incident.causes import CAUSES
-from harness.report.incident.explain_tables import tables_of, write
+from harness.report.incident.explain_tables import in_order, tables_of, write
 from harness.report.incident.explain_view import IncidentView, at, moment, span, zone
 from harness.report.incident.findings import STORM_LEAST, STORM_S, Explained
 from harness.report.incident.logged import LoggedRebalance, Removal
@@ -46,12 +46,7 @@ def write_page(folder: Path, view: IncidentView) -> Path:
 
 
 def page(view: IncidentView) -> str:
-    rebalances = sorted(
-        (one for each in view.groups for one in each.group.rebalances), key=lambda one: one.at
-    )
-    removals = sorted(
-        (one for each in view.groups for one in each.group.removals), key=lambda one: one.at
-    )
+    rebalances, removals = in_order([each.group for each in view.groups])
     return (
         environment()
         .get_template("explain.html.j2")
@@ -77,7 +72,6 @@ def page(view: IncidentView) -> str:
             command=COMMAND,
             who=partial(_who, view),
             name_of_member=view.names.of,
-            lasted=_lasted,
             place=view.read.place,
             logs=zip(view.read.names, view.read.logs, strict=True),
             note=_note,
@@ -100,11 +94,8 @@ def _figures(
 ) -> list[Fact]:
     storms = [(storm, one) for one in view.groups for storm, _ in one.storms]
     largest = max(storms, key=lambda each: len(each[0].rebalances), default=None)
-    lasted = [
-        (one.joined_at - one.started_at) / 1e3
-        for one in rebalances
-        if one.joined_at is not None and one.started_at is not None and one.protocol == "classic"
-    ]
+    classic = [one for one in rebalances if one.protocol == "classic"]
+    lasted = [ms for one in classic if (ms := one.joining_ms) is not None]
     figures = [
         Fact("Rebalances", number(len(rebalances)), plural(len(view.groups), "group")),
         Fact("Evictions", number(len(removals)), "", "bad" if removals else ""),
@@ -177,12 +168,6 @@ def _bars(one: Explained) -> Iterator[Bar]:
 
 def _who(view: IncidentView, one: LoggedRebalance) -> str:
     return clip(", ".join(map(view.names.of, one.named)), 80) or NOTHING
-
-
-def _lasted(one: LoggedRebalance) -> str:
-    if one.joined_at is None:
-        return "not over"
-    return duration(None if one.started_at is None else (one.joined_at - one.started_at) / 1e3)
 
 
 def _note(log: Log) -> str:

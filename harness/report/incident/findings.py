@@ -378,11 +378,7 @@ def _with_costs(
 
 def _standing(group: LoggedGroup, last_at: int) -> Iterator[Driver]:
     """Rebalances that took long, and one that is not over."""
-    took = [
-        (one.joined_at - one.started_at) / 1e3
-        for one in group.rebalances
-        if one.joined_at is not None and one.started_at is not None and one.protocol == "classic"
-    ]
+    took = [one.joining_ms or 0 for one in group.rebalances if one.protocol == "classic"]
     if slow := [ms for ms in took if ms >= SLOW_MS]:
         sentence = _sentence(CAUSES["slow"], duration(max(slow)), len(slow))
         yield Driver(CAUSES["slow"], len(slow), (), sentence)

@@ -33,6 +33,13 @@ class LoggedRebalance:
         return self.started_at if self.started_at is not None else self.joined_at or 0
 
     @property
+    def joining_ms(self) -> float | None:
+        """How long all took to join; None where its beginning or its end is not on record."""
+        if self.joined_at is None or self.started_at is None:
+            return None
+        return (self.joined_at - self.started_at) / 1e3
+
+    @property
     def ended_at(self) -> int | None:
         """When the leader's assignment came, or all had joined."""
         return self.synced_at if self.synced_at is not None else self.joined_at

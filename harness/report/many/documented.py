@@ -3,12 +3,11 @@
 Made from the verdicts of many runs (the nightly set's `verdicts.parquet`); starts no Spark.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -16,16 +15,12 @@ from harness.base.words import plural
 from harness.experiment import Verdict
 from harness.history import store
 from harness.report.formats import NOTHING, measured_range
+from harness.report.load import Row
 from harness.report.many import blocks
 from harness.report.many.blocks import ASIDE, Line
 from harness.report.outcome import name_of
 from harness.report.run.page_files import write_whole
 from harness.rules.documents import DOCUMENTS, STATEMENTS, Statement
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from harness.report.load import Row
 
 # Applications that break rules on purpose prove the judge; they say nothing about Kafka.
 _SABOTEUR: Final = "saboteur-"

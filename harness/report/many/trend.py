@@ -1,24 +1,19 @@
 """How measured numbers moved over many runs: a page with a plot per series, and a few lines."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
 
 from harness.base.words import plural
 from harness.report.formats import number
+from harness.report.load import Row
 from harness.report.many import blocks
 from harness.report.many.blocks import Block, Line, Plot
 from harness.report.outcome import name_of
 from harness.report.run.page_files import write_whole
 from harness.report.run.shapes import Shape
 from harness.rules import RULES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from harness.report.load import Row
 
 _TITLES: Final = {
     "worse": ("Worse", "Moved, and the nearest bound of the rule is nearer since."),
