@@ -230,14 +230,14 @@ def test_what_a_process_had_sent_before_it_ended_stays_its_own() -> None:
 def test_fetches_are_attributed_the_same_way(tmp_path: Path) -> None:
     log = tmp_path / "broker-1.requests.log"
     partitions = [{"partition": number, "fetchOffset": 10 + number} for number in (0, 1)]
-    partitions = [
+    answered = [
         {"partitionIndex": 1, "errorCode": 0, "highWatermark": 20, "recordsSizeInBytes": 99},
         {"partitionIndex": 2, "errorCode": 6, "highWatermark": -1, "recordsSizeInBytes": 0},
     ]
     call = {
         "requestHeader": {"requestApiKeyName": "FETCH", "clientId": "any"},
         "request": {"topics": [{"topicId": "id-of-t", "partitions": partitions}]},
-        "response": {"responses": [{"topicId": "id-of-t", "partitions": partitions}]},
+        "response": {"responses": [{"topicId": "id-of-t", "partitions": answered}]},
         "totalTimeMs": 500.0,
         "responseQueueTimeMs": 40.0,
         "sendTimeMs": 110.0,
