@@ -11,7 +11,7 @@ from harness.experiment import (
     Group,
     handed_what_it_has_lost,
     holds,
-    late_commit_names_nobody,
+    late_commit_is_unnamed,
 )
 
 experiment = Experiment(
@@ -28,7 +28,7 @@ experiment = Experiment(
         handed_what_it_has_lost("X99"),
         # The others may be given the partition only after the stalled member has woken up.
         handed_what_it_has_lost("R15", by="* to {stall-consumer}", sometimes=True),
-        late_commit_names_nobody("X41"),
+        late_commit_is_unnamed("X41"),
         *holds("R10", "R16", "R21", "R33"),
     ),
 )

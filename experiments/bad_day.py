@@ -14,7 +14,7 @@ from harness.experiment import (
     commit_waits_for_the_rebalance,
     handed_what_it_has_lost,
     holds,
-    late_commit_names_nobody,
+    late_commit_is_unnamed,
     violated,
 )
 
@@ -70,7 +70,7 @@ experiment = Experiment(
             clients=("librdkafka",),
             protocols=("consumer",),
         ),
-        late_commit_names_nobody("X41-asked"),
+        late_commit_is_unnamed("X41-asked"),
         violated(
             "X41-asked",
             "Java's member has left by the time its application commits, and has epoch -1",

@@ -10,7 +10,7 @@ from harness.experiment import (
     Fault,
     Group,
     holds,
-    late_commit_names_nobody,
+    late_commit_is_unnamed,
     violated,
 )
 
@@ -40,7 +40,7 @@ experiment = Experiment(
             clients=("librdkafka",),
             protocols=("consumer",),
         ),
-        late_commit_names_nobody("X41-asked"),
+        late_commit_is_unnamed("X41-asked"),
         *holds("X19", "X20", clients=("librdkafka",), protocols=("consumer",)),
         *holds("R36", "R16", "R35", "R19", "R02", "R20b", "R21", "R33", "X32a", "X32b", "X32c"),
     ),

@@ -10,7 +10,7 @@ from harness.experiment import (
     Fault,
     Group,
     holds,
-    late_commit_names_nobody,
+    late_commit_is_unnamed,
     violated,
 )
 
@@ -32,7 +32,7 @@ experiment = Experiment(
             at_most=1,
         ),
         violated("R10", "the only other member is stopped"),
-        late_commit_names_nobody("X41-asked"),
+        late_commit_is_unnamed("X41-asked"),
         *holds("R01", "R02", "R20e", "R33", "X07", "X32a"),
     ),
     protocols=CLASSIC,

@@ -12,7 +12,7 @@ from harness.experiment import (
     Fault,
     Group,
     holds,
-    late_commit_names_nobody,
+    late_commit_is_unnamed,
     violated,
 )
 
@@ -24,7 +24,7 @@ experiment = Experiment(
     protocols=CLASSIC,
     rules=(
         *holds("X41-asked", "X42", clients=("java",)),
-        late_commit_names_nobody("X41-asked"),
+        late_commit_is_unnamed("X41-asked"),
         violated(
             "X42",
             "a commit with the instance id and without the member id is answered "

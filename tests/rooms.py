@@ -64,8 +64,8 @@ ROOMS: Final = {
         "many runs: nights, repeats, sweeps, matrices of programs; playing each "
         "in a process of its own (`stage`, `players`, `player`); judging one run (`judging`), in a "
         "background process (`background`), or many stored ones (`again`), as jobs (`verdict_job`) "
-        "of any Spark (`spark`), from any place that it reads (`stored_elsewhere`); "
-        "runs that a project keeps (`kept`), and what its own rules say of them (`pins`)",
+        "of any Spark (`spark_sessions`), from any place that it reads (`stored_elsewhere`); "
+        "runs that a project keeps, and what its own rules say of them (`kept_runs`)",
         "a suite plays, judges and reports runs",
         (
             *("report", "catalogue", "check", "tables", "run"),
@@ -90,7 +90,7 @@ ROOMS: Final = {
     "catalogue": Room(
         "experiments by name and their settings (`registry`), what is refused before a run "
         "(`refusals`), which runs a night is made of (`cover`), a project's own (`project`, "
-        "`own`), lists and `docs/rules.md`",
+        "`own_modules`), lists and `docs/rules.md`",
         "the catalogue lists and refuses, and plays nothing",
         ("rules", "run", "provision", "consumers", "experiments", "experiment", "base"),
     ),
@@ -136,7 +136,7 @@ ROOMS: Final = {
     "history": Room(
         "columns of every file (`schema`), what faults break (`effects`), broker logs to rows, "
         "those of other people's brokers too (`foreign`), journals to Parquet, the manifest, "
-        "small copies of runs (`copies`), and the record of a suite (`suites`)",
+        "and the record of a suite (`suites`)",
         "a history is files only",
         ("consumers", "base"),
         ("psutil", "pyarrow"),

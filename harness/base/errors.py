@@ -51,7 +51,7 @@ class WaitTimeout(HarnessError):
 
 
 class BadInput(HarnessError):
-    """An experiment, knob or argument that cannot be."""
+    """An experiment, setting or argument that cannot be."""
 
     exit_code: int = Exit.BAD_ARGUMENTS
 

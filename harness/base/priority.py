@@ -1,4 +1,4 @@
-"""Processor time that a process gets only where nobody else wants it."""
+"""Processor time that a process gets only where no other process wants it."""
 
 import os
 import threading
@@ -14,15 +14,15 @@ _CGROUPS: Final = Path("/proc/self/cgroup")
 _MOUNTED: Final = Path("/sys/fs/cgroup")
 _LEAST: Final = "19"  # the nice value of a session: 15 parts of processor time
 _USUAL: Final = "0"  # 1,024 parts
-_AGAIN_S: Final = 0.1  # whoever is not root may change one share in this time
+_AGAIN_S: Final = 0.1  # a user that is not root may change one share in this time
 
 
 def give_way() -> None:
-    """Have this process, and what it starts, get only processor time that nobody else wants.
+    """Have this process, and what it starts, get only processor time that is left over.
 
     SCHED_IDLE says so among the processes of a session. Where the kernel has autogroups, each
     session gets as much as any other, whatever its processes are: so the share of this one is made
-    as small as it can be too (nice 19 is 15 parts to the 1,024 of others), unless it is somebody's
+    as small as it can be too (nice 19 is 15 parts to the 1,024 of others), unless it is a user's
     terminal. A system without such a class changes nothing.
     """
     if IDLE is None:

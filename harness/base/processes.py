@@ -1,7 +1,7 @@
 """Every process of a run carries the run's mark in its environment, so that nothing is ever lost.
 
 The mark is there from the first instant of a process (no list has to be written in time), it is
-inherited by whatever the process starts, and it tells whose run it is: a watchdog or a later start
+inherited by whatever the process starts, and it says whose run it is: a watchdog or a later start
 can end what a killed harness left, and cannot touch anything else.
 
 A program may lose its environment: `env -i` clears it, and a title that it gives itself (Ruby's
@@ -55,23 +55,19 @@ _TOKEN: Final = re.compile(r"\d+:\d+(\.\d+)?(@[0-9a-fA-F-]*(#\d+)?)?")  # what `
 def owner_token(pid: int | None = None) -> str:
     """Identity of a process (this one by default) that a recycled pid cannot fake: `pid:start`.
 
-    Linux tells the start in clock ticks since the boot, and they are taken as they are: the time of
+    Linux has the start in clock ticks since the boot, and they are taken as they are: the time of
     day that can be made of them is another one after each step of the clock. Its containers share a
     boot and not their pids, so theirs name their namespace as well. Raises
     psutil.NoSuchProcess or OSError where there is no such process.
     """
     pid = os.getpid() if pid is None else pid
     if psutil.LINUX:
-        return f"{pid}:{_start_ticks(pid)}@{_boot()}{_namespace()}"
+        return f"{pid}:{_stat(pid)[19]}@{_boot()}{_namespace()}"
     return f"{pid}:{psutil.Process(pid).create_time():.2f}"
 
 
-def _start_ticks(pid: int) -> str:
-    return _stat(pid)[19]
-
-
 def _stat(pid: int) -> list[str]:
-    """What the kernel tells of a process, from its state on (proc(5))."""
+    """What the kernel says of a process, from its state on (proc(5))."""
     stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     # The command's name is in parentheses, and may hold spaces and parentheses itself.
     return stat.rpartition(")")[2].split()
@@ -105,7 +101,7 @@ def _namespace() -> str:
 def owner_alive(token: str) -> bool:
     """Whether the harness that an owner token names still runs.
 
-    None outlives its boot. One of another namespace may run, for all that can be told from here;
+    None outlives its boot. One of another namespace may run, as far as can be seen from here;
     a token that names none is of an older harness, and compared without it. So may one whose
     entry in /proc is another user's and hidden (`hidepid`). A zombie has ended.
     """
@@ -247,13 +243,12 @@ def uses(path: Path) -> bool:
 def end(processes: Iterable[psutil.Process], *, patience_s: float = 5.0) -> int:
     """SIGKILL processes and wait until they are gone; returns how many there were.
 
-    SIGKILL also ends a process that a fault has stopped. One that nobody has waited for yet is gone
-    as well: its exit code is its parent's to take, and in a container whose first process waits for
-    nobody it stays a zombie for good.
+    SIGKILL also ends a process that a fault has stopped. A zombie counts as gone: its exit code is
+    its parent's to take, and in a container whose first process does not wait it stays for good.
     """
     ended = []
     for process in processes:
-        with suppress(psutil.Error):  # gone, or somebody else's by now
+        with suppress(psutil.Error):  # gone, or another process by now
             process.kill()
             ended.append(process)
     with suppress(WaitTimeout):
@@ -272,8 +267,8 @@ def end_run(run: str, *, keep: frozenset[int] = frozenset(), quiet_s: float = 0.
     """End every marked process of a run but those in `keep`, until there is none; how many.
 
     They are looked for again and again: one may just be starting another, or be between its fork
-    and the mark that it gets with its environment. Whoever has not started them, and so cannot know
-    what is being started, looks on until none was seen for `quiet_s`.
+    and the mark that it gets with its environment. A caller that has not started them cannot know
+    what is being started, so it looks on until none was seen for `quiet_s`.
     """
     count, begun = 0, time.monotonic()
     quiet_since = begun
@@ -316,20 +311,20 @@ def scratch(purpose: str) -> Iterator[Path]:
 
 
 def hold(folder: Path) -> None:
-    """Write down that a folder is this process's; at once, for whoever reads it meanwhile."""
+    """Write down that a folder is this process's; at once, so that no reader finds half of it."""
     written = folder / f".{_OWNER}"
     written.write_text(owner_token(), encoding="utf-8")
     written.replace(folder / _OWNER)
 
 
 def held(folder: Path) -> bool:
-    """Whether the process that a folder is of may still run; not where nobody holds it."""
+    """Whether the folder's owner may still be alive; false if it has none."""
     try:
         token = (folder / _OWNER).read_text(encoding="utf-8")
     except FileNotFoundError:
         return False
     except (OSError, ValueError):
-        return True  # somebody else's
+        return True  # of another user
     return not token or owner_alive(token)  # an older harness writes it bit by bit
 
 
@@ -343,7 +338,7 @@ def has_owner(folder: Path) -> bool:
 
 @contextmanager
 def holding(folder: Path) -> Iterator[None]:
-    """Hold a folder meanwhile, so that `clean` leaves it; whoever holds it already goes on to."""
+    """Keep the folder locked inside the context, as `clean` respects; an existing lock stays."""
     if held(folder):
         yield
         return
@@ -400,14 +395,14 @@ def tell(process: subprocess.Popen[bytes], order: str) -> None:
 
 
 def tell_last(process: subprocess.Popen[bytes], order: str) -> None:
-    """As `tell`, and close its standard input; whether it is still there, its exit code tells."""
+    """As `tell`, and close its standard input; its exit code says whether it was still there."""
     assert process.stdin is not None
     with suppress(BrokenPipeError), process.stdin:
         tell(process, order)
 
 
-def told(said: Iterable[str | bytes]) -> Iterator[Any]:
-    """What a process tells, a line of JSON each. A line in which it was killed is left out."""
+def messages(said: Iterable[str | bytes]) -> Iterator[Any]:
+    """What a process says, a line of JSON each. A line in which it was killed is left out."""
     for line in said:
         with suppress(ValueError):
             yield json.loads(line)

@@ -19,7 +19,7 @@ def wait_until(
 ) -> _T:
     """Return the first truthy value of `condition`.
 
-    A `timeout_s` that is asked at each look may grow with what is seen. `saw` tells the state at
+    A `timeout_s` that is asked at each look may grow with what is seen. `saw` gives the state at
     the time-out in words. Raises WaitTimeout: "<what> after <n> s: <what was seen>".
     """
     began = time.monotonic()

@@ -1,16 +1,16 @@
-"""Programs of somebody else's: read from app.toml and from the command line."""
+"""Users' programs: read from app.toml and from the command line."""
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from harness.base.errors import BadInput
 from harness.base.paths import ROOT, here
 from harness.base.words import hint
-from harness.catalogue import settings
-from harness.catalogue.settings import known, typed
+from harness.catalogue import toml_settings
+from harness.catalogue.toml_settings import known, typed
 from harness.experiment import APP, Expect, Experiment, Fault, Group, Verdict
 from harness.experiment.app import App, Records, Shows, Stop
 from harness.experiment.limits import Limits
@@ -20,7 +20,7 @@ from harness.run.why import cannot_run
 
 FILE: Final = "app.toml"
 EXAMPLES: Final = ROOT / "consumers" / "apps"
-IN_TRANSACTION: Final = "in a transaction"  # how a member is killed that has to be told first
+IN_TRANSACTION: Final = "in a transaction"  # how a member is killed that gets an order first
 _TABLES: Final = {"records": Records, "effects": Shows, "stop": Stop, "limits": Limits}
 # Tables of names and texts, and the field of an app that holds each.
 _NAMED: Final = {"env": "environment", "dependency": "dependencies"}
@@ -39,7 +39,7 @@ def read(path: Path) -> App:
     Raises BadInput with the file, the line where there is one, and what is wrong.
     """
     file = path / FILE if path.is_dir() else path
-    found = settings.read(file, "name an app.toml, or its folder")
+    found = toml_settings.read(file, "name an app.toml, or its folder")
     try:
         return _app(found, file.resolve().parent)
     except BadInput as error:
@@ -119,7 +119,7 @@ def with_app(experiment: Experiment, app: App) -> Experiment:
 
     They are static where the experiment, or the app, says so. Its rules are those that need nothing
     which only our own consumers tell. Probes beside its faults are left out. Raises BadInput for a
-    fault that there is no lever for in a program of somebody else's; of faults that are drawn at
+    fault that there is no lever for in a user's program; of faults that are drawn at
     random such a one is left out.
     """
     if alone := [probe.name for probe in experiment.probes if not probe.beside]:
@@ -215,21 +215,14 @@ def _app(found: Mapping[str, Any], folder: Path) -> App:
 
 
 def _part(name: str, kind: type, found: Any, folder: Path) -> Any:
-    if not isinstance(found, dict):
-        raise BadInput(f"{name} is {found!r}, not a table: write [{name}] above its settings")
-    given = dict(found)
-    if name == "records":
-        known(f"[{name}] ", given, _RECORDS)
-        if len(given) > 1:
+    if name == "records" and isinstance(found, dict):
+        known(f"[{name}] ", found, _RECORDS)
+        if len(found) > 1:
             raise BadInput("[records] has a value and a file: leave one of them out")
-        if "file" in given:
-            file = typed("[records] file", given.pop("file"), str)
-            given["samples"] = list(samples(folder / file))
-    known(f"[{name}] ", given, tuple(each.name for each in fields(kind)))
-    hints = get_type_hints(kind)
-    return kind(
-        **{each: typed(f"[{name}] {each}", value, hints[each]) for each, value in given.items()}
-    )
+        if "file" in found:
+            file = typed("[records] file", found["file"], str)
+            found = {"samples": list(samples(folder / file))}
+    return toml_settings.table(name, kind, found)
 
 
 def samples(file: Path) -> tuple[str, ...]:
@@ -237,14 +230,11 @@ def samples(file: Path) -> tuple[str, ...]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:  # what is no text, or no name of a file
+        why = error.strerror if isinstance(error, OSError) else error
         raise BadInput(
-            f"[records] file {here(file)} cannot be read ({_why(error)}): name a text file with "
+            f"[records] file {here(file)} cannot be read ({why}): name a text file with "
             "one record in each line"
         ) from None
     if not any(line.strip() for line in lines):
         raise BadInput(f"[records] file {here(file)} is empty: put one record in each line")
     return tuple(line for line in lines if line.strip())
-
-
-def _why(error: OSError | ValueError) -> str:
-    return str(error.strerror if isinstance(error, OSError) else error)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from harness.base.errors import BadInput
 from harness.catalogue import registry
 from harness.catalogue.apps import refuse_what_cannot_run, with_app
-from harness.catalogue.limits import with_limits
+from harness.catalogue.promises import with_limits
 from harness.experiment import Experiment
 from harness.experiment.app import App
 from harness.experiment.limits import Limits
@@ -32,7 +32,7 @@ class Choice:
             raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
         app = self.app
         declared = registry.load(self.name)
-        turned = registry.with_knobs(declared, self.settings, of_app=app is not None)
+        turned = registry.with_settings(declared, self.settings, of_app=app is not None)
         if app is not None:
             if turned.group != declared.group:
                 raise BadInput(

@@ -67,7 +67,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedRun:
     """One run of a suite. `adds` is what no run before it shows."""
 
     candidate: Candidate
@@ -83,7 +83,7 @@ class Cover:
     says of each experiment that is left out so, why.
     """
 
-    runs: tuple[Planned, ...]
+    runs: tuple[PlannedRun, ...]
     elsewhere: tuple[Goal, ...]
     uncovered: tuple[Goal, ...]
     refused: tuple[str, ...] = ()
@@ -126,7 +126,8 @@ def plan(
     experiments, _ = registry.every()
     experiments = {name: each for name, each in experiments.items() if backend in each.backends}
     unturned = candidates(experiments, clients, protocols)
-    every = candidates(experiments, clients, protocols, turn)
+    reasons: dict[str, str] = {}
+    every = candidates(experiments, clients, protocols, turn, reasons)
     mine = [each for each in every if each.experiment.long == long]
     declared = {
         label(name, client or each.group.client, protocol or each.group.protocol)
@@ -139,8 +140,13 @@ def plan(
         wanted -= goals(each for each in every if not each.experiment.long)
     missing = goals_of_rules(clients, protocols) - mine_show
     whole = _cover(wanted, first, mine)
-    of_this_set = [each for each in unturned if each.experiment.long == long]
-    refused = _refused(experiments, of_this_set, whole, turn)
+    played = {each.name for each in whole}
+    refused: dict[str, str] = {}  # why each experiment that is not played cannot be turned so
+    for each in unturned:
+        if each.experiment.long == long and each.name not in played and each.label in reasons:
+            refused.setdefault(each.name, f"{each.name}: {reasons[each.label]}")
+    if refused and not whole:
+        raise BadInput(next(iter(refused.values())))
     chosen = _share(whole, *share)
     missing |= mine_show - goals(chosen)
     somewhere = goals(unturned) | goals(every)
@@ -148,33 +154,8 @@ def plan(
         tuple(_in_order(chosen)),
         tuple(sorted(missing & somewhere)),
         tuple(sorted(missing - somewhere)),
-        refused,
+        tuple(refused.values()),
     )
-
-
-def _refused(
-    experiments: dict[str, Experiment],
-    unturned: Sequence[Candidate],
-    chosen: Sequence[Candidate],
-    turn: Turn,
-) -> tuple[str, ...]:
-    """Why each experiment that is not played cannot be turned so.
-
-    Raises BadInput with the first reason where none is played.
-    """
-    left = {each.name for each in chosen}
-    reasons: dict[str, str] = {}
-    for candidate in unturned:
-        name, group = candidate.name, candidate.experiment.group
-        if name in left or name in reasons:
-            continue
-        try:
-            _variant(experiments[name], group.client, group.protocol, turn)
-        except BadInput as error:
-            reasons[name] = f"{name}: {error}"
-    if reasons and not chosen:
-        raise BadInput(next(iter(reasons.values())))
-    return tuple(reasons.values())
 
 
 def candidates(
@@ -182,18 +163,21 @@ def candidates(
     clients: Sequence[str] = CLIENTS,
     protocols: Sequence[str] = PROTOCOLS,
     turn: Turn = registry.variant,
+    reasons: dict[str, str] | None = None,
 ) -> list[Candidate]:
     """Every experiment for every client and protocol that it can be played for.
+
+    `reasons` gets by label why `turn` refused the others.
 
     A consumer that is sabotaged shows how the judge sees it, not what the client does: such a run
     shows only what no honest one can.
     """
-    found = [
-        candidate
+    tried = (
+        candidate_of(name, experiment, client, protocol, turn, reasons)
         for name, experiment in experiments.items()
         for client, protocol in product(clients, protocols)
-        if (candidate := candidate_of(name, experiment, client, protocol, turn)) is not None
-    ]
+    )
+    found = [candidate for candidate in tried if candidate is not None]
     honest = goals(each for each in found if not _sabotaged(each.experiment))
     return [
         replace(each, shows=each.shows - honest) if _sabotaged(each.experiment) else each
@@ -202,14 +186,21 @@ def candidates(
 
 
 def candidate_of(
-    name: str, experiment: Experiment, client: str, protocol: str, turn: Turn = registry.variant
+    name: str,
+    experiment: Experiment,
+    client: str,
+    protocol: str,
+    turn: Turn = registry.variant,
+    reasons: dict[str, str] | None = None,
 ) -> Candidate | None:
     """The experiment for this client and protocol; null where it makes no sense."""
     if client not in experiment.clients or protocol not in experiment.protocols:
         return None
     try:
         variant = _variant(experiment, client, protocol, turn)
-    except BadInput:
+    except BadInput as error:
+        if reasons is not None:
+            reasons[label(name, client, protocol)] = str(error)
         return None
     return Candidate.of(name, variant) if variant.rules else None
 
@@ -304,11 +295,11 @@ def _share(chosen: Sequence[Candidate], number: int, of: int) -> list[Candidate]
     return [candidate for candidate in chosen if candidate.label in mine]
 
 
-def _in_order(chosen: Iterable[Candidate]) -> list[Planned]:
+def _in_order(chosen: Iterable[Candidate]) -> list[PlannedRun]:
     shown: set[Goal] = set()
     runs = []
     for candidate in chosen:
-        runs.append(Planned(candidate, tuple(sorted(candidate.shows - shown))))
+        runs.append(PlannedRun(candidate, tuple(sorted(candidate.shows - shown))))
         shown |= candidate.shows
     return runs
 

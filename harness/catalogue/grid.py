@@ -6,7 +6,7 @@ from itertools import product
 from typing import Final
 
 from harness.base.errors import BadInput
-from harness.catalogue import broker_settings, registry
+from harness.catalogue import kafka_settings, registry
 from harness.catalogue.choice import Choice
 from harness.experiment import CLIENTS, PROTOCOLS, Expect, Experiment, Verdict, one_of
 
@@ -17,16 +17,17 @@ _JOIN_COST: Final = "join cost"
 
 
 @dataclass(frozen=True)
-class Axis:
-    """One setting that is swept: a knob, or a broker's setting, and its values in order."""
+class SettingValues:
+    """One setting that is swept, ours or a broker's, and its values in order."""
 
     setting: str  # its whole name
     values: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """As one may write it: the last part of a knob's name, the whole of a broker's setting."""
-        return _short(self.setting)
+        """As one may write it: the last part of our setting's name, the whole of a broker's."""
+        known = self.setting in kafka_settings.KNOWN
+        return self.setting if known else self.setting.rpartition(".")[2]
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Point:
 class Grid:
     """All points, experiment by experiment; `left_out` says of each that makes no sense, why."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[SettingValues, ...]
     points: tuple[Point, ...]
     left_out: tuple[str, ...]
 
@@ -76,31 +77,32 @@ def grid_of(names: Sequence[str], over: Iterable[str], choice: Choice) -> Grid:
     _refuse_hopeless(axes, refused)
     if not points:
         raise BadInput(next(why for found in refused.values() for why in found.values()))
+    short = [axis.name for axis in axes]
     left_out = [
-        f"{name} with {told(dict(zip((axis.name for axis in axes), values, strict=True)))}: {why}"
+        f"{name} with {in_words(dict(zip(short, values, strict=True)))}: {why}"
         for name, found in refused.items()
         for values, why in found.items()
     ]
     return Grid(axes, tuple(points), tuple(left_out))
 
 
-def told(settings: Mapping[str, str]) -> str:
+def in_words(settings: Mapping[str, str]) -> str:
     """Settings as they are written: "session_timeout_ms=6000, members=5"."""
     return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 
 def _axes(
     over: Iterable[str], experiment: Experiment, settings: Mapping[str, str]
-) -> tuple[Axis, ...]:
-    known = registry.knobs(experiment)
-    fixed = {registry.knob_named(name, known): value for name, value in settings.items()}
-    axes: dict[str, Axis] = {}
+) -> tuple[SettingValues, ...]:
+    known = registry.settings_in(experiment)
+    fixed = {registry.setting_named(name, known): value for name, value in settings.items()}
+    axes: dict[str, SettingValues] = {}
     for text in over:
         name, equals, listed = (part.strip() for part in text.partition("="))
         values = [value.strip() for value in listed.split(",") if value.strip()]
         if not equals or not name:
             raise BadInput(f"--over {text!r} is not of the form NAME=VALUE,VALUE")
-        setting = registry.knob_named(name, known)
+        setting = registry.setting_named(name, known)
         if setting in axes:
             raise BadInput(f"{name} is swept twice: give all its values in one --over")
         if setting in fixed:
@@ -119,7 +121,7 @@ def _axes(
                 f"--over {text!r} sweeps nothing: give two values or more, as in "
                 f"{name}=VALUE,VALUE, or use --set"
             )
-        axes[setting] = Axis(setting, tuple(_in_order(same)))
+        axes[setting] = SettingValues(setting, tuple(_in_order(same)))
     if not axes:
         raise BadInput(
             "what is to be swept? Name a setting and its values: "
@@ -147,9 +149,9 @@ def _turned(experiment: Experiment, swept: Mapping[str, str], choice: Choice) ->
         settings = {
             name: value for name, value in settings.items() if not name.endswith("client_version")
         }
-    turned = registry.with_knobs(experiment, {**settings, **swept})
-    known = registry.knobs(experiment)
-    set_ = {registry.knob_named(name, known) for name in (*settings, *swept)}
+    turned = registry.with_settings(experiment, {**settings, **swept})
+    known = registry.settings_in(experiment)
+    set_ = {registry.setting_named(name, known) for name in (*settings, *swept)}
     if _MEMBERS in swept and "load.partitions" not in set_:
         partitions = max(turned.load.partitions, turned.group.members + 1)
         turned = replace(turned, load=replace(turned.load, partitions=partitions))
@@ -192,7 +194,7 @@ def _where_exercised(turned: Experiment) -> Experiment:
 
 
 def _refuse_hopeless(
-    axes: Sequence[Axis], refused: Mapping[str, Mapping[tuple[str, ...], str]]
+    axes: Sequence[SettingValues], refused: Mapping[str, Mapping[tuple[str, ...], str]]
 ) -> None:
     """Refuse a value that an experiment cannot have in any point. Raises BadInput.
 
@@ -208,7 +210,3 @@ def _refuse_hopeless(
                 reasons = [why for values, why in found.items() if values[place] == value]
                 if len(reasons) == of_each:
                     raise BadInput(f"{name} with {axis.name}={value}: {reasons[0]}")
-
-
-def _short(setting: str) -> str:
-    return setting if setting in broker_settings.KNOWN else setting.rpartition(".")[2]

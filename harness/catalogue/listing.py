@@ -21,7 +21,7 @@ def rules() -> list[dict[str, Any]]:
     `clients` and `protocols` are those that its statement is about. `experiments` are those that
     judge it, with the verdict expected, and of which clients, protocols and versions of Kafka
     (by its first characters; none means all). Where several of one experiment fit, the last counts.
-    What needs a program of somebody else's judges whatever can be judged of one.
+    What needs a user's program judges whatever can be judged of one.
     One of a `limit` of our own members is judged where that is promised. One that is `always` is
     judged besides in every run that has something of the kind, and expected to hold.
     """

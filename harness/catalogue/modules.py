@@ -59,8 +59,8 @@ def module_at(name: str, file: Path) -> ModuleType:
         return importlib.import_module(name)
     except SyntaxError as error:
         place = here(Path(error.filename or file))
-        told = f"{place}:{error.lineno}: {error.msg}"
-        raise CannotImport(told) from error.with_traceback(None)
+        said = f"{place}:{error.lineno}: {error.msg}"
+        raise CannotImport(said) from error.with_traceback(None)
     except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever it does: it is not ours)
         lines = [
             line
@@ -68,9 +68,9 @@ def module_at(name: str, file: Path) -> ModuleType:
             if Path(trace.f_code.co_filename) == file
         ]
         place = f"{here(file)}:{lines[-1]}" if lines else str(here(file))
-        told, known = _sentence(error)
+        said, known = _sentence(error)
         kind = BadInput if known else CannotImport
-        raise kind(f"{place}: {told}") from error.with_traceback(_from(file, error.__traceback__))
+        raise kind(f"{place}: {said}") from error.with_traceback(_from(file, error.__traceback__))
     finally:
         sys.dont_write_bytecode = writes
 

@@ -1,13 +1,13 @@
-"""A project of somebody else's: where its experiments, rules, apps and runs are; its limits."""
+"""A user's project: where its experiments, rules, apps and runs are; its limits."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 from harness.base.errors import BadInput
 from harness.base.paths import here
-from harness.catalogue import settings
+from harness.catalogue import toml_settings
 from harness.experiment.limits import Limits
 
 FILE: Final = "kafka-chaos.toml"
@@ -58,18 +58,18 @@ def opened(
     """
     cwd = Path.cwd()
     file = found(cwd) if file is None else cwd / file
-    told = _read(file) if file is not None else {}
+    given = _read(file) if file is not None else {}
     named = {"experiments": experiments, "rules": rules}
     for name, folder in named.items():
         if folder is not None:
             option = "--own-rules" if name == "rules" else f"--{name}"
-            told[name] = _folder(option, cwd / folder)
-    return Project(file=file, **told)
+            given[name] = _folder(option, cwd / folder)
+    return Project(file=file, **given)
 
 
 def _read(file: Path) -> dict[str, Any]:
     """The fields of a project file. Raises BadInput, which names the file."""
-    held = settings.read(file, f"name a {FILE}")
+    held = toml_settings.read(file, f"name a {FILE}")
     try:
         return _fields(held, file.resolve().parent)
     except BadInput as error:
@@ -77,21 +77,21 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _fields(held: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    settings.known("", held, _KEYS)
-    told: dict[str, Any] = {"results": folder / _RESULTS}
+    toml_settings.known("", held, _KEYS)
+    given: dict[str, Any] = {"results": folder / _RESULTS}
     for name in held.keys() - {"limits"}:
-        path = folder / settings.typed(name, held[name], str)
-        told[name] = path if name in _MADE else _folder(name, path)
-    if "recorded" in told and told["recorded"].is_relative_to(told["results"]):
+        path = folder / toml_settings.typed(name, held[name], str)
+        given[name] = path if name in _MADE else _folder(name, path)
+    if "recorded" in given and given["recorded"].is_relative_to(given["results"]):
         raise BadInput(
-            f"recorded names {here(told['recorded'])}, which is in the folder of results, where "
+            f"recorded names {here(given['recorded'])}, which is in the folder of results, where "
             "`clean --all` removes runs: name a folder outside it"
         )
-    if "apps" in told:
-        told["apps"] = _apps(told["apps"])
+    if "apps" in given:
+        given["apps"] = _apps(given["apps"])
     if "limits" in held:
-        told["limits"] = _limits(held["limits"])
-    return told
+        given["limits"] = toml_settings.table("limits", Limits, held["limits"])
+    return given
 
 
 def _folder(name: str, path: Path) -> Path:
@@ -108,16 +108,3 @@ def _apps(folder: Path) -> tuple[Path, ...]:
             "your apps' folders are in"
         )
     return there
-
-
-def _limits(held: Any) -> Limits:
-    if not isinstance(held, dict):
-        raise BadInput(f"limits is {held!r}, not a table: write [limits] above its settings")
-    settings.known("[limits] ", held, tuple(each.name for each in fields(Limits)))
-    hints = get_type_hints(Limits)
-    return Limits(
-        **{
-            name: settings.typed(f"[limits] {name}", value, hints[name])
-            for name, value in held.items()
-        }
-    )

@@ -5,9 +5,9 @@ from typing import Final
 
 from harness.base.errors import BadInput
 from harness.base.words import plural
-from harness.catalogue.broker_settings import check_release
+from harness.catalogue.kafka_settings import check_release
 from harness.experiment import PLAINTEXT, UNSET, Experiment, Fault, Group, Need
-from harness.experiment.checks import numbers_of
+from harness.experiment.value_checks import numbers_of
 from harness.provision import wheels
 from harness.provision.kafka import check_client_offered, check_offered
 from harness.run.faults import KINDS, Needed, effects_of, state_of
@@ -113,16 +113,13 @@ def _check_security(experiment: Experiment) -> None:
             "listeners are plain text: use BACKEND=embedded or BACKEND=docker"
         )
     for member in sorts_of_members(experiment.group):
-        if member.client == "java" and _older(member.client_version, _PEM_SINCE):
+        version = member.client_version
+        if member.client == "java" and version and numbers_of(version) < _PEM_SINCE:
             raise BadInput(
                 f"security of {cluster.security} with the Java client of Kafka "
-                f"{member.client_version}, which cannot read PEM files: choose 2.7.0 or newer, or "
+                f"{version}, which cannot read PEM files: choose 2.7.0 or newer, or "
                 "SECURITY=plaintext"
             )
-
-
-def _older(version: str, than: tuple[int, ...]) -> bool:
-    return bool(version) and numbers_of(version) < than
 
 
 def _check_upgrade(experiment: Experiment) -> None:
@@ -206,7 +203,7 @@ def _check_members(experiment: Experiment) -> None:
         ended = sum(change.ended for _, _, change in changed)
         raise BadInput(
             f"{plural(group.members, 'member')}, {started} started and {ended} ended by faults: "
-            "nobody is left to show that the group recovers; raise members"
+            "no member is left to show that the group recovers; raise members"
         )
     for fault, members, change in changed:
         if change.ended > members:
@@ -254,7 +251,7 @@ def _check_settings(group: Group) -> None:
 
 
 def _check_offered(experiment: Experiment, member: Group) -> None:
-    """The brokers are told to offer what the group speaks, unless the experiment says otherwise.
+    """The brokers are set to offer what the group speaks, unless the experiment says otherwise.
 
     Kafka 3 has a preview of KIP-848 (measured with 3.9.2): librdkafka's members never get into a
     group, and its log does not tell of the epoch that begins with a leave.

@@ -1,4 +1,4 @@
-"""Experiments by NAME, and their knobs."""
+"""Experiments by NAME, and their settings."""
 
 import difflib
 import pkgutil
@@ -12,7 +12,7 @@ from consumers.sabotage import conduct_of
 from harness.base.errors import BadInput
 from harness.base.paths import COMMAND
 from harness.base.words import hint
-from harness.catalogue import broker_settings, modules, own
+from harness.catalogue import kafka_settings, modules, own_modules
 from harness.catalogue.refusals import check_exercised, check_together, sorts_of_members
 from harness.experiment import Expect, Experiment, Need
 from harness.rules.rule_names import NAMES, id_of
@@ -39,7 +39,7 @@ def load(name: str) -> Experiment:
     if name not in names():
         what = hint(name, names(), f"see `{COMMAND} list`")
         raise BadInput(f"there is no experiment {name!r}: {what}")
-    return replace(modules.read(name, checked), sources=own.sources_of(name))
+    return replace(modules.read(name, checked), sources=own_modules.sources_of(name))
 
 
 def every() -> tuple[dict[str, Experiment], list[str]]:
@@ -164,7 +164,7 @@ def resolved(experiment: Experiment) -> Experiment:
     Left out are rules that are not about its client and protocol, and expectations meant for
     others; of several of one rule the last one counts. What a known defect may do to any run is
     added where the experiment does not name the rule. Raises BadInput for an experiment that
-    nothing but a program of somebody else's can be the members of, where there is none.
+    nothing but a user's program can be the members of, where there is none.
     """
     from harness.rules.catalogue import RULES
 
@@ -184,7 +184,7 @@ def resolved(experiment: Experiment) -> Experiment:
 
 
 def check_app(experiment: Experiment) -> None:
-    """Refuse to play what needs a program of somebody else's without one. Raises BadInput."""
+    """Refuse to play what needs a user's program without one. Raises BadInput."""
     if experiment.app is None and needs_app(experiment):
         raise BadInput(
             f"{experiment.faults[0].kind} needs a program of yours, because our own members use "
@@ -195,8 +195,8 @@ def check_app(experiment: Experiment) -> None:
 _PARTS = ("cluster", "load", "group")
 
 
-def knobs(experiment: Experiment) -> dict[str, Any]:
-    """Every knob that can be overridden, "group.members" and the like, with its value."""
+def settings_in(experiment: Experiment) -> dict[str, Any]:
+    """Every setting that can be overridden, "group.members" and the like, with its value."""
     found: dict[str, Any] = {"duration_s": experiment.duration_s}
     for part in _PARTS:
         value = getattr(experiment, part)
@@ -206,29 +206,29 @@ def knobs(experiment: Experiment) -> dict[str, Any]:
     return found
 
 
-def with_knobs(
+def with_settings(
     experiment: Experiment, settings: Mapping[str, str], *, of_app: bool = False
 ) -> Experiment:
-    """The experiment with some knobs turned, all at once: what they make together must make sense.
+    """The experiment with some settings changed, all at once: together they must make sense.
 
     Brokers' own settings are turned likewise, by Kafka's names; with `of_app` also the timers of a
-    group, which follow from no knob then. Raises BadInput for an unknown knob (with the nearest
+    group, which follow from no other then. Raises BadInput for an unknown one (with the nearest
     name), one that is turned twice, or a value of the wrong type.
     """
-    known = knobs(experiment)
+    known = settings_in(experiment)
     turned: dict[str, dict[str, Any]] = {}
     of_brokers: dict[str, str] = {}
     for text, value in settings.items():
-        name = knob_named(text, known, of_app=of_app)
-        if name in broker_settings.KNOWN:
+        name = setting_named(text, known, of_app=of_app)
+        if name in kafka_settings.KNOWN:
             part, item, values = "cluster", name, of_brokers
         else:
             part, _, item = name.rpartition(".")
             values = turned.setdefault(part, {})
         if item in values:
-            raise BadInput(f"knob {name} is set twice, also as {text!r}: set it once")
-        if name in broker_settings.KNOWN:
-            values[item] = broker_settings.checked(name, value)
+            raise BadInput(f"{name} is set twice, also as {text!r}: set it once")
+        if name in kafka_settings.KNOWN:
+            values[item] = kafka_settings.checked(name, value)
         else:
             values[item] = _typed(name, value, known[name], getattr(experiment, part, experiment))
     if of_brokers:
@@ -246,42 +246,42 @@ def variant(
     settings: Mapping[str, str] | None = None,
     versioned: str = "java",
 ) -> Experiment:
-    """The experiment for this client and protocol, with other knobs turned as well.
+    """The experiment for this client and protocol, with other settings changed as well.
 
-    A version of the client is for `versioned` only. Raises BadInput as `with_knobs` does.
+    A version of the client is for `versioned` only. Raises BadInput as `with_settings` does.
     """
-    knobs = {**(settings or {}), "group.client": client, "group.protocol": protocol}
+    changed = {**(settings or {}), "group.client": client, "group.protocol": protocol}
     if client != versioned:
-        knobs = {
-            name: value for name, value in knobs.items() if not name.endswith("client_version")
+        changed = {
+            name: value for name, value in changed.items() if not name.endswith("client_version")
         }
-    return with_knobs(experiment, knobs)
+    return with_settings(experiment, changed)
 
 
-def knob_named(text: str, known: Iterable[str], *, of_app: bool = False) -> str:
-    """The whole name of a knob, of which `text` may be the last part, or of a broker's setting.
+def setting_named(text: str, known: Iterable[str], *, of_app: bool = False) -> str:
+    """The whole name of a setting, of which `text` may be the last part, or of a broker's setting.
 
     Raises BadInput with the nearest name.
     """
     names = {name.rpartition(".")[2]: name for name in known} | {name: name for name in known}
     if text in names:
         return names[text]
-    if (of_brokers := broker_settings.named(text, of_app=of_app)) is not None:
+    if (of_brokers := kafka_settings.named(text, of_app=of_app)) is not None:
         return of_brokers
-    near = broker_settings.nearest(text, names)
+    near = kafka_settings.nearest(text, names)
     what = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
     raise BadInput(f"there is no setting {text!r}: {what}")
 
 
 def canonical(experiment: Experiment, name: str, text: str) -> str:
-    """The text of a value, of which there may be several spellings; `name` as of `knob_named`.
+    """The text of a value, of which there may be several spellings; `name` as of `setting_named`.
 
     Raises BadInput for a value of another type.
     """
-    if name in broker_settings.KNOWN:
-        return broker_settings.checked(name, text)
+    if name in kafka_settings.KNOWN:
+        return kafka_settings.checked(name, text)
     part = getattr(experiment, name.rpartition(".")[0], experiment)
-    value = _typed(name, text, knobs(experiment)[name], part)
+    value = _typed(name, text, settings_in(experiment)[name], part)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -296,5 +296,5 @@ def _typed(name: str, text: str, now: object, part: object) -> Any:
     except (ValueError, KeyError):
         wanted = {int: f"a whole number such as {now}", float: f"a number such as {now}"}
         said = wanted.get(declared, "true or false")
-        raise BadInput(f"knob {name} takes {said}, not {text!r}") from None
+        raise BadInput(f"{name} takes {said}, not {text!r}") from None
     return text or None if declared == str | None else text

@@ -1,7 +1,5 @@
 """The page of a rule (`describe RULE`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -58,8 +56,9 @@ def _section(rule: Rule, experiments: dict[str, Experiment]) -> str:
         lines += [f"- judged in {OF_THE_KIND}", *_judged_by(rule, experiments)]
     elif rule.contradicted:
         known = " and ".join(str(groups) for groups in rule.contradicted)
+        known = "groups of every kind" if known == "groups" else known
         lines.append(
-            f"- known not to hold, at least at times, in {_of_every_kind(known)}: judged there "
+            f"- known not to hold, at least at times, in {known}: judged there "
             "only if an experiment declares it"
         )
         lines += _judged_by(rule, experiments)
@@ -79,10 +78,6 @@ def _measured(rule: Rule) -> str:
         return ""
     unit = "" if rule.measures.startswith(rule.unit) else f"{rule.unit} "
     return f"; measured: {unit}{rule.measures}"
-
-
-def _of_every_kind(groups: str) -> str:
-    return "groups of every kind" if groups == "groups" else groups
 
 
 def _undeclared(rule: Rule) -> str:

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from harness.base import processes
-from harness.base.steps import Steps, unheard
+from harness.base.progress import Steps, unheard
 from harness.check import expected, judge, others, owned
 from harness.experiment import Verdict
 from harness.history import judged as files

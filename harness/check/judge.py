@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import pyarrow as pa
 
-from harness.base.steps import Steps, unheard
+from harness.base.progress import Steps, unheard
 from harness.check import doubt
 from harness.check import rows as one_row
 from harness.check.rows import Row

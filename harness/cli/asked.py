@@ -7,13 +7,13 @@ from typing import Any
 
 from harness.base.errors import BadInput
 from harness.base.paths import COMMAND
-from harness.catalogue import apps, limits
+from harness.catalogue import apps, promises
 from harness.experiment.app import App
 from harness.experiment.limits import Limits
 
 
 def settings_of(arguments: Namespace) -> dict[str, str]:
-    """Knobs and values, from `--set` and the options that stand for a knob. Raises BadInput."""
+    """Settings by name, from `--set` and the options that stand for one. Raises BadInput."""
     given = vars(arguments)
     settings = {}
     for item in given.get("set", []):
@@ -21,7 +21,7 @@ def settings_of(arguments: Namespace) -> dict[str, str]:
         if not found:
             raise BadInput(f"--set {item!r} is not of the form NAME=VALUE")
         settings[name] = value
-    for option, knob in (
+    for option, name in (
         ("client", "group.client"),
         ("client_version", "group.client_version"),
         ("protocol", "group.protocol"),
@@ -30,7 +30,7 @@ def settings_of(arguments: Namespace) -> dict[str, str]:
         ("security", "cluster.security"),
     ):
         if given.get(option) is not None:
-            settings[knob] = given[option]
+            settings[name] = given[option]
     return settings
 
 
@@ -41,7 +41,7 @@ def limits_of(arguments: Namespace) -> Limits:
         for _, line, value in _of_a_program(arguments)
         if line.startswith("limits.")
     ]
-    return limits.of_texts([*arguments.limit, *named])
+    return promises.of_texts([*arguments.limit, *named])
 
 
 def names_a_program(arguments: Namespace) -> bool:
@@ -109,7 +109,7 @@ def names_of(text: str | None) -> list[str]:
 
 
 def refuse_to_set(items: Iterable[str], *options: str) -> None:
-    """Refuse what `--set` says of a knob that the command turns itself, run by run."""
+    """Refuse `--set` of what the command sets itself, run by run."""
     for item in items:
         name = item.partition("=")[0].rpartition(".")[2]
         if name in options:

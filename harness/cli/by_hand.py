@@ -22,7 +22,7 @@ _END_S: Final = 60.0
 
 def up_command(arguments: argparse.Namespace) -> int:
     """Bring up a cluster to play with by hand, until Ctrl-C or `down`."""
-    from harness.catalogue.broker_settings import check_release
+    from harness.catalogue.kafka_settings import check_release
     from harness.run.by_hand.up import Ready, bring_up
 
     named = {"kafka_version": arguments.kafka, "security": arguments.security}
@@ -102,17 +102,17 @@ def _point_to_nowhere(*numbers: int) -> None:
 
 def _setting(item: str) -> tuple[str, str]:
     """A setting of brokers with its value. Raises BadInput for one that is not known."""
-    from harness.catalogue import broker_settings
+    from harness.catalogue import kafka_settings
     from harness.run.by_hand.up import fitted
 
     name, equals, value = item.partition("=")
     if not equals or not name:
         raise BadInput(f"--set {item!r} is not of the form NAME=VALUE")
-    if name in broker_settings.KNOWN:
-        return name, broker_settings.checked(name, value)
+    if name in kafka_settings.KNOWN:
+        return name, kafka_settings.checked(name, value)
     ours = fitted(Cluster()).settings  # timers of groups among them, which experiments declare
     if name not in ours:
-        near = broker_settings.nearest(name, ours)
+        near = kafka_settings.nearest(name, ours)
         hint = f"did you mean {near!r}?" if near else "use the name that Kafka's documents have"
         raise BadInput(f"there is no setting {name!r} of brokers that can be set here: {hint}")
     return name, value

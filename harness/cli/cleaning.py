@@ -43,7 +43,7 @@ _FIGURES: Final = ["bench", "figure", "value", "unit", "rounds", "limit", "met"]
 
 @dataclass
 class Cleaned:
-    """What was removed, and what stayed because somebody uses it by now."""
+    """What was removed, and what stayed because it is in use by now."""
 
     removed: list[Path] = field(default_factory=list)
     kept: list[Path] = field(default_factory=list)
@@ -66,7 +66,7 @@ def clean_all(results: Path) -> Cleaned:
     dataset.mended(results)
     cleaned = Cleaned()
     for folder in ours:
-        if in_use(folder, living):  # the dataset takes seconds: it may have begun meanwhile
+        if in_use(folder, living):  # the dataset takes seconds: it may have begun since
             cleaned.kept.append(folder)
             continue
         shutil.rmtree(folder)

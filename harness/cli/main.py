@@ -10,17 +10,17 @@ from typing import Final
 
 from harness.base.errors import NO_MEMORY, CannotImport, Exit, HarnessError, refused
 from harness.base.paths import RESULTS
-from harness.cli import by_hand, pinning, playing, showing, stored, sweeping
+from harness.cli import by_hand, pinning, plays, showing, stored, sweeping
 from harness.cli.options import Command, parser
 
-# What asks no experiment and no rule: it works where a module of somebody's own does not.
+# What asks no experiment and no rule: it works where a module of the user's own does not.
 _WITHOUT_MODULES: Final = (
     *(stored.clean_command, stored.collect_command, stored.explain_command, stored.sql_command),
     *(by_hand.up_command, by_hand.fault_command, by_hand.down_command, showing.doctor_command),
 )
 COMMANDS: Final[Sequence[Command]] = (
-    *(playing.experiment_command, playing.run_command, playing.soak_command, playing.try_command),
-    *(playing.nightly_command, playing.matrix_command, sweeping.sweep_command),
+    *(plays.experiment_command, plays.run_command, plays.soak_command, plays.try_command),
+    *(plays.nightly_command, plays.matrix_command, sweeping.sweep_command),
     *(stored.check_command, stored.report_command, stored.sql_command),
     *(pinning.keep_command, pinning.pinned_command),
     *(stored.explain_command, stored.compare_command, stored.trend_command),
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _complain(str(error))
         return error.exit_code
     except BrokenPipeError:
-        # The reader of our output went away (`| head`): nothing to say, and nobody to say it to.
+        # The reader of our output went away (`| head`): nothing can be said any more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FAILED
     except OSError as error:
@@ -73,7 +73,7 @@ def _in_its_project(arguments: argparse.Namespace) -> Iterator[None]:
 
     Raises BadInput where it cannot be read, with nothing started or changed.
     """
-    from harness.catalogue import own, project
+    from harness.catalogue import own_modules, project
 
     opened = project.opened(arguments.project, arguments.experiments, arguments.own_rules)
     arguments.project = opened
@@ -83,7 +83,7 @@ def _in_its_project(arguments: argparse.Namespace) -> Iterator[None]:
     if arguments.command in _WITHOUT_MODULES and not named:
         yield
         return
-    with own.used(opened.experiments, opened.rules):
+    with own_modules.used(opened.experiments, opened.rules):
         yield
 
 

@@ -334,7 +334,7 @@ _TYPES: Final[dict[str, Callable[[str], Any]]] = {
 }
 
 
-class _Parser(argparse.ArgumentParser):
+class _OptionParser(argparse.ArgumentParser):
     """Says one sentence, and ends with the contracted exit code."""
 
     def error(self, message: str) -> NoReturn:
@@ -343,8 +343,8 @@ class _Parser(argparse.ArgumentParser):
 
 def parser(functions: Iterable[Command]) -> argparse.ArgumentParser:
     """The parser of these commands, each with a part of the table: `try` is that of try_command."""
-    whole = _Parser(prog=COMMAND, description="Chaos testing of Kafka consumer groups.")
-    commands = whole.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+    whole = _OptionParser(prog=COMMAND, description="Chaos testing of Kafka consumer groups.")
+    commands = whole.add_subparsers(required=True, metavar="COMMAND", parser_class=_OptionParser)
     parts = [part.splitlines() for part in re.sub(r"\n {4}", " ", TABLE).strip().split("\n\n")]
     lines = {name: rest for name, *rest in parts}
     for function in functions:

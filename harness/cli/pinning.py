@@ -8,7 +8,7 @@ from typing import Final
 
 from harness.base.errors import BadInput, Exit
 from harness.base.paths import COMMAND, here
-from harness.catalogue import own
+from harness.catalogue import own_modules
 from harness.catalogue.project import FILE, Project
 
 _MOST: Final = 20  # lines of one difference that are printed
@@ -16,13 +16,13 @@ _MOST: Final = 20  # lines of one difference that are printed
 
 def keep_command(arguments: argparse.Namespace) -> int:
     """Keep a small copy of a run in your project, and pin what your own rules find in it."""
-    from harness.suite import kept
+    from harness.suite import kept_runs
     from harness.suite.judging import duckdb_engine
 
     recorded = _recorded(arguments.project)
     with closing(duckdb_engine()) as engine:
         project = arguments.project.folder
-        folder, pins = kept.keep(arguments.run, arguments.name, recorded, project, engine)
+        folder, pins = kept_runs.keep(arguments.run, arguments.name, recorded, project, engine)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"kept as {here(folder)}, {size / 1_000:,.0f} kB")
     for pin in pins.values():
@@ -33,14 +33,14 @@ def keep_command(arguments: argparse.Namespace) -> int:
 def pinned_command(arguments: argparse.Namespace) -> int:
     """Judge your kept runs by your own rules, and show what is not as pinned."""
     from harness.base.words import plural
-    from harness.suite import kept
+    from harness.suite import kept_runs
     from harness.suite.judging import duckdb_engine
 
-    folders = kept.runs_in(_recorded(arguments.project))
+    folders = kept_runs.runs_in(_recorded(arguments.project))
     differing = 0
     with closing(duckdb_engine()) as engine:
         for folder in folders:
-            rules, differences = kept.compare(folder, engine, renew=arguments.renew)
+            rules, differences = kept_runs.compare(folder, engine, renew=arguments.renew)
             if not differences:
                 print(f"{folder.name}: {plural(rules, 'rule')}, as pinned")
                 continue
@@ -55,7 +55,8 @@ def pinned_command(arguments: argparse.Namespace) -> int:
         return Exit.AS_EXPECTED
     count = f"{differing} of {plural(len(folders), 'kept run')}"
     if arguments.renew:
-        print(f"{count} pinned anew: review the change of {kept.FILE_NAME} before you commit it")
+        pins = kept_runs.FILE_NAME
+        print(f"{count} pinned anew: review the change of {pins} before you commit it")
         return Exit.AS_EXPECTED
     print(
         f"{count} not as pinned: correct the rules, or pin what they say now by "
@@ -78,7 +79,7 @@ def _recorded(project: Project) -> Path:
         raise BadInput(
             f'no folder of kept runs is named: write recorded = "chaos/recorded" into {where}'
         )
-    if not own.has_rules():
+    if not own_modules.has_rules():
         raise BadInput(
             "the project has no rules of its own, and only these are pinned: name their folder, "
             'rules = "chaos/rules", in the same file'

@@ -84,7 +84,7 @@ def describe_command(arguments: argparse.Namespace) -> int:
     for name, value in experiment.limits.promised.items():
         print(f"limit  {name} = {value}")
     print("\nsettings (--set NAME=VALUE)")
-    for name, value in registry.knobs(experiment).items():
+    for name, value in registry.settings_in(experiment).items():
         print(f"  {name} = {value}")
     print("  brokers' settings go by Kafka's names: --set group.initial.rebalance.delay.ms=0")
     return Exit.AS_EXPECTED

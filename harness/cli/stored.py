@@ -63,7 +63,7 @@ def _fetched(arguments: argparse.Namespace, judge: "Judge") -> list[Path]:
 def _look(run: Path, arguments: argparse.Namespace) -> int:
     """Print what is found in one run, and keep nothing."""
     from harness.catalogue import registry
-    from harness.catalogue.limits import check_asked, of_texts
+    from harness.catalogue.promises import check_asked, of_texts
     from harness.suite.judging import look
 
     declared = manifest.read(run).get("declared") or {}
@@ -90,12 +90,12 @@ def _check_several(runs: Sequence[Path], arguments: argparse.Namespace, judge: "
         )
     screen = Screen()
 
-    def told(count: int, judged: again.Again) -> None:
+    def say(count: int, judged: again.Again) -> None:
         screen.say(f"{count} of {len(runs)}  {here(judged.run_dir)}: {judged.sentence}")
         for change in judged.changed:
             screen.say(f"    {change}")
 
-    found = again.judge_again(runs, judge, told, screen.counting)
+    found = again.judge_again(runs, judge, say, screen.counting)
     print(again.summary(found))
     return again.exit_code(found)
 
@@ -111,7 +111,7 @@ def report_command(arguments: argparse.Namespace) -> int:
     from harness.report.many import matrix_text
     from harness.report.many.blocks import print_shown
     from harness.report.many.matrix import matrix_of
-    from harness.report.many.verdicts import refresh_states
+    from harness.report.many.suite_verdicts import refresh_states
     from harness.suite.judging import show
 
     suite = load_suite(arguments.run) if is_suite(arguments.run) else None
@@ -151,14 +151,14 @@ def sql_command(arguments: argparse.Namespace) -> int:
 
 def explain_command(arguments: argparse.Namespace) -> int:
     """Explain who rebalanced a group and why, from the logs of brokers or clients."""
-    from harness.history.foreign import events, files
-    from harness.report.incident.page import write_page
-    from harness.report.incident.terminal import print_view
-    from harness.report.incident.view import view_of
+    from harness.history.foreign import events, log_files
+    from harness.report.incident.explain_page import write_page
+    from harness.report.incident.explain_terminal import print_view
+    from harness.report.incident.explain_view import view_of
 
     if arguments.into is not None and arguments.into.exists() and not arguments.into.is_dir():
         raise BadInput(f"--into {here(arguments.into)} is a file: name a folder")
-    read = events.read(files.files_of(arguments.logs), arguments.timezone)
+    read = events.read(log_files.files_of(arguments.logs), arguments.timezone)
     events.check(read, arguments.group)
     view = view_of(read, arguments.group)
     print_view(view)
@@ -185,7 +185,7 @@ def trend_command(arguments: argparse.Namespace) -> int:
     from harness.history import store
     from harness.report.many import trend as trend_page
     from harness.report.many.blocks import print_shown
-    from harness.suite.spark import spark_at
+    from harness.suite.spark_sessions import spark_at
     from harness.suite.stored_elsewhere import check_place, in_words
     from harness.trend import job
 
@@ -216,8 +216,8 @@ def _own_dataset(results: Path) -> tuple[Path, list[Path] | None]:
     damaged = dataset.mended(results)
     files = sorted({*(results / dataset.FOLDER).glob("*/*/*/*.parquet")} - damaged.keys())
     for path, why in damaged.items():
-        told = f"{here(path)} is damaged ({why}) and its run is gone, so the trend leaves it out"
-        print(f"{told}: remove it", file=sys.stderr)
+        lost = f"{here(path)} is damaged ({why}) and its run is gone, so the trend leaves it out"
+        print(f"{lost}: remove it", file=sys.stderr)
     if not files:
         raise NoData(f"{here(results)} has no judged run: play some first")
     return results / dataset.FOLDER, files if damaged else None
@@ -272,7 +272,7 @@ def clean_command(arguments: argparse.Namespace) -> int:
         cleaned = clean_all(arguments.results)
         removed += len(cleaned.removed)
         for folder in cleaned.kept:
-            screen.say(f"{here(folder)} began meanwhile, so it stays")
+            screen.say(f"{here(folder)} has begun since, so it stays")
     print(f"{plural(ended, *_RUNNING)} ended, {plural(removed, *_REMOVED)} removed")
     if arguments.cache:
         clean_cache(yes=arguments.yes)

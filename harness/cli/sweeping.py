@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from harness.base.errors import BadInput, Exit
 from harness.base.paths import COMMAND, here
-from harness.cli.playing import check_repeat, play_suite, refuse_compose
+from harness.cli.plays import check_repeat, play_suite, refuse_compose
 from harness.cli.showing import described
 from harness.run.screen import Screen
 
@@ -29,9 +29,9 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     from harness.base.words import plural
     from harness.catalogue.choice import Choice
     from harness.catalogue.cover import Candidate
-    from harness.catalogue.grid import grid_of, told
+    from harness.catalogue.grid import grid_of, in_words
     from harness.cli.asked import limits_of, listed, settings_of
-    from harness.suite import play
+    from harness.suite import director
 
     check_repeat(arguments.repeat)
     choice = Choice(settings_of(arguments), limits_of(arguments), arguments.project.limits)
@@ -58,10 +58,10 @@ def sweep_command(arguments: argparse.Namespace) -> int:
         "command": _typed(arguments, names),
     }
     parts = [
-        (candidate, f"{point.name}, {told(point.settings)}", {"settings": dict(point.settings)})
+        (candidate, f"{point.name}, {in_words(point.settings)}", {"settings": dict(point.settings)})
         for point, candidate in candidates
     ]
-    suite = play.new_rounds("sweep", arguments.results.resolve(), parts, asked, grid.left_out)
+    suite = director.new_rounds("sweep", arguments.results.resolve(), parts, asked, grid.left_out)
     screen = Screen()
     for sentence in suite.notes:
         screen.say(sentence)
@@ -74,10 +74,10 @@ def sweep_command(arguments: argparse.Namespace) -> int:
 def _listing(candidates: Sequence[tuple[Point, Candidate]], grid: Grid, repeat: int) -> str:
     """Each point with its estimate, those that are left out, and how long all takes."""
     from harness.base.words import plural
-    from harness.catalogue.grid import told
+    from harness.catalogue.grid import in_words
 
     lines = [
-        f"{each.estimate_s:4.0f} s  {point.name}, {told(point.settings)}"
+        f"{each.estimate_s:4.0f} s  {point.name}, {in_words(point.settings)}"
         for point, each in candidates
     ]
     lines += [f"left out: {sentence}" for sentence in grid.left_out]

@@ -19,7 +19,7 @@ from harness.base.ports import LOOPBACK, Ports
 from harness.cluster.secured import Secured, of_node, secured
 from harness.experiment import APP, PLAINTEXT, UNSET, Cluster, Group
 from harness.experiment.app import FED
-from harness.experiment.checks import numbers_of
+from harness.experiment.value_checks import numbers_of
 
 FIRST_CONTROLLER_ID: Final = 101
 LOG_FILE_MB: Final = 256  # a coordinator's request log of an hour has 80 MB with 300 records/s

@@ -12,9 +12,6 @@ from typing import Any, Final
 
 from harness.base.errors import BadInput
 from harness.experiment.app import App
-from harness.experiment.checks import all_are
-from harness.experiment.checks import at_least as at_least
-from harness.experiment.checks import one_of as one_of
 from harness.experiment.enums import APP as APP
 from harness.experiment.enums import CLASSIC as CLASSIC
 from harness.experiment.enums import CLIENTS as CLIENTS
@@ -29,9 +26,12 @@ from harness.experiment.expect import (
 )
 from harness.experiment.expect import handed_what_it_has_lost as handed_what_it_has_lost
 from harness.experiment.expect import holds as holds
-from harness.experiment.expect import late_commit_names_nobody as late_commit_names_nobody
+from harness.experiment.expect import late_commit_is_unnamed as late_commit_is_unnamed
 from harness.experiment.expect import violated as violated
 from harness.experiment.limits import Limits as Limits
+from harness.experiment.value_checks import all_are
+from harness.experiment.value_checks import at_least as at_least
+from harness.experiment.value_checks import one_of as one_of
 from harness.experiment.within import Within as Within
 
 # librdkafka looks at its timers every 500 ms while subscribed, so what it does "every 700 ms" it
@@ -261,7 +261,7 @@ class Fault:
 
     `target` is a role resolved when the fault fires: "coordinator", "leader of t-3", "controller",
     "broker 2", "member 1", "any broker", "any member", "new member", "group", "producers", "topic",
-    and of a program of somebody else's "dependency", "dependency DATABASE_URL", "sink";
+    and of a user's program "dependency", "dependency DATABASE_URL", "sink";
     `not_target` excludes one ("a leader that is not the coordinator"). `at_s` counts from steady
     state, plus a jitter below `jitter_s` drawn from the seed so that results do not alias with
     timers. `of_broker` is a role too: a network fault then hits the links to that broker only.
@@ -332,10 +332,10 @@ class Experiment:
 
     `clients`, `protocols` and `backends` name those that it means anything for; others are refused.
     `long` ones take minutes because a default does: the nightly set leaves them to a set of their
-    own. With an `app` the members are processes of that program, and `group` tells their number
+    own. With an `app` the members are processes of that program, and `group` has their number
     alone: what else a group declares is the program's own affair. `limits` are what is promised of
     the group, a verdict each; those of an app go before them. `sources` are filled in where
-    experiments or rules are somebody's own.
+    experiments or rules are a user's own.
 
     `one_by_one`: each fault waits until the group is well after the one before. `at_random`: which
     one comes next is drawn from them by the seed, again and again, until `duration_s` has passed.

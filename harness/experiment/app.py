@@ -1,4 +1,4 @@
-"""A program of somebody else's as the members of a group: what is known of it before it runs.
+"""A user's program as the members of a group: what is known of it before it runs.
 
 Nothing here does I/O: `harness/catalogue/apps.py` reads these values from app.toml and from the
 command line.

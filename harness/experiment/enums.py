@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Final
 
 CLIENTS: Final = ("librdkafka", "java")  # of our own members
-APP: Final = "app"  # the client of a program of somebody else's, whose library is its own affair
+APP: Final = "app"  # the client of a user's program, whose library is its own affair
 PROTOCOLS: Final = ("eager", "cooperative", "consumer")
 CLASSIC: Final = ("eager", "cooperative")  # rebalanced by JoinGroup and SyncGroup, not by KIP-848
 COMMITS: Final = ("auto", "sync", "async", "interval", "revoke", "external", "transaction")

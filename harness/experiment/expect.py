@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import BadInput
-from harness.experiment.checks import all_are, one_of
 from harness.experiment.enums import APP, CLASSIC, CLIENTS, COMMITS, PROTOCOLS, Verdict
+from harness.experiment.value_checks import all_are, one_of
 from harness.experiment.within import Within
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def violated(rule: str, because: str, **more: Any) -> Expect:
     return Expect(rule=rule, verdict=Verdict.VIOLATED, because=because, **more)
 
 
-def late_commit_names_nobody(rule: str) -> Expect:
+def late_commit_is_unnamed(rule: str) -> Expect:
     """This rule, violated by what is known of stalled members whose limit, or session, is over."""
     return violated(
         rule,
@@ -116,7 +116,7 @@ def handed_what_it_has_lost(
     return violated(
         rule,
         "librdkafka's callback for assigned partitions waits for the application, and is "
-        "called although the member has left meanwhile (open in 2.16.0)",
+        "called even after the member has left (open in 2.16.0)",
         clients=("librdkafka",),
         protocols=("cooperative",),
         if_seen=True,

@@ -1,4 +1,4 @@
-"""What is promised of a group: each limit is a verdict of its own, whoever the members are."""
+"""What is promised of a group: each limit is a verdict of its own, whatever the members are."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """How far an expected violation may go: by whom, how often, and how far outside the bounds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -73,7 +71,7 @@ class Within:
         """The limits, with whom faults hit in place of their kinds where that is known."""
         by = self.by
         if hit is not None:
-            by = _HIT.sub(lambda kind: " or ".join(hit.get(kind[1], ())) or "nobody", by)
+            by = _HIT.sub(lambda kind: " or ".join(hit.get(kind[1], ())) or "no member", by)
         parts = [f'by "{by}"'] if by else []
         if self.at_most is not None:
             parts.append("once" if self.at_most == 1 else f"at most {self.at_most:,} times")

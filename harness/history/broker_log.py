@@ -56,8 +56,8 @@ class Reading:
 
     def missed(self, where: str, why: Exception | str) -> None:
         self.unread += 1
-        told = why if isinstance(why, str) else f"{type(why).__name__}: {why}"
-        self.example = self.example or f"{where} ({told[:120]})"
+        message = why if isinstance(why, str) else f"{type(why).__name__}: {why}"
+        self.example = self.example or f"{where} ({message[:120]})"
 
     def tried(self, where: str, read: Callable[[], Iterable[Found]]) -> list[Found]:
         """What is read of a line; nothing, and that is counted, where it cannot be read."""
@@ -91,14 +91,11 @@ def repeats(line: str, said: Iterable[str]) -> bool:
 
 def files_of(log: Path) -> list[Path]:
     """The files of one log that are there, the oldest first: it is rotated once it is large."""
-    found = (_ROTATED.fullmatch(path.name.removeprefix(log.name)) for path in _beside(log))
+    beside = log.parent.glob(f"{glob.escape(log.name)}.*")
+    found = (_ROTATED.fullmatch(path.name.removeprefix(log.name)) for path in beside)
     numbers = sorted(int(match[1]) for match in found if match)
     rotated = [log.with_name(f"{log.name}.{number}") for number in numbers]
     return [*rotated, log] if log.exists() else rotated
-
-
-def _beside(log: Path) -> Iterator[Path]:
-    return log.parent.glob(f"{glob.escape(log.name)}.*")
 
 
 def lines_of(log: Path) -> Iterator[tuple[int, str]]:

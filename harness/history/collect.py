@@ -14,8 +14,8 @@ from consumers.history_rows import consumer_rows, parse_client_log, producer_row
 from consumers.journal import JournalContent, of_kinds
 from harness.base import processes
 from harness.base.errors import BadInput, NoData
-from harness.history import broker_logs, programs, seals, store
-from harness.history.about import About, json_of
+from harness.history import app_record, broker_logs, seals, store
+from harness.history.broker_logs import About, json_of
 from harness.history.journals import (
     FAULTS,
     OBSERVER,
@@ -60,8 +60,8 @@ def _collect(run_dir: Path, killed: frozenset[str], scratch: Path) -> dict[str, 
     journals = Journals(folder, killed, sealed)
     about = About.of(run_dir)
     app, of_programs = None, list[Row]()
-    if about.app or (folder / programs.JOURNAL).exists():
-        app = programs.Programs(journals.read(PROGRAMS))
+    if about.app or (folder / app_record.JOURNAL).exists():
+        app = app_record.AppRecord(journals.read(PROGRAMS))
         of_programs = [journals.rows.pop()]  # which comes last, as it always did
     rows: dict[str, list[Row]] = {name: [] for name in HISTORY}
     packed = {
@@ -117,7 +117,7 @@ def _collect_client(
     journals: Journals,
     rows: broker_logs.Kept,
     effective: dict[str, Any],
-    app: programs.Programs | None,
+    app: app_record.AppRecord | None,
 ) -> None:
     name = config["member"]
     content = journals.read(name, config["role"])

@@ -88,7 +88,7 @@ unloaded: \[GroupId={group}\] Unload(?:ing|ed) group metadata for (?:generation|
 """
 
 # The old coordinator names the offsets partition after a generation, ends few lines with a full
-# stop, and tells of a departure after the rebalance that it caused. The rest reads as in 4.x.
+# stop, and writes of a departure after the rebalance that it caused. The rest reads as in 4.x.
 OLD: Final = r"""
 rebalance_started: Preparing to rebalance group {group} in state \w+ with old generation
     {generation} {of_offsets} \(reason: {reason}\)$
@@ -112,7 +112,7 @@ def patterns(columns: Mapping[str, str] = COLUMNS, *, old: bool = False) -> Patt
     return tuple((event, re.compile(pattern)) for event, pattern in found)
 
 
-# The old coordinator tells of sets as Scala does, the new one as Java does.
+# The old coordinator writes sets as Scala does, the new one as Java does.
 _SET: Final = re.compile(r"\b(?:Hash)?Set\(([^()]*)\)")
 
 # What marks a line of a coordinator, and how to read it. The mark stands behind the stamp, the
@@ -131,8 +131,8 @@ def read_coordinator_events(
     A line that begins within what a client has `said` in its requests is none of the coordinator's.
 
     The old coordinator writes that a member left after what this caused, all under one lock: that
-    row gets the time of the first line before it that tells of the consequence. A line that is
-    not whole is passed over and counted in `reading`; a whole one whose text nobody knows is a row
+    row gets the time of the first line before it that has the consequence. A line that is
+    not whole is passed over and counted in `reading`; a whole one whose text is unknown is a row
     of its own, without a group.
     """
     before: defaultdict[str, deque[Row]] = defaultdict(last_lines)
@@ -174,7 +174,7 @@ def last_lines() -> deque[Row]:
 
 
 def departed_at(row: Row, before: Collection[Row]) -> int | None:
-    """When a member left, if `row` is the old coordinator's line of it and `before` tells of that.
+    """When a member left, if `row` is the old coordinator's line of it and `before` has that.
 
     `before` are the last two lines of the group. What came of the departure is written first: the
     rebalance that it started, the end of a join phase, or both.
@@ -198,7 +198,7 @@ def _row_of_line(line: str) -> Row | None:
 
 
 def _unknown(line: str) -> Row | None:
-    """A whole line of a coordinator whose text nobody knows; None for every other."""
+    """A whole line of a coordinator whose text is unknown; None for every other."""
     if (head := _HEAD.match(line)) and line.endswith("\n"):
         for mark, _, of_no_interest in _COORDINATORS:
             if found := mark.match(line, head.end()):
@@ -209,7 +209,7 @@ def _unknown(line: str) -> Row | None:
 
 
 def coordinator_row(text: str, known: Patterns) -> Row | None:
-    """What one message of the group coordinator says, or None if it tells of no group."""
+    """What one message of the group coordinator says, or None if it is about no group."""
     for event, pattern in known:
         match = pattern.match(text)
         if match:

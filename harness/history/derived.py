@@ -45,14 +45,14 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("partitions_revoked", INT),
             ("longest_standstill_ms", REAL),
             (
-                "standstills",  # per partition: how long nobody processed it around the rebalance
+                "standstills",  # per partition: how long it was not processed around the rebalance
                 pa.list_(pa.struct([("topic", TEXT), ("partition", INT), ("ms", REAL)])),
             ),
             ("evidence", TEXT),
         ]
     ),
-    # Where the time went: per change of the group and partition, how long nobody processed the
-    # partition; and per fault that stopped one without a rebalance. The parts, `idle_ms` to
+    # Where the time went: per change of the group and partition, how long no member processed
+    # the partition; and per fault that stopped one without a rebalance. The parts, `idle_ms` to
     # `other_ms`, add up to `ms`. A part is null where the protocol has none or where its beginning
     # or end is not on record; its time is in `other_ms` then.
     "stops": schema_of(
@@ -80,11 +80,11 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("rejoined_at", AT),  # JoinGroup for `generation` arrived
             ("joined_at", AT),  # Stabilized: every member has joined
             ("synced_at", AT),  # the answer that gives it to the new owner
-            ("assigned_at", AT),  # the new owner's callback; null: nobody took it away
+            ("assigned_at", AT),  # the new owner's callback; null: it was not taken away
             ("to_at", AT),  # first records delivered
             ("ms", REAL),
             ("usual_ms", REAL),  # longest of any partition with no rebalance and no fault
-            ("stopped", BOOL),  # given to somebody anew, or longer than usual
+            ("stopped", BOOL),  # given to a member anew, or longer than usual
             ("idle_ms", REAL),  # before the cause: it waited for records anyway
             # Kept, and its member waited for the answer to a synchronous commit: it comes after
             # that to the member's JoinGroup, or when an in-sync replica is given up; null: not so.
@@ -150,7 +150,7 @@ TABLES: Final[dict[str, pa.Schema]] = {
             # The later of that and the load of a new coordinator, and the earliest that it can be.
             ("timer_started_at", AT),
             ("silence_ms", REAL),  # from then to the eviction: the most that it can have been
-            ("silence_least_ms", REAL),  # the least: no line tells when a request had its effect
+            ("silence_least_ms", REAL),  # the least: no line says when a request had its effect
             ("session_timeout_ms", INT),
             ("evidence", TEXT),
         ]

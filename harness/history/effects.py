@@ -1,7 +1,5 @@
 """What a fault breaks, as properties: queries and refusals ask these, and no name of a kind."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -27,7 +25,7 @@ class Proof(StrEnum):
 
     NONE = ""
     OBSERVER = "observer"  # the observer saw that the broker was gone
-    SILENCE = "silence"  # no request of the member arrived meanwhile
+    SILENCE = "silence"  # no request of the member arrived during it
     JOIN = "join"  # a coordinator accepted a join of the member
     LEAVE = "leave"  # a leave of the member arrived
     FENCED = "fenced"  # a coordinator refused one of two processes with one instance id
@@ -41,7 +39,7 @@ class Effects:
     """What one kind of fault breaks, in one of its ways. All but `breaks` is false unless given.
 
     `disturbs_heartbeats`: heartbeats over what it hits stop, or come late. `broker_gone`: no other
-    node can use the broker meanwhile. `killed`: the process gets no chance of a last word.
+    node can use the broker until its heal. `killed`: the process gets no chance of a last word.
     `ends_member` and `adds_member`: the group has one member less, or more, for good.
     `starts_process`: a program of a member is started. `link_cut`: nothing comes through the link.
     `stalls`: the member stops polling. `below_limits`: members and partitions stay as they are, so

@@ -77,12 +77,12 @@ class Journals:
         self.rows.append({"journal": name, "frames": 0, "changed": True})
 
     def note_others(self) -> None:
-        """Put on record each journal that is there, or was sealed, and that nobody asked for."""
-        told = {row["journal"] for row in self.rows}
+        """Put on record each journal that is there, or was sealed, and was not asked for."""
+        known = {row["journal"] for row in self.rows}
         there = [path.name for path in self.folder.glob(f"*{_SUFFIX}")]
         sealed = [Path(name).name for name in self.sealed if name.startswith("journals/")]
         for name in sorted({*there, *sealed}):
-            if name.endswith(_SUFFIX) and name.removesuffix(_SUFFIX) not in told:
+            if name.endswith(_SUFFIX) and name.removesuffix(_SUFFIX) not in known:
                 self.unread(name.removesuffix(_SUFFIX))
 
     def _ending(self, row: Row, content: JournalContent) -> str | None:
@@ -93,7 +93,7 @@ class Journals:
             ending = _ENDINGS[frame["kind"]]
         if ending is not None:
             return ending
-        told = row["role"] in ("consumer", "producer")
+        ours = row["role"] in ("consumer", "producer")
         header: Mapping[str, Any] = content.frames[0] if content.frames else {}
         older = header.get("format", FORMAT_VERSION) < FORMAT_VERSION
-        return "untold" if older and not told else None
+        return "untold" if older and not ours else None

@@ -1,13 +1,11 @@
 """The files of a judgement, which take the place of an earlier one's all together.
 
-Whoever judges writes into a folder of its own in the run's, which says whose it is. When all is
+A judge writes into a folder of its own in the run's, which says whose it is. When all is
 written, one rename makes it `READY`, and then its files are put into their places one by one. Who
-is killed before that rename has changed nothing. Who is killed after it leaves `READY`, and whoever
+is killed before that rename has changed nothing. Who is killed after it leaves `READY`, and what
 reads or judges the run next, or `clean`, puts the rest into place first. So a run shows one
 judgement, or the next one, and never parts of both.
 """
-
-from __future__ import annotations
 
 import fcntl
 import os
@@ -39,7 +37,7 @@ _OURS: Final = re.compile(
 
 @contextmanager
 def anew(run_dir: Path, *, pages_only: bool = False) -> Iterator[Path]:
-    """A folder for all files of a judgement, or for all its pages; nobody else has one meanwhile.
+    """A folder for all files of a judgement, or for all its pages; one process at a time has one.
 
     Manifest, history and logs are there as well. Its files take the place of all that were there
     before, unless the body raises.
@@ -59,7 +57,7 @@ def anew(run_dir: Path, *, pages_only: bool = False) -> Iterator[Path]:
             for name in _REST:
                 (folder / name).unlink()
             _make_ready(run_dir, folder, pages_only=pages_only)
-            # Interruptions are raised in the main thread, and whoever has begun here has to end.
+            # Interruptions are raised in the main thread, and what has begun here has to end.
             with ThreadPoolExecutor(max_workers=1, thread_name_prefix="settle") as worker:
                 worker.submit(_settle, run_dir).result()
         finally:
@@ -74,7 +72,7 @@ def settle(run_dir: Path) -> None:
     if not (run_dir / READY).is_dir():
         return
     try:
-        with _alone(run_dir):  # whoever is just doing it needs a moment
+        with _alone(run_dir):  # a process that is just doing it needs a moment
             _settle(run_dir)
     except OSError as error:
         raise NoData(
@@ -124,7 +122,7 @@ def _files_of(folder: Path) -> list[str]:
 
 @contextmanager
 def _alone(run_dir: Path) -> Iterator[None]:
-    """Wait until nobody else writes what a judgement of this run comes to."""
+    """Wait until no other process writes what a judgement of this run comes to."""
     folder = os.open(run_dir, os.O_RDONLY)
     try:
         with suppress(OSError):  # a file system without such locks

@@ -98,7 +98,7 @@ _OF_OTHERS: Final = (
     r"(?:Replaying|Deserializing) records? |Appending metadata message for group ",
     r"Failed to compute a new target assignment |group: .+ has received offset commits from ",
     rf"{_GROUP_ID} \S+\.$",  # an exception
-    # What another line tells, too, and members that were pending or stayed.
+    # What another line says, too, and members that were pending or stayed.
     r"Member id \S+ was not found in |Pending member \S+ is leaving group ",
     r"Static member joins during \S+ stage will not |Group leader \[member\.id: ",
     rf"Cannot join the consumer group |{_GROUP_ID} Member \S+ transitioned from ",

@@ -119,7 +119,7 @@ def _calls(log: Path, reading: Reading) -> Iterator[tuple[Row, int, str]]:
 
 
 def _call_of(line: str) -> Row | None:
-    """The request that a line tells of; None where it is not whole."""
+    """The request in a line; None where it is not whole."""
     _, found, body = line.partition(CALL)
     try:
         call = json.loads(body) if found else None
@@ -285,21 +285,24 @@ def _leave(request: Row, answer: Row) -> Row:
     }
 
 
+def _each_partition(body: Row) -> Iterator[tuple[Any, Row]]:
+    for topic in body.get("topics", []):
+        yield from ((topic.get("name"), partition) for partition in topic["partitions"])
+
+
 def _commit(request: Row, answer: Row) -> Row:
     codes = {
-        (topic.get("name"), partition["partitionIndex"]): partition["errorCode"]
-        for topic in answer.get("topics", [])
-        for partition in topic["partitions"]
+        (topic, partition["partitionIndex"]): partition["errorCode"]
+        for topic, partition in _each_partition(answer)
     }
     positions = [
         {
-            "topic": topic.get("name"),
+            "topic": topic,
             "partition": partition["partitionIndex"],
             "committed": partition["committedOffset"],
-            "error_code": codes.get((topic.get("name"), partition["partitionIndex"])),
+            "error_code": codes.get((topic, partition["partitionIndex"])),
         }
-        for topic in request.get("topics", [])
-        for partition in topic["partitions"]
+        for topic, partition in _each_partition(request)
     ]
     return {
         "generation": request.get("generationIdOrMemberEpoch"),
@@ -309,46 +312,33 @@ def _commit(request: Row, answer: Row) -> Row:
 
 
 def _transactional_commit(request: Row, answer: Row) -> Row:
-    told = {"transactional_id": request.get("transactionalId")}
+    detail = {"transactional_id": request.get("transactionalId")}
     return {
         **_commit(request, answer),
         # Kafka 4.4 gave the field the name that it has in OffsetCommit.
         "generation": request.get("generationIdOrMemberEpoch", request.get("generationId")),
-        "detail": json.dumps(told),
+        "detail": json.dumps(detail),
     }
 
 
 def _answered(answer: Row, position: str | None) -> Row:
-    """Positions as an answer tells them, `position` naming its field; without one they are -1."""
+    """Positions in an answer, `position` naming its field; without one they are -1."""
     positions = [
         {
-            "topic": topic.get("name"),
+            "topic": topic,
             "partition": partition["partitionIndex"],
             "committed": partition[position] if position else -1,
             "error_code": partition["errorCode"],
         }
-        for topic in answer.get("topics", [])
-        for partition in topic["partitions"]
+        for topic, partition in _each_partition(answer)
     ]
     # An unknown error is -1, and no less of one than the others.
     worst = max((each["error_code"] for each in positions if each["error_code"]), default=0)
     return {"positions": positions, "error_code": answer.get("errorCode") or worst}
 
 
-def _delete_offsets(_request: Row, answer: Row) -> Row:
-    return _answered(answer, None)
-
-
-def _delete_records(_request: Row, answer: Row) -> Row:
-    return _answered(answer, "lowWatermark")
-
-
 def _list(request: Row, answer: Row) -> Row:
-    asked = {
-        partition.get("timestamp")
-        for topic in request.get("topics", [])
-        for partition in topic["partitions"]
-    }
+    asked = {partition.get("timestamp") for _, partition in _each_partition(request)}
     return {
         **_answered(answer, "offset"),
         "detail": json.dumps({"timestamp": next(iter(asked)) if len(asked) == 1 else None}),
@@ -405,9 +395,9 @@ _DETAILS: Final = {
     "LEAVE_GROUP": _leave,
     "OFFSET_COMMIT": _commit,
     "OFFSET_FETCH": _fetch,
-    "OFFSET_DELETE": _delete_offsets,
+    "OFFSET_DELETE": lambda _request, answer: _answered(answer, None),
     "TXN_OFFSET_COMMIT": _transactional_commit,
-    "DELETE_RECORDS": _delete_records,
+    "DELETE_RECORDS": lambda _request, answer: _answered(answer, "lowWatermark"),
     "LIST_OFFSETS": _list,
     "FIND_COORDINATOR": _find,
     "CONSUMER_GROUP_HEARTBEAT": _consumer_heartbeat,

@@ -152,11 +152,11 @@ def _by_writer(
     yield program, first, last
 
 
-def told(run_dir: Path) -> Row:
+def summary(run_dir: Path) -> Row:
     """How a program showed its work, and what of that is not known; empty where it did not.
 
     `by` is the way; the others are clauses. `lacks` says what was there instead of records, and
-    `oddly` which were shown that nobody had sent.
+    `oddly` which were shown without being sent.
     """
     journals = run_dir / "journals"
     names = ("programs.journal", JOURNAL, WRITTEN)
@@ -220,7 +220,7 @@ def _named(frames: Iterable[Frame]) -> Iterator[_Named]:
 
 
 def _oddly(named: Iterable[_Named], sends: Iterable[Row], partitions: int) -> str:
-    """Which records were shown that nobody had sent, as a clause; empty where there are none.
+    """Which records were shown without being sent, as a clause; empty where there are none.
 
     What was sent and not acknowledged may have been stored all the same.
     """
@@ -248,4 +248,4 @@ def _oddly(named: Iterable[_Named], sends: Iterable[Row], partitions: int) -> st
         example = example or (f"{place} by {program}" if program else place)
     if not count:
         return ""
-    return f"shows {plural(count, 'record')} that nobody had produced, such as {example}"
+    return f"shows {plural(count, 'record')} never produced, such as {example}"

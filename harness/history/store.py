@@ -41,7 +41,7 @@ class Packed:
 
     A day of a group has millions of requests. Collecting them takes 0.5 kB of memory for each, and
     1.7 kB as a list of dicts (measured with 257,400 of them). So each `MOST_ROWS` of them go to a
-    file in `folder`, which whoever makes this removes. No row is given back but by `tables`: in the
+    file in `folder`, which the caller removes. No row is given back but by `tables`: in the
     order of the column `order`, those that lack it last, and else in the order in which they came.
     """
 
@@ -145,7 +145,7 @@ def as_current(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return rows.select(schema.names)
 
 
-def told_rows(about: pq.FileMetaData) -> set[int]:
+def row_counts(about: pq.FileMetaData) -> set[int]:
     """How many rows a file says that it has, in all places where it does.
 
     Its footer has no checksum, so that a whole file has just one number, and as many rows.
@@ -156,12 +156,12 @@ def told_rows(about: pq.FileMetaData) -> set[int]:
         for number in range(about.num_columns)
         if about.schema.column(number).max_repetition_level == 0
     ]
-    told = {about.num_rows, sum(group.num_rows for group in groups)}
-    return told | {sum(group.column(number).num_values for group in groups) for number in flat}
+    counts = {about.num_rows, sum(group.num_rows for group in groups)}
+    return counts | {sum(group.column(number).num_values for group in groups) for number in flat}
 
 
 def late_ticks(run_dir: Path, slack_ms: float) -> int:
-    """How often this machine's clock came later than the slack in a run; 0 where nobody looked."""
+    """How often this machine's clock came later than the slack in a run; 0 if not recorded."""
     path = run_dir / "history" / "host.parquet"
     if not path.exists():
         return 0

@@ -66,7 +66,7 @@ class Entry:
 
 @dataclass
 class Suite:
-    """A suite, as its record tells it. `kind` is nightly, repeat, matrix or sweep."""
+    """A suite, as its record has it. `kind` is nightly, repeat, matrix or sweep."""
 
     path: Path
     kind: str
@@ -77,7 +77,7 @@ class Suite:
     uncovered: list[str] = field(default_factory=list)  # "R03 java/eager", by no experiment
     elsewhere: list[str] = field(default_factory=list)  # likewise, only by what it leaves out
     asked: dict[str, Any] = field(default_factory=dict)  # for which set: options of the command
-    notes: list[str] = field(default_factory=list)  # what else whoever reads it must know
+    notes: list[str] = field(default_factory=list)  # what else a reader must know
 
     @property
     def name(self) -> str:

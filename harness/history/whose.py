@@ -1,7 +1,7 @@
 """Whose request it was: of the processes of an app, the one that had the lane it came through.
 
-Groups that are too large for a lane each share one. Then the name that a client gives itself tells
-them apart, if its program takes it from where it is told to.
+Groups that are too large for a lane each share one. Then the name that a client gives itself sets
+them apart, if its program takes it from the environment.
 """
 
 import re

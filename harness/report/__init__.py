@@ -5,7 +5,7 @@ nothing here starts Spark or opens a socket, so an old run can be reported again
 """
 
 from harness.report.outcome import exit_code
-from harness.report.run.files import report
+from harness.report.run.page_files import report
 from harness.report.text.terminal import print_summary
 
 __all__ = ["exit_code", "print_summary", "report"]

@@ -1,7 +1,7 @@
 """Reads a run folder into plain rows; everything else in this package works on them.
 
 A complete run must have verdicts. Any other file may be missing or damaged, and what is made from
-it is then left out: verdicts tell what a lost file means, and somebody has to be able to read them.
+it is then left out: verdicts say what a lost file means, and must stay readable.
 A void or interrupted run is read as far as it got: its page exists to say why there is no more.
 """
 
@@ -35,7 +35,7 @@ REBALANCE_APIS: Final = ("JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "CONSUMER_GR
 
 @dataclass(frozen=True)
 class Phase:
-    """One phase of a run, as the manifest tells it."""
+    """One phase of a run, as the manifest has it."""
 
     name: str
     from_at: datetime
@@ -70,7 +70,7 @@ class Manifest:
 
     @property
     def app(self) -> Mapping[str, Any] | None:
-        """What was declared of the program of somebody else's that was tested, if one was."""
+        """What was declared of the user's program that was tested, if one was."""
         return self.declared.get("app") or None
 
     @property
@@ -109,7 +109,7 @@ class Run:
     missing: frozenset[str]  # files that are not there or no use: "none recorded" is not "none"
     deliveries: pa.Table = field(repr=False)
     sends: pa.Table = field(repr=False)
-    fetched_only: bool = False  # nobody showed what was processed: `deliveries` are fetches
+    fetched_only: bool = False  # what was processed is unknown: `deliveries` are fetches
     problems: tuple[str, ...] = ()  # what is wrong with files that should be there, one by one
 
     def has(self, *names: str) -> bool:
@@ -117,7 +117,7 @@ class Run:
         return self.missing.isdisjoint(names)
 
 
-NAMELESS: Final = "tells brokers neither name nor version"  # a client library
+NAMELESS: Final = "gives brokers neither name nor version"  # a client library
 
 
 def libraries_of(observed: Mapping[str, Any]) -> str:
@@ -281,24 +281,22 @@ def load_manifest(run_dir: Path) -> Manifest:
     return _parse_manifest(raw, run_dir)
 
 
+_TEXTS: Final = ("claim", "status_reason", "group", "topic")
+_MAPPINGS: Final = ("versions", "host", "declared", "effective", "observed")
+
+
 def _parse_manifest(raw: Mapping[str, Any], run_dir: Path) -> Manifest:
+    known: dict[str, Any] = {name: _mapping(raw.get(name)) for name in _MAPPINGS}
+    known |= {name: str(raw.get(name) or "") for name in _TEXTS}
     return Manifest(
         run=str(raw.get("run") or run_dir.name),
         experiment=str(raw.get("experiment") or run_dir.parent.name),
-        claim=str(raw.get("claim") or ""),
         status=str(raw.get("status") or "running"),
-        status_reason=str(raw.get("status_reason") or ""),
         seed="–" if raw.get("seed") is None else str(raw["seed"]),
         started_at=moment(raw.get("started_at")),
         ended_at=moment(raw.get("ended_at")),
-        group=str(raw.get("group") or ""),
-        topic=str(raw.get("topic") or ""),
-        versions=_mapping(raw.get("versions")),
-        host=_mapping(raw.get("host")),
-        declared=_mapping(raw.get("declared")),
-        effective=_mapping(raw.get("effective")),
-        observed=_mapping(raw.get("observed")),
         phases=tuple(_phases(raw.get("phases"))),
+        **known,
     )
 
 

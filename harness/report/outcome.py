@@ -55,21 +55,24 @@ def expected_of(row: Row) -> str:
     return str(row["expected"] or Verdict.HOLDS)
 
 
+def differs(row: Row) -> bool:
+    return verdict_of(row) != expected_of(row)
+
+
 def standing(row: Row) -> Standing:
-    if verdict_of(row) != expected_of(row):
+    if differs(row):
         return Standing.DIFFERS
     return Standing.RESULT if verdict_of(row) == Verdict.VIOLATED else Standing.AS_EXPECTED
 
 
 def sign_of(row: Row) -> str:
-    """The sign of how a verdict stands: what could not be told does not look like a failure."""
-    how = standing(row)
-    unknown = how is Standing.DIFFERS and verdict_of(row) == Verdict.UNKNOWN
-    return "?" if unknown else SIGNS[how]
+    """The sign of how a verdict stands: what could not be judged does not look like a failure."""
+    unknown = differs(row) and verdict_of(row) == Verdict.UNKNOWN
+    return "?" if unknown else SIGNS[standing(row)]
 
 
 def is_excused(row: Row) -> bool:
-    """Whether the reason tells of a row that holds outside its bound (check.judge writes it so)."""
+    """Whether the reason mentions a row that holds outside its bound (check.judge writes it so)."""
     return re.search(r"; [\d,]+ (is|are) excused", row["reason"] or "") is not None
 
 
@@ -84,7 +87,7 @@ def in_order(verdicts: Sequence[Row]) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Overall:
     """The overall result. `kind` is as-expected, differs or unjudged."""
 
     kind: str
@@ -92,24 +95,24 @@ class Outcome:
     detail: str
 
 
-def outcome(run: Run) -> Outcome:
-    return outcome_of(run.manifest, run.verdicts)
+def of_run(run: Run) -> Overall:
+    return of_verdicts(run.manifest, run.verdicts)
 
 
-def outcome_of(manifest: Manifest, verdicts: Sequence[Row] | None) -> Outcome:
+def of_verdicts(manifest: Manifest, verdicts: Sequence[Row] | None) -> Overall:
     """The same, from how the run ended and its verdicts."""
     if not manifest.complete:
-        return Outcome("unjudged", _unfinished(manifest), _reason(manifest, verdicts))
+        return Overall("unjudged", _unfinished(manifest), _reason(manifest, verdicts))
     if not verdicts:
-        return Outcome(
+        return Overall(
             "unjudged", "No rule was judged", "The list of verdicts is empty, which shows nothing."
         )
-    differing = sum(standing(row) is Standing.DIFFERS for row in verdicts)
+    differing = sum(map(differs, verdicts))
     if differing:
         verb = "differs" if differing == 1 else "differ"
         headline = f"{plural(differing, 'verdict')} {verb} from the expected"
-        return Outcome("differs", headline + _of_them(verdicts, differing), _detail(verdicts))
-    return Outcome("as-expected", "Every verdict as expected", _detail(verdicts))
+        return Overall("differs", headline + _of_them(verdicts, differing), _detail(verdicts))
+    return Overall("as-expected", "Every verdict as expected", _detail(verdicts))
 
 
 def is_withheld(row: Row) -> bool:
@@ -121,23 +124,12 @@ def is_withheld(row: Row) -> bool:
 
 def _of_them(verdicts: Sequence[Row], differing: int) -> str:
     """How many of the verdicts that differ say more of this machine than of the group, and why."""
-    withheld = sum(standing(row) is Standing.DIFFERS and is_withheld(row) for row in verdicts)
+    withheld = sum(differs(row) and is_withheld(row) for row in verdicts)
     if not withheld:
         return ""
     of_them = "" if withheld == differing else f"{withheld} of them "
     found = [found[1] for row in verdicts if (found := _BUSY.search(row["reason"] or ""))]
     return f", {of_them}withheld because of this machine" + "".join(f" ({each})" for each in found)
-
-
-def in_a_line(manifest: Manifest, verdicts: Sequence[Row]) -> str:
-    """The overall result with each verdict that differs, for a line on the terminal."""
-    headline = outcome_of(manifest, verdicts).headline
-    differing = [
-        f"{name_of(row['rule'])} {verdict_of(row)} (expected {expected_of(row)})"
-        for row in in_order(verdicts)
-        if standing(row) is Standing.DIFFERS
-    ]
-    return f"{headline}: {', '.join(differing)}" if differing else headline
 
 
 def exit_code(run_dir: Path) -> Exit:
@@ -147,12 +139,12 @@ def exit_code(run_dir: Path) -> Exit:
 
 def exit_code_of(manifest: Manifest, verdicts: Sequence[Row] | None) -> Exit:
     """The same, from how the run ended and its verdicts."""
-    kind = outcome_of(manifest, verdicts).kind
+    kind = of_verdicts(manifest, verdicts).kind
     return {"as-expected": Exit.AS_EXPECTED, "differs": Exit.DIFFERS}.get(kind, Exit.FAILED)
 
 
 def left_out(manifest: Manifest) -> tuple[str, str]:
-    """How many rules a program of somebody else's is not judged by, and which; else nothing."""
+    """How many rules a user's program is not judged by, and which; else nothing."""
     from harness.rules.lineage import left_out_of_an_app
 
     if manifest.app is None:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from harness.experiment import APP, CLIENTS, PROTOCOLS, Group, Need
-from harness.experiment.checks import numbers_of
+from harness.experiment.value_checks import numbers_of
 from harness.tables.vocabulary import Query
 
 __all__ = ["COLUMNS", "OF_A_PROGRAM", "OF_THE_KIND", "Groups", "Need", "Party", "Query", "Rule"]

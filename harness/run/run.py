@@ -27,8 +27,8 @@ from harness.cluster.plan import OUTPUT, TOPIC, Plan, group_settings, with_secre
 from harness.experiment import Experiment
 from harness.experiment.app import App
 from harness.history import manifest, seals
+from harness.history.app_record import observed
 from harness.history.collect import collect
-from harness.history.programs import observed
 from harness.history.shown import WRITTEN
 from harness.provision.tools import Tools
 from harness.run import beside, joining

@@ -19,7 +19,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from harness.base.steps import Steps
+from harness.base.progress import Steps
 from harness.base.words import plural
 from harness.experiment import Experiment
 from harness.run.estimate import estimate_s

@@ -1,7 +1,5 @@
 """Stored runs judged again by the rules of today, all in one Spark application."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -11,11 +9,12 @@ from typing import Final
 
 from harness.base import processes
 from harness.base.errors import Exit, HarnessError, NoData, refused
-from harness.base.steps import Steps, unheard
+from harness.base.progress import Steps, unheard
 from harness.base.words import plural
 from harness.history import manifest
+from harness.report import outcome
 from harness.report.load import Row, load_verdicts
-from harness.report.outcome import exit_code_of, outcome_of, verdict_of
+from harness.report.outcome import exit_code_of, verdict_of
 from harness.suite.judging import Judge
 from harness.suite.verdict_job import Files, fits
 
@@ -37,12 +36,12 @@ class Again:
 def judge_again(
     runs: Sequence[Path],
     judge: Judge,
-    told: Callable[[int, Again], None],
+    say: Callable[[int, Again], None],
     counting: Callable[[str], AbstractContextManager[Steps]] = lambda _about: nullcontext(unheard),
 ) -> list[Again]:
     """Judge all runs, as many at a time as Spark takes, and write their verdicts and pages.
 
-    `told` hears of each as soon as it is judged, with the count of those that are, and what
+    `say` hears of each as soon as it is judged, with the count of those that are, and what
     `counting` gives for it hears how far the judging of a large one is. A run that cannot be judged
     does not end the rest. Returned are all in the order of `runs`. Raises HarnessError where Spark
     does not start.
@@ -56,7 +55,7 @@ def judge_again(
                 run_dir = asked[files]
                 with counting(f"{run_dir.parent.name} {run_dir.name}") as steps:
                     found[run_dir] = _judged(run_dir, judge, files, steps)
-                told(count, found[run_dir])
+                say(count, found[run_dir])
         finally:
             workers.shutdown(wait=False, cancel_futures=True)
     return [found[run_dir] for run_dir in runs]
@@ -81,7 +80,7 @@ def _judged(run_dir: Path, judge: Judge, files: Future[Files], steps: Steps) -> 
             return Again(run_dir, refused(error), (), Exit.FAILED)
         said = f"it could not be judged ({type(error).__name__}: {error})"
         return Again(run_dir, " ".join(said.split()), (), Exit.FAILED)
-    result = outcome_of(about, verdicts)
+    result = outcome.of_verdicts(about, verdicts)
     sentence = result.headline if verdicts is None else f"{result.headline}: {result.detail}"
     after = _by_rule(verdicts or ())
     return Again(run_dir, sentence, _changes(before, after), exit_code_of(about, verdicts))

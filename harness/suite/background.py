@@ -1,6 +1,6 @@
 """Judging runs in the background: in a process of its own, while the next run of a suite is played.
 
-That process gets only what processor time nobody else wants (Linux: SCHED_IDLE, and the least share
+That process gets only processor time that is left over (Linux: SCHED_IDLE, and the least share
 for its session, which its Spark inherits), so that it cannot make anything late that is timed. What
 it is given waits until the next run is up, because starting brokers and consumers takes all the
 processors there are. Where a system has no such class, each run is judged before the next one
@@ -24,7 +24,7 @@ from harness.base.errors import WaitTimeout
 from harness.base.paths import ROOT
 from harness.base.priority import IDLE, give_way
 from harness.base.wait import wait_until
-from harness.catalogue import own
+from harness.catalogue import own_modules
 from harness.suite.judging import Judge
 
 # No run took longer than two minutes to judge on two cores, beside others; a soak of days takes
@@ -57,7 +57,7 @@ def child(
 class BackgroundJudge:
     """Judges runs one after the other, in the order of `submit`, until it is closed.
 
-    `go` is when it may begin; it need not be told where runs are not judged in the background.
+    `go` is when it may begin; it need not be called where runs are not judged in the background.
     `log` gets what the process says besides, and every process that takes its place.
     """
 
@@ -111,7 +111,7 @@ class BackgroundJudge:
             for run_dir in [each for each in self._pending if str(each.resolve()) == folder]:
                 yield run_dir, problem
                 self._pending.remove(run_dir)
-            answers.popleft()  # not before: whoever is interrupted asks for it again
+            answers.popleft()  # not before: after an interruption it is asked for again
 
     def close(self) -> None:
         """End the process; what is still to be judged is not."""
@@ -130,7 +130,7 @@ class BackgroundJudge:
 
     def _start(self) -> None:
         self._end()
-        folder = own.rules_folder()  # judged beside ours
+        folder = own_modules.rules_folder()  # judged beside ours
         rules = [] if folder is None else [str(folder)]
         self._process = child("harness.suite.background", *rules, log=self._log)
         self._answers = deque()
@@ -139,7 +139,7 @@ class BackgroundJudge:
 
     def _ask(self, run_dir: Path) -> None:
         assert self._process is not None
-        with suppress(BrokenPipeError):  # it has ended, and whoever listens to it says so
+        with suppress(BrokenPipeError):  # it has ended, and its listener says so
             processes.tell(self._process, json.dumps(str(run_dir.resolve())))
 
     def _ended(self) -> str:
@@ -154,7 +154,7 @@ class BackgroundJudge:
 def _listen(process: subprocess.Popen[bytes], answers: deque[Answer | None]) -> None:
     assert process.stdout is not None
     with process.stdout as said:
-        for folder, problem in processes.told(said):
+        for folder, problem in processes.messages(said):
             answers.append((folder, problem))
     answers.append(None)
 
@@ -165,7 +165,7 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what others print is no answer
     rules = Path(sys.argv[1]) if sys.argv[1:] else None
-    with own.used(None, rules), closing(Judge()) as judge:
+    with own_modules.used(None, rules), closing(Judge()) as judge:
         for line in sys.stdin:
             folder = json.loads(line)
             try:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from harness.base import processes
 from harness.base.errors import HarnessError
-from harness.base.steps import Steps, unheard
-from harness.catalogue import own
+from harness.base.progress import Steps, unheard
+from harness.catalogue import own_modules
 from harness.run.interrupts import keyboard_interrupts
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Judge:
 
     def _open(self) -> None:
         from harness.suite import verdict_job
-        from harness.suite.spark import spark_at
+        from harness.suite.spark_sessions import spark_at
 
         try:
             self._session = self._opened.enter_context(spark_at(self._master))
@@ -76,7 +76,7 @@ class Judge:
         start or cannot judge it.
         """
         from harness.history import judged
-        from harness.report.run.files import write_pages
+        from harness.report.run.page_files import write_pages
         from harness.suite.verdict_job import fits
         from harness.tables.source import read_run
 
@@ -109,7 +109,7 @@ class Judge:
         session = self.session()
         try:
             return verdict_job.judged(
-                session, run_dir, own.rules_folder(), elsewhere=self._elsewhere
+                session, run_dir, own_modules.rules_folder(), elsewhere=self._elsewhere
             )
         except Exception as error:
             if isinstance(error, OSError) and error.filename is not None:

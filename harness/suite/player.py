@@ -1,8 +1,8 @@
-"""One run of a suite, played by a process of its own, so that the next can be warmed up meanwhile.
+"""One run of a suite, played by a process of its own, so that the next can be warmed up beside it.
 
     python -m harness.suite.player
 
-Method: its order comes on standard input, from the suite alone; what is to be told goes to standard
+Method: its order comes on standard input, from the suite alone; what it reports goes to standard
 output, a line of JSON each. When standard input is closed, however the suite has ended, it heals,
 cleans and ends.
 """
@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from harness.base.errors import HarnessError
-from harness.catalogue import own
+from harness.catalogue import own_modules
 from harness.experiment import SLACK_MS
 from harness.history import store
 from harness.run import app_processes
@@ -48,7 +48,7 @@ def play(
         tell(phase=phase, built=sorted(app_processes.built()) if phase == UP else [])
 
     try:
-        with own.used(*own_folders):
+        with own_modules.used(*own_folders):
             run_dir = play_run(
                 order,
                 Relayed(tell, columns),
@@ -62,8 +62,8 @@ def play(
     except HarnessError as error:
         tell(ended="void", reason=str(error))
     except Exception as error:  # noqa: BLE001 (one run must not cost all the others)
-        told = traceback.format_exc()
-        tell(ended="failed", reason=f"{type(error).__name__}: {error}", traceback=told)
+        where = traceback.format_exc()
+        tell(ended="failed", reason=f"{type(error).__name__}: {error}", traceback=where)
 
 
 def _end_with_the_suite(through: threading.Event) -> None:
@@ -80,18 +80,18 @@ def _end_with_the_suite(through: threading.Event) -> None:
 def main() -> None:
     ordered = pickle.load(sys.stdin.buffer)  # it is from the suite that started this
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what others print is not to be told
-    through = threading.Event()  # the last was told, and the suite may let go
+    os.dup2(2, 1)  # what others print is no message
+    through = threading.Event()  # the last was sent, and the suite may let go
     # By a thread, which Python waits for at its end: a signal's handler may tell something too.
-    told: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
+    messages: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
 
     def tell(**what: Any) -> None:
         if ENDED in what:
             through.set()
-        told.put(what)
+        messages.put(what)
 
     def write() -> None:
-        for what in iter(told.get, None):
+        for what in iter(messages.get, None):
             with suppress(BrokenPipeError):  # the suite is gone, and this ends with it
                 out.write(json.dumps(what) + "\n")
                 out.flush()
@@ -101,7 +101,7 @@ def main() -> None:
     try:
         play(tell, **ordered)
     finally:
-        told.put(None)
+        messages.put(None)
 
 
 if __name__ == "__main__":

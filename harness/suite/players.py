@@ -14,14 +14,14 @@ from typing import Any, Final
 
 from harness.base import processes
 from harness.base.priority import SHARES
-from harness.catalogue import own
+from harness.catalogue import own_modules
 from harness.run.app_processes import Built
 from harness.run.start import Order
 from harness.run.turns import TURNS, turns
 from harness.suite.background import child
 
 UP: Final = "steady"  # the phase of a run in which all that it needs has been started
-ENDED: Final = "ended"  # in the last that a process tells
+ENDED: Final = "ended"  # in the last message of a process
 # Ticks in a run that came later than 50 ms. On two cores runs that were measured one at a time had
 # up to three, and those that were measured two at a time up to five, with the same verdicts.
 MOST_LATE: Final = 8
@@ -32,7 +32,7 @@ _LOOK_S: Final = 0.5
 class Player:
     """A process that plays one run. `up` says whether all that the run needs has been started.
 
-    `outcome` is the last that it has told: what became of its run.
+    `outcome` is its last message: what became of its run.
     """
 
     process: subprocess.Popen[bytes]
@@ -43,7 +43,7 @@ class Player:
 class Players:
     """The processes that play a suite's runs; to be closed.
 
-    `jobs` runs are measured at one time, and where `ahead` one more is warmed up meanwhile, if this
+    `jobs` runs are measured at one time, and where `ahead` one more is warmed up beside them if the
     system has shares of processor time. `log` gets what they print.
     """
 
@@ -53,10 +53,10 @@ class Players:
         self._ahead = 1 if ahead and SHARES.there() else 0
         self._folder = processes.scratch_folder("turns")
         self._turns: dict[str, str] = {}
-        if TURNS not in os.environ:  # else whoever plays this suite has turns for it
+        if TURNS not in os.environ:  # else what plays this suite has turns for it
             (self._folder / "turns").mkdir()
             self._turns = turns(self._folder / "turns", jobs)
-        self._told: SimpleQueue[tuple[Player, dict[str, Any]]] = SimpleQueue()
+        self._messages: SimpleQueue[tuple[Player, dict[str, Any]]] = SimpleQueue()
         self._players: list[Player] = []
         self.built: set[Built] = set()
 
@@ -71,7 +71,7 @@ class Players:
             return False
         self._jobs = 1
         for turn in sorted((self._folder / "turns").glob("*"))[1:]:
-            turn.unlink()  # whoever has it is measured to the end
+            turn.unlink()  # the run that has it is measured to the end
         return True
 
     def start(self, order: Order, columns: int | None) -> Player:
@@ -80,22 +80,22 @@ class Players:
         player = Player(process)
         self._players.append(player)
         assert process.stdin is not None
-        with suppress(BrokenPipeError):  # it has ended, and whoever listens to it says so
+        with suppress(BrokenPipeError):  # it has ended, and its listener says so
             ordered = {"order": order, "columns": columns, "built": frozenset(self.built)}
-            folders = own.experiments_folder(), own.rules_folder()
+            folders = own_modules.experiments_folder(), own_modules.rules_folder()
             process.stdin.write(pickle.dumps({**ordered, "own_folders": folders}))
             process.stdin.flush()
         threading.Thread(target=self._listen, args=(player,), daemon=True).start()
         return player
 
-    def told(self) -> tuple[Player, dict[str, Any]]:
-        """The next thing that one of them tells; `ended` and what became of its run is the last.
+    def message(self) -> tuple[Player, dict[str, Any]]:
+        """The next message of one of them; `ended` and what became of its run is the last.
 
-        An interruption may cost what was just taken out of the queue, but never an outcome.
+        Ctrl-C may drop one message, never an outcome.
         """
         while True:
             try:
-                player, what = self._told.get(timeout=_LOOK_S)
+                player, what = self._messages.get(timeout=_LOOK_S)
             except Empty:
                 ended = [each for each in self._players if each.outcome is not None]
                 if not ended:
@@ -133,16 +133,16 @@ class Players:
         self._players.remove(player)
 
     def _listen(self, player: Player) -> None:
-        """Hand on what a process tells, and that it has ended if it does not tell that itself."""
+        """Hand on a process's messages, and that it has ended if it does not say that itself."""
         assert player.process.stdout is not None
         what: dict[str, Any] = {}
         with player.process.stdout as said:
-            for what in processes.told(said):
+            for what in processes.messages(said):
                 if ENDED not in what:
-                    self._told.put((player, what))
+                    self._messages.put((player, what))
         if ENDED not in what:
             code = player.process.wait()
             reason = f"its process ended with exit code {code}; {self._log} has its words"
             what = {ENDED: "failed", "reason": reason}
         player.outcome = what
-        self._told.put((player, what))
+        self._messages.put((player, what))

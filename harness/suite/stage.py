@@ -1,6 +1,6 @@
-"""Runs of a suite while they are played: what is told of each, and what becomes of it.
+"""Runs of a suite while they are played: what is said of each, and what becomes of it.
 
-What is told of a run that is being warmed up is kept until the one before it has been played, so
+What is said of a run that is being warmed up is kept until the one before it has been played, so
 that one reads of one run after the other.
 """
 
@@ -30,7 +30,7 @@ Planned = tuple[Entry, Candidate, str]  # with what is said as it begins
 class _OnStage:
     """One run that is being played. `kept` is what is still to be said of it.
 
-    It `began` when it was the first that is told of.
+    It `began` when it was the first that is shown.
     """
 
     entry: Entry
@@ -40,23 +40,15 @@ class _OnStage:
     over: bool = False
 
 
+@dataclass(eq=False)
 class Stage:
-    def __init__(
-        self,
-        suite: Suite,
-        results: Path,
-        screen: Screen,
-        judge: BackgroundJudge,
-        players: Players,
-        port_base: int | None,
-    ) -> None:
-        self._suite = suite
-        self._results = results
-        self._screen = screen
-        self._judge = judge
-        self._players = players
-        self._port_base = port_base
-        self._on_stage: deque[_OnStage] = deque()  # the one that is told of first
+    suite: Suite
+    results: Path
+    screen: Screen
+    judge: BackgroundJudge
+    players: Players
+    port_base: int | None
+    _on_stage: deque[_OnStage] = field(default_factory=deque)  # the first is shown
 
     def play(self, runs: Iterable[Planned], after: Callable[[], None]) -> None:
         """Play them to their ends, `after` each. What becomes of them is in their entries.
@@ -64,14 +56,14 @@ class Stage:
         Raises Interrupted only; then `interrupt` is to be called.
         """
         waiting = deque(runs)
-        with self._screen.drawing() as draw:
-            while waiting or self._players.playing:
-                while waiting and self._players.room():
+        with self.screen.drawing() as draw:
+            while waiting or self.players.playing:
+                while waiting and self.players.room():
                     with uninterrupted(lambda _text: None):
                         self._start(*waiting.popleft())
-                if not self._players.playing:  # none of those that were left could be started
+                if not self.players.playing:  # none of those that were left could be started
                     break
-                player, what = self._players.told()
+                player, what = self.players.message()
                 with uninterrupted(lambda _text: None):  # what is half taken would be lost
                     self._take(player, what, draw)
                 if ENDED in what:
@@ -79,10 +71,10 @@ class Stage:
 
     def interrupt(self) -> None:
         """Have what is being played heal, clean and end, and put on record what became of it."""
-        with uninterrupted(self._screen.say):
-            self._players.interrupt()
-            while self._players.playing:
-                player, what = self._players.told()
+        with uninterrupted(self.screen.say):
+            self.players.interrupt()
+            while self.players.playing:
+                player, what = self.players.message()
                 self._take(player, what, lambda _drawn: None)
 
     def _start(self, entry: Entry, candidate: Candidate, said: str) -> None:
@@ -91,32 +83,32 @@ class Stage:
         order = Order(
             name=entry.experiment,
             experiment=candidate.experiment,
-            results=self._results,
+            results=self.results,
             seed=entry.seed,
-            port_base=self._port_base,
+            port_base=self.port_base,
             label=entry.label,
         )
         try:
-            player = self._players.start(order, self._screen.columns)
+            player = self.players.start(order, self.screen.columns)
         except OSError as error:
             entry.state = State.FAILED
             entry.reason = f"the harness failed: no process for this run could be started ({error})"
-            self._screen.say(_became(entry))
+            self.screen.say(_became(entry))
             return
         self._on_stage.append(_OnStage(entry, player, [said]))
         self._say_what_is_kept()
 
     def _take(self, player: Player, what: dict[str, Any], draw: Progress) -> None:
-        self._players.take(player, what)
+        self.players.take(player, what)
         run = next(each for each in self._on_stage if each.player is player)
         if "say" in what:
             run.kept.append(f"  {what['say']}")
         elif "view" in what and run is self._on_stage[0]:
             draw(what["view"])
         elif "reserved" in what:
-            run.entry.folder = os.path.relpath(what["reserved"], self._suite.path)
+            run.entry.folder = os.path.relpath(what["reserved"], self.suite.path)
         elif what.get("phase") == UP:
-            self._judge.go()
+            self.judge.go()
         elif ENDED in what:
             draw("")
             self._end(run, what)
@@ -128,21 +120,21 @@ class Stage:
         match what[ENDED]:
             case "played":
                 entry.reason = "it has been played, and not been judged yet"
-                self._judge.submit(Path(what["run_dir"]))
-                if self._players.slow_down(late := what["late_ticks"]):
+                self.judge.submit(Path(what["run_dir"]))
+                if self.players.slow_down(late := what["late_ticks"]):
                     run.kept.append(
                         f"{entry.label}: this machine's clock came late {plural(late, 'time')}, "
                         "so that one run is measured at a time from here on"
                     )
             case "void":
                 entry.state, entry.reason = State.VOID, what["reason"]
-            case "failed" if not self._suite.interrupted:
+            case "failed" if not self.suite.interrupted:
                 run.kept += filter(None, [what.get("traceback")])
                 reason = what["reason"]
                 entry.state, entry.reason = State.FAILED, f"the harness failed: {reason}"
         if entry.state in (State.VOID, State.FAILED):
             run.kept.append(_became(entry))
-            if (folder := self._suite.run_dir(entry)) is not None:
+            if (folder := self.suite.run_dir(entry)) is not None:
                 explain(folder, run.kept.append)
         run.over = True
 
@@ -150,7 +142,7 @@ class Stage:
         while self._on_stage:
             first = self._on_stage[0]
             for line in first.kept:
-                self._screen.say(line)
+                self.screen.say(line)
             first.kept = []
             if not first.over:
                 return

@@ -1,10 +1,8 @@
 """Places that Spark reads by itself, such as s3a://BUCKET/dataset, and why it could not, in words.
 
-Spark's own jars reach a folder and HDFS. Every other store needs jars of its own, which whoever has
-the store names in Spark's configuration (docs/scale.md).
+Spark's own jars reach a folder and HDFS. Every other store needs jars of its own, which the store's
+owner names in Spark's configuration (docs/scale.md).
 """
-
-from __future__ import annotations
 
 import re
 import shutil
@@ -57,10 +55,10 @@ def in_words(place: str) -> Iterator[None]:
     try:
         yield
     except (Py4JJavaError, PySparkException) as error:
-        raise _told(place, str(error)) from error
+        raise _sentence_of(place, str(error)) from error
 
 
-def _told(place: str, said: str) -> HarnessError:
+def _sentence_of(place: str, said: str) -> HarnessError:
     if any(name in said for name in _NOTHING_THERE):
         return NoData(f"nothing is at {place}: name the folder of a dataset")
     lacking = _LACKING.search(said)
@@ -79,8 +77,8 @@ def _told(place: str, said: str) -> HarnessError:
 def _first(said: str) -> str:
     """What went wrong, without where in Java's code: the first line that names an exception."""
     lines = [line for line in said.splitlines() if line.strip()]
-    told = next((line for line in lines if _EXCEPTION.match(line)), lines[0] if lines else said)
-    return _EXCEPTION.sub(r"\1: ", told)
+    first = next((line for line in lines if _EXCEPTION.match(line)), lines[0] if lines else said)
+    return _EXCEPTION.sub(r"\1: ", first)
 
 
 def fetched(spark: SparkSession, place: str, results: Path) -> Path:
@@ -110,12 +108,12 @@ def fetched(spark: SparkSession, place: str, results: Path) -> Path:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _place_of(told: Mapping[str, Any], place: str) -> Path:
+def _place_of(facts: Mapping[str, Any], place: str) -> Path:
     """Where below the results a run belongs. Its manifest may be anybody's, and names two folders.
 
     Raises NoData where it names others.
     """
-    names = [str(told.get("experiment", "")), str(told.get("run", ""))]
+    names = [str(facts.get("experiment", "")), str(facts.get("run", ""))]
     if not all(_FOLDER.fullmatch(name) for name in names):
         raise NoData(
             f"the manifest of {place} names no run of an experiment ({' and '.join(names)}): name "

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from harness.base.errors import HarnessError
 from harness.base.paths import ROOT
-from harness.catalogue import own
+from harness.catalogue import own_modules
 from harness.history import manifest
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def files_of(run_dir: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _rules_of(folder: Path | None) -> Iterator[tuple[str, bytes]]:
-    for path in own.files_in(folder) if folder else ():
+    for path in own_modules.files_in(folder) if folder else ():
         yield f"{OWN_RULES}/{path.name}", path.read_bytes()
 
 
@@ -198,7 +198,7 @@ def _judged(files: Files, folder: Path) -> Iterable[tuple[str, bytes]]:
         made.mkdir()
     rules = run_dir / OWN_RULES
     engine = DuckDb(translations(), folder / "scratch")
-    with own.used(None, rules if rules.is_dir() else None), closing(engine):
+    with own_modules.used(None, rules if rules.is_dir() else None), closing(engine):
         check(run_dir, engine, into=into)
     return [
         (str(path.relative_to(into)), path.read_bytes()) for path in sorted(into.rglob("*.parquet"))

@@ -238,7 +238,7 @@ def verify(path: Path, schema: pa.Schema, seal: Any = None) -> tuple[int, int]:
                 )
             _compare(where, file.schema_arrow, _schema_at(path.stem, schema, int(number)))
             rows = sum(batch.num_rows for batch in file.iter_batches(batch_size=2**17))
-            if {rows} != store.told_rows(file.metadata):
+            if {rows} != store.row_counts(file.metadata):
                 raise Unreadable(f"{where} is damaged (it says of itself that it has other rows)")
             return rows, int(number)
 

@@ -6,8 +6,6 @@ It grows as runs are judged, and keeps what their folders showed when those are 
 that was judged again replaces what was there of it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -76,10 +74,10 @@ def _damage_of(path: Path) -> str | None:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read()
             table.validate(full=True)
-            told = store.told_rows(file.metadata)
+            counts = store.row_counts(file.metadata)
     except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
         return (str(error).splitlines() or [type(error).__name__])[0]
-    if told != {table.num_rows}:
+    if counts != {table.num_rows}:
         return "it says of itself that it has other rows"
     columns = {column.name: column.type for column in table.schema}
     for column in SCHEMA:
@@ -101,13 +99,13 @@ def _add(dataset: Path, run_dir: Path, anew: Collection[Path]) -> bool:
     source = run_dir / VERDICTS_FILE
     try:
         judged.settle(run_dir)
-        told = manifest.read(run_dir)
-        started = datetime.fromisoformat(told["started_at"])
+        facts = manifest.read(run_dir)
+        started = datetime.fromisoformat(facts["started_at"])
         target = (
             dataset
-            / f"experiment={told['experiment']}"
+            / f"experiment={facts['experiment']}"
             / f"date={started:%Y-%m-%d}"
-            / f"run={told['run']}"
+            / f"run={facts['run']}"
             / VERDICTS_FILE
         )
         kept = target.exists() and target not in anew
@@ -116,7 +114,7 @@ def _add(dataset: Path, run_dir: Path, anew: Collection[Path]) -> bool:
         verdicts = pq.read_table(source, page_checksum_verification=True).to_pylist()
     except (NoData, OSError, pa.ArrowException, KeyError, ValueError):
         return False
-    about = _about(told, started)
+    about = _about(facts, started)
     names = SCHEMA.names
     rows = [{name: {**about, **row}.get(name) for name in names} for row in verdicts]
     try:
@@ -128,8 +126,8 @@ def _add(dataset: Path, run_dir: Path, anew: Collection[Path]) -> bool:
     return True
 
 
-def _about(told: dict[str, Any], started: datetime) -> dict[str, Any]:
-    versions, declared = told.get("versions", {}), told.get("declared", {})
+def _about(facts: dict[str, Any], started: datetime) -> dict[str, Any]:
+    versions, declared = facts.get("versions", {}), facts.get("declared", {})
     _, client_version = manifest.client_of(declared, versions)
     return {
         "started_at": started,
@@ -137,8 +135,8 @@ def _about(told: dict[str, Any], started: datetime) -> dict[str, Any]:
         "client_version": client_version,
         "backend": declared.get("cluster", {}).get("backend", "embedded"),
         "harness": versions.get("harness"),
-        "cores": told.get("host", {}).get("cores"),
-        "seed": told.get("seed"),
+        "cores": facts.get("host", {}).get("cores"),
+        "seed": facts.get("seed"),
         "setup": _setup(declared),
         "sabotaged": manifest.is_sabotaged(declared.get("group") or {}),
     }
@@ -157,10 +155,10 @@ _EDITION: Final = 1
 
 
 def _setup(declared: dict[str, Any]) -> str:
-    """A digest of what a run was: runs with knobs turned are no series with those without.
+    """A digest of what a run was: runs with other settings are another series.
 
     Fields that have their default are left out, so that a release which adds one goes on with all
-    series; so is the version of Kafka, by which series are told apart anyway.
+    series; so is the version of Kafka, by which series differ anyway.
     """
     what: dict[str, Any] = {"edition": _EDITION}
     for part in ("cluster", "load", "group"):

@@ -7,8 +7,8 @@ The test is Pettitt's (A. N. Pettitt, Applied Statistics 28, 1979) on one number
 median of the medians of that day's runs, in their order in time. It takes its numbers to be
 independent of each other, and runs of one afternoon are not: thirty repeats of a run would outvote
 a month of nights. It asks of all places at once where the days before differ most from those after,
-by ranks, so it assumes no shape, and no threshold that somebody chose. What is told of many series
-at once is corrected by Holm's method, among those that are long enough to be told from chance in
+by ranks, so it assumes no shape, and no threshold that was chosen. What is said of many series
+at once is corrected by Holm's method, among those that are long enough to stand out from chance in
 such company: whether one is, its length alone decides (after R. E. Tarone, Biometrics 46, 1990), so
 leaving the others out favours none.
 """
@@ -109,7 +109,7 @@ _HOLM = f"""
         FROM counted
     )
 """
-_TOLD = f"""
+_RESULT = f"""
     SELECT {_SERIES}, any_value(s.unit) AS unit, any_value(a.n) AS n,
            sum(size(s.runs)) AS runs,
            median(s.value) FILTER (WHERE s.t <= a.turn) AS before,
@@ -166,16 +166,16 @@ def trends(spark: SparkSession, verdicts: DataFrame) -> DataFrame:
     it turns, in `unit`), since_run and since (the first run after); p and p_adjusted (null: too
     few); bound_low, bound_high; points, one per day (t, day, at: when its first run started, value:
     the median of its runs' medians, runs: their names, differing: how many of them had another
-    verdict than expected); trend: "too few" (among so many series none of n days could be told from
-    chance), "steady", "moved", or "worse": moved, and there is less room since. A run's room is
+    verdict than expected); trend: "too few" (among so many series none of n days could stand out
+    from chance), "steady", "moved", or "worse": moved, and there is less room since. Of a run it is
     what lies between its largest number and the upper bound, or between its smallest and the lower
-    one, whichever is less (below 0 beyond it), and before and since are told by the days' medians,
+    one, whichever is less (below 0 beyond it), and before and since go by the days' medians,
     which themselves have to have moved towards a bound: that they moved is what was tested.
     So a number between two bounds is worse where it comes nearer to the nearer one, and a series
     without bounds never is.
     """
     verdicts.createOrReplaceTempView(VIEW)
-    return spark.sql(f"WITH {_RUNS}, {_POINTS}, {_PETTITT}, {_HOLM} {_TOLD}")
+    return spark.sql(f"WITH {_RUNS}, {_POINTS}, {_PETTITT}, {_HOLM} {_RESULT}")
 
 
 def main(dataset: str, output: str) -> None:

@@ -19,7 +19,7 @@ from selenium.webdriver.common.keys import Keys
 from harness.check.check import check
 from harness.history import manifest
 from harness.report import report
-from harness.report.incident.page import write_page
+from harness.report.incident.explain_page import write_page
 from harness.report.many import index, matrix_text, sweep_text
 from harness.report.many import trend as trend_page
 from harness.tables.engines.base import Engine

@@ -19,8 +19,8 @@ import pytest
 from harness.base.errors import NoData
 from harness.check.check import check
 from harness.history import manifest, seals
-from harness.history.copies import copy
 from harness.report.load import load_manifest
+from harness.suite.kept_runs import copy
 from harness.tables.engines.base import Engine
 from harness.tables.source import load
 from tests.histories import History

@@ -60,12 +60,12 @@ WORKER_DIES: Final = """
 import sys
 from contextlib import closing
 from pathlib import Path
-from harness.catalogue import own
+from harness.catalogue import own_modules
 from harness.suite.again import judge_again
 from harness.suite.judging import Judge
 
 folder = Path(sys.argv[1])
-with own.used(None, folder / "rules"), closing(Judge()) as judge:
+with own_modules.used(None, folder / "rules"), closing(Judge()) as judge:
     judge.at_once = 1
     for each in judge_again([folder / "a", folder / "b"], judge, lambda _count, _judged: None):
         print(each.code, each.sentence.split(":")[0])

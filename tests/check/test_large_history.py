@@ -12,7 +12,7 @@ import pytest
 
 from harness.check import check
 from harness.history import manifest
-from harness.report.run import files
+from harness.report.run import page_files
 from harness.suite import verdict_job
 from harness.suite.judging import Judge
 from harness.tables import source
@@ -39,7 +39,7 @@ def judged_by(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
 
     monkeypatch.setattr(verdict_job, "judged", by_worker)
     monkeypatch.setattr(check, "check", lambda *_, **__: found.append("Spark SQL"))
-    monkeypatch.setattr(files, "write_pages", lambda _from, _into: None)
+    monkeypatch.setattr(page_files, "write_pages", lambda _from, _into: None)
     monkeypatch.setattr(source, "read_run", lambda _run_dir: None)
     judge = Judge()
     monkeypatch.setattr(judge, "_start", lambda: None)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.base.errors import Exit
-from harness.catalogue import own, registry
+from harness.catalogue import own_modules, registry
 from harness.check.check import check
 from harness.cli.main import main
 from harness.experiment import Experiment, holds
@@ -63,7 +63,7 @@ def rules(tmp_path: Path) -> Path:
 def played(run: Path, run_dir: Path, rules: Path) -> Path:
     """A recorded run as if its experiment had declared the rule, with all that a run keeps."""
     path = copied(run, run_dir) / "manifest.json"
-    with own.used(None, rules):
+    with own_modules.used(None, rules):
         experiment = registry.load("baseline")
     keep_sources(run_dir, experiment)
     content = json.loads(path.read_text())
@@ -83,7 +83,7 @@ def test_it_is_judged_and_shown_like_ours(
     run: Path, tmp_path: Path, rules: Path, duckdb_engine: Engine
 ) -> None:
     run_dir = played(run, tmp_path / "run", rules)
-    with own.used(None, rules):
+    with own_modules.used(None, rules):
         verdict = verdict_of(check(run_dir, duckdb_engine).verdicts)
         report(run_dir)
 
@@ -106,7 +106,7 @@ def test_that_it_has_changed_since_the_run_is_said(
     file = rules / changed
     file.write_text(file.read_text().replace("MOST = 1", "MOST = 9") + "\n# newer\n")
 
-    with own.used(None, rules):
+    with own_modules.used(None, rules):
         verdict = verdict_of(check(run_dir, duckdb_engine).verdicts)
 
     expected = "VIOLATED" if changed == "rebalances.py" else "HOLDS"
@@ -147,7 +147,7 @@ def test_one_that_no_experiment_declares_is_looked_at(
     tmp_path: Path, rules: Path, duckdb_engine: Engine
 ) -> None:
     run_dir = copied(OURS, tmp_path / "run")
-    with own.used(None, rules):
+    with own_modules.used(None, rules):
         verdict = verdict_of(check(run_dir, duckdb_engine).verdicts)
 
     assert "VIOLATED" == verdict["verdict"]
@@ -162,7 +162,7 @@ def test_a_run_of_ours_alone_keeps_nothing(tmp_path: Path) -> None:
 def test_sources_are_kept_as_they_were(encoding: str, tmp_path: Path, rules: Path) -> None:
     data = f"# coding: {encoding}\r\nWORD = 'ä'\n".encode(encoding)
     (rules / "_common.py").write_bytes(data + COMMON.encode())
-    with own.used(None, rules):
+    with own_modules.used(None, rules):
         keep_sources(tmp_path, registry.load("baseline"))
 
     assert (rules / "_common.py").read_bytes() == (tmp_path / "own/rules/_common.py").read_bytes()
@@ -172,7 +172,7 @@ def test_sources_are_kept_as_they_were(encoding: str, tmp_path: Path, rules: Pat
 @pytest.mark.spark
 def test_it_is_judged_by_spark_in_the_background_too(tmp_path: Path, rules: Path) -> None:
     run_dir = played(OURS, tmp_path / "run", rules)
-    with own.used(None, rules), closing(BackgroundJudge(tmp_path / "judging.log")) as aside:
+    with own_modules.used(None, rules), closing(BackgroundJudge(tmp_path / "judging.log")) as aside:
         aside.submit(run_dir)
         assert [(run_dir, "")] == list(aside.finished(wait=True))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.catalogue import own
+from harness.catalogue import own_modules
 from harness.check.check import check
 from harness.history import manifest
 from harness.report import exit_code, report
@@ -86,7 +86,7 @@ def test_a_run_of_their_own_is_held_to_what_they_say(tmp_path: Path) -> None:
     content = manifest.read(run_dir)
     assert {"own/experiments/our_crash.py", "own/rules/wishes.py"} == set(content["own"])
     assert RULE == (run_dir / "own" / "rules" / "wishes.py").read_text()
-    with own.used(None, run_dir / "own" / "rules"), closing(DuckDb()) as engine:
+    with own_modules.used(None, run_dir / "own" / "rules"), closing(DuckDb()) as engine:
         found = {row["rule"]: row for row in check(run_dir, engine).verdicts}
         report(run_dir)
 

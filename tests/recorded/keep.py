@@ -15,8 +15,8 @@ from typing import Any, Final
 from harness.base.errors import Exit
 from harness.experiment import APP
 from harness.history import manifest
-from harness.history.copies import copy
 from harness.report import exit_code
+from harness.suite.kept_runs import copy
 
 RUNS: Final = Path(__file__).with_name("runs")
 PROGRAMS: Final = Path(__file__).with_name("programs")

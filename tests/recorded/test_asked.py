@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import BadInput
-from harness.catalogue.limits import check_asked
+from harness.catalogue.promises import check_asked
 from harness.check.judge import examine
 from harness.experiment import APP
 from harness.history import manifest
@@ -68,7 +68,7 @@ def test_the_sentence_says_what_a_program_lacks(rule: str, sentence: str) -> Non
 
 
 def test_what_is_about_programs_is_not_asked_of_our_own_members() -> None:
-    assert "P6 is about programs of somebody else's" in refusal("P6", OF_OUR_OWN[0])
+    assert "P6 is about programs of users" in refusal("P6", OF_OUR_OWN[0])
     assert "add --limit lost=10" in refusal("L3", OF_OUR_OWN[0])
 
 

@@ -13,9 +13,9 @@ from typing import Final
 import pyarrow.parquet as pq
 import pytest
 
-from harness.history.foreign import events, files
-from harness.report.incident import tables as of_incident
-from harness.report.incident.groups import incident_of
+from harness.history.foreign import events, log_files
+from harness.report.incident import explain_tables as of_incident
+from harness.report.incident.by_brokers import incident_of
 from harness.report.incident.names import Names
 from harness.tables.engines.base import Engine
 from harness.tables.source import read_run
@@ -69,7 +69,7 @@ def test_a_run_s_lines_give_its_rebalances_and_evictions(
 
 def explained(logs: Path, group: str) -> dict[str, list[Row]]:
     """What `explain` makes of a folder of logs."""
-    read = events.read(files.files_of([logs]))
+    read = events.read(log_files.files_of([logs]))
     incident = incident_of(read, group)
     found = of_incident.tables_of(incident.groups, read, Names(incident, read.clients))
     return {

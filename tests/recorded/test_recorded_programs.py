@@ -15,7 +15,7 @@ import pytest
 
 from harness.check.check import check
 from harness.report.load import load
-from harness.report.parts.situations import Shown, Standing, shown
+from harness.report.parts.situations import Shown, SignFound, shown
 from harness.tables.engines.base import Engine
 from tests.recorded import digests
 from tests.recorded.keep import LARGEST, PROGRAMS
@@ -130,7 +130,7 @@ def test_the_page_of_a_program_lacks_no_table(
 
 
 def as_situation(each: Shown) -> str:
-    signs = [f"{rule} {found}" for rule, found in each.signs.items() if found != Standing.NOTHING]
+    signs = [f"{rule} {found}" for rule, found in each.signs.items() if found != SignFound.NOTHING]
     text = f"{each.situation} of {each.who}: {each.standstill_ms} ms, {each.again} came twice"
     return ", ".join([text, *signs]) + (", never again" if each.never_again else "")
 

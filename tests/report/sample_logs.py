@@ -10,15 +10,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from harness.history.foreign import events, files
-from harness.report.incident.view import View, view_of
+from harness.history.foreign import events, log_files
+from harness.report.incident.explain_view import IncidentView, view_of
 from tests.foreign_logs import NEW_LOGGER, OLD_LOGGER
 
 START: Final = datetime(2026, 10, 1, 10, 0, tzinfo=UTC)
 OLD: Final = "[GroupCoordinator 1]: "
 NEW: Final = "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] "
 UUID: Final = "-1364448b-d342-4f02-88b1-885ba4a7d072"
-NOBODY: Final = "not provided"
+UNSAID: Final = "not provided"
 POLL: Final = "consumer poll timeout has expired."
 CLOSED: Final = "the consumer is being closed"
 
@@ -42,8 +42,8 @@ def write(folder: Path, said: Iterable[Said], *, old: bool = False) -> Path:
     return folder
 
 
-def view(folder: Path) -> View:
-    return view_of(events.read(files.files_of([folder])))
+def view(folder: Path) -> IncidentView:
+    return view_of(events.read(log_files.files_of([folder])))
 
 
 class Classic:
@@ -83,7 +83,7 @@ class Classic:
         )
 
     def joins(
-        self, at: float, who: str, members: int, instance: str = "", says: str = NOBODY
+        self, at: float, who: str, members: int, instance: str = "", says: str = UNSAID
     ) -> None:
         named = instance or ("None" if self.old else "null")
         if self.old and instance:
@@ -145,7 +145,7 @@ def storm_of_a_slow_member(*, old: bool = False) -> list[Said]:
     return group.said
 
 
-def logged(folder: Path, said: Iterable[Said]) -> View:
+def logged(folder: Path, said: Iterable[Said]) -> IncidentView:
     """What there is to say of these messages; their log is put into a folder of its own."""
     logs = folder / "logs"
     logs.mkdir()

@@ -11,7 +11,7 @@ from harness.history.suites import Entry, State, Suite
 from tests.report.sample_run import TOPIC, Row, at, manifest, verdict, write_manifest, write_run
 from tests.report.sample_suite import entry, write_report
 
-STOP_S: Final = 58.0  # when the processes of the sample run are told to end
+STOP_S: Final = 58.0  # when the processes of the sample run are asked to end
 COMMAND: Final = "python3 -m harness matrix --repeat 3"
 
 
@@ -43,7 +43,7 @@ EVERYDAY: Final = (
 
 
 def stood(partition: int, from_s: float, to_s: float, **more: Any) -> Row:
-    """A partition that stood still."""
+    """A partition that stopped."""
     row = {"topic": TOPIC, "partition": partition, "from_at": at(from_s), "to_at": at(to_s)}
     return {**row, "ms": (to_s - from_s) * 1e3, "stopped": True, **more}
 

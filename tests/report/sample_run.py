@@ -424,7 +424,7 @@ def _history() -> dict[str, list[Row]]:
 
 
 def _deliveries() -> list[Row]:
-    """Every 0.5 s each owner that is awake processes what came meanwhile, half of it at most."""
+    """Every 0.5 s each owner that is awake processes what has come, half of it at most."""
     rows = []
     for partition in range(6):
         next_offset = 0
@@ -472,7 +472,7 @@ def _sent(partition: int) -> Row:
 
 
 def faults() -> list[Row]:
-    """Return the fault journal: a kill healed by a restart, a freeze, and a slow link meanwhile."""
+    """Return the fault journal: a kill healed by a restart, a freeze, and a slow link."""
 
     def journal(fault: str, target: str, resolved: str, evidence: str, *times: float) -> list[Row]:
         kind = fault.partition("-")[2]

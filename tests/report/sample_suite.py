@@ -6,7 +6,7 @@ from pathlib import Path
 from harness.history.derived import TABLES
 from harness.history.suites import Entry, State, Suite
 from harness.report.load import load
-from harness.report.run.files import write_whole
+from harness.report.run.page_files import write_whole
 from harness.report.text.junit import junit
 from tests.report.sample_run import Row, verdict, write_manifest, write_run, write_table
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from harness.catalogue.grid import told
+from harness.catalogue.grid import in_words
 from harness.history.suites import Entry, State, Suite
 from tests.report.sample_matrix import again, fault
 from tests.report.sample_run import GROUP, Row, at, member_id, stop, verdict, write_run
@@ -85,7 +85,7 @@ def played(
     folder = results / "sweep" / FOLDER
     return replace(
         entry(f"{name}:librdkafka/eager", state, **more),
-        label=f"{name}, {told(settings)}, run {number}",
+        label=f"{name}, {in_words(settings)}, run {number}",
         settings=dict(settings),
         folder=None if run_dir is None else os.path.relpath(run_dir, folder),
         rules=[{"id": "R01", "expected": "HOLDS"}],
@@ -113,7 +113,7 @@ MEASURED: Final[Runs] = {
 
 
 def write_sweep(results: Path, measured: Runs = MEASURED) -> Suite:
-    """A sweep of session timeouts, three runs of each point unless told otherwise."""
+    """A sweep of session timeouts, three runs of each point unless others are given."""
     entries = []
     for (name, session), runs in measured.items():
         for number, (standstill_ms, false, twice) in enumerate(runs, start=1):

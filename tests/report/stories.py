@@ -22,7 +22,7 @@ METADATA: Final = "cached metadata has changed from x at the beginning of the re
 # Versions in which a coordinator of epochs can log each story.
 KINDS: Final = {"consumer": "3.8", "share": "4.1", "streams": "4.1"}
 # 2.0 gives no reasons; 3.7 and 3.8 are of two coordinators, of which the old one is the default.
-TOLD: Final = tuple(version for version in VERSIONS if version > "2.1")
+RECENT: Final = tuple(version for version in VERSIONS if version > "2.1")
 _MARKS: Final = (
     "[GroupCoordinator 1]: ",
     "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] ",
@@ -98,8 +98,10 @@ class Story:
         self.members[name] = member
         if self.new:
             self.says(self.text("Pending dynamic member with id", member, self.group, "Stable"))
-        nobody = "null" if self.new else "None"
-        self.rebalances_for(self.text("Adding new member", member, nobody, "not provided") or "")
+        no_instance = "null" if self.new else "None"
+        self.rebalances_for(
+            self.text("Adding new member", member, no_instance, "not provided") or ""
+        )
 
     def leaves(self, name: str, why: str) -> None:
         """A process that says so."""
@@ -129,9 +131,9 @@ class Story:
         place = len(self.said)
         at = self.at
         self.rebalances_for(self.text("Removing member .* on LeaveGroup", member, why) or "")
-        told = self.text("Member .* has left group", about, self.group, why)
-        if told is not None:
-            self.said.insert(place + 1, (self.said[place][0] + min(0.0005, self.at - at), told))
+        left = self.text("Member .* has left group", about, self.group, why)
+        if left is not None:
+            self.said.insert(place + 1, (self.said[place][0] + min(0.0005, self.at - at), left))
 
     def expires(self, name: str) -> None:
         """A process that is not heard of."""
@@ -154,7 +156,7 @@ class Story:
 class EpochStory:
     """The same of a group with epochs (KIP-848, 932 and 1071); `kind` is consumer, share, streams.
 
-    Nobody gives a reason in these protocols, and each change is one new epoch.
+    No client gives a reason in these protocols, and each change is one new epoch.
     """
 
     version: str
@@ -184,14 +186,14 @@ class EpochStory:
         self.at += self.random.uniform(least_s, most_s)
 
     def _changes(self, *, topics: bool = False, gone: bool = False) -> None:
-        """A new epoch, and its assignment with somebody's next heartbeat.
+        """A new epoch, and its assignment with a member's next heartbeat.
 
         Where a member has `gone`, a coordinator logs the new epoch of a consumer group alone.
         """
         self.epoch += 1
         self.rebalances += bool(self.members)
         self.hashed += topics
-        whose = (next(iter(self.members.values()), "nobody"),) if self.kind == "streams" else ()
+        whose = (next(iter(self.members.values()), "none"),) if self.kind == "streams" else ()
         of = r"\[GroupId [{][}]\]" + r"\[MemberId [{][}]\]" * bool(whose)
         if topics:
             self.says(of + " Computed new", self.group, *whose, self.hashed)
@@ -239,8 +241,8 @@ class EpochStory:
         return _lines(self.said, new=True)
 
 
-class Told(Protocol):
-    """Whatever can be told of a group."""
+class Teller(Protocol):
+    """What a story says of a group."""
 
     random: Random
     has_epochs: bool
@@ -281,13 +283,13 @@ def _lines(said: Iterable[tuple[float, str]], *, new: bool) -> list[Logged]:
 Expected = dict[str, int]  # how often each cause
 
 
-def _starts(story: Told, names: Iterable[str]) -> None:
+def _starts(story: Teller, names: Iterable[str]) -> None:
     for name in names:
         story.joins(name)
         story.passes(1, 5)
 
 
-def slow(story: Told) -> Expected:
+def slow(story: Teller) -> Expected:
     """One of three is too slow, leaves, and comes back."""
     count = story.random.randint(3, 9)
     _starts(story, ("a-1", "a-2", "a-3"))
@@ -299,7 +301,7 @@ def slow(story: Told) -> Expected:
     return {"max_poll" if story.gives_reasons else "left": count}
 
 
-def dying(story: Told) -> Expected:
+def dying(story: Teller) -> Expected:
     """One of two is not heard of, again and again."""
     count = story.random.randint(3, 9)
     _starts(story, ("b-1", "b-2"))
@@ -311,7 +313,7 @@ def dying(story: Told) -> Expected:
     return {"session_expired": count}
 
 
-def deployed(story: Told) -> Expected:
+def deployed(story: Teller) -> Expected:
     """Each of some processes closes, and a new one comes."""
     count = story.random.randint(2, 6)
     _starts(story, [f"old-{number}" for number in range(count)])
@@ -323,7 +325,7 @@ def deployed(story: Told) -> Expected:
     return {"deploy": count}
 
 
-def unclosed(story: Told) -> Expected:
+def unclosed(story: Teller) -> Expected:
     """New processes come, and the old ones are not closed."""
     count = story.random.randint(2, 6)
     _starts(story, [f"old-{number}" for number in range(count)])
@@ -335,7 +337,7 @@ def unclosed(story: Told) -> Expected:
     return {"not_closed": count}
 
 
-def changing(story: Told) -> Expected:
+def changing(story: Teller) -> Expected:
     """Topics are created that a pattern subscribes to."""
     count = story.random.randint(3, 12)
     _starts(story, ("m-1", "m-2"))
@@ -345,7 +347,7 @@ def changing(story: Told) -> Expected:
     return {"metadata" if story.gives_reasons or story.has_epochs else "rejoined": count}
 
 
-STORIES: Final[tuple[Callable[[Told], Expected], ...]] = (
+STORIES: Final[tuple[Callable[[Teller], Expected], ...]] = (
     slow,
     dying,
     deployed,

@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
-from harness.history.foreign import client_words, events, files
-from harness.report.incident.view import View, view_of
+from harness.history.foreign import client_words, events, log_files
+from harness.report.incident.explain_view import IncidentView, view_of
 from tests.report.sample_logs import Classic, member, write
 
 JAVA: Final = "[Consumer clientId=c-1, groupId=orders] "
@@ -267,9 +267,9 @@ def kafkajs(message: str, **more: object) -> str:
     )
 
 
-def read(folder: Path, text: str, name: str = "client.log") -> View:
+def read(folder: Path, text: str, name: str = "client.log") -> IncidentView:
     (folder / name).write_text(text)
-    return view_of(events.read(files.files_of([folder])))
+    return view_of(events.read(log_files.files_of([folder])))
 
 
 def nested(line: str) -> str:
@@ -290,7 +290,7 @@ def test_kafkajs_is_read_with_the_fields_beside_its_message(
     assert "orders" == one.group.name
     assert 2 == len(one.group.rebalances)
     assert ["put_out"] == [each.cause for each in one.group.removals]
-    assert "no longer a member" in one.findings[0].told
+    assert "no longer a member" in one.findings[0].sentence
 
 
 def test_spring_says_who_got_partitions_and_lost_them(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_a_generation_counts_once_however_many_clients_joined_it(tmp_path: Path)
     ]
     assert [3, 4] == one.group.unseen
     assert any("none of these clients was in generations 3 and 4" in note for note in shown.notes)
-    assert any("told by clients' logs alone" in note for note in shown.notes)
+    assert any("known from clients' logs alone" in note for note in shown.notes)
     assert "1 log of clients" in shown.detail
 
 
@@ -403,13 +403,13 @@ RUNS: Final = Path(__file__).parents[1] / "data" / "logs" / "runs"
 
 @pytest.mark.parametrize("run", sorted(RUNS.iterdir()), ids=lambda run: run.name)
 def test_clients_of_a_run_tell_of_each_rebalance_that_its_brokers_tell_of(run: Path) -> None:
-    """All but the last, in which nobody is left: no client joins it."""
+    """All but the last, in which no member is left: no client joins it."""
     by_clients, by_brokers = (
         view_of(events.read(sorted(run.glob(logs)))).groups[0].group
         for logs in ("member-*", "broker-*")
     )
-    told = [one.generation for one in by_brokers.rebalances if one.members_after != 0]
-    assert told == [one.generation for one in by_clients.rebalances]
+    generations = [one.generation for one in by_brokers.rebalances if one.members_after != 0]
+    assert generations == [one.generation for one in by_clients.rebalances]
     assert not by_clients.unseen
 
     times = {one.generation: one.joined_at or 0 for one in by_brokers.rebalances}
@@ -420,7 +420,7 @@ def test_clients_of_a_run_tell_of_each_rebalance_that_its_brokers_tell_of(run: P
 
 
 @pytest.mark.parametrize("lacking", ["member-1", "member-2"])
-def test_what_no_log_of_a_client_tells_is_said_to_be_unseen(lacking: str) -> None:
+def test_what_no_log_of_a_client_says_is_said_to_be_unseen(lacking: str) -> None:
     run = RUNS / "consumer-leave.java.eager"
     logs = [path for path in sorted(run.glob("member-*")) if lacking not in path.name]
     group = view_of(events.read(logs)).groups[0].group

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from harness.base.errors import NoData
 from harness.history.foreign import events
-from harness.report.incident.terminal import print_view
-from harness.report.incident.view import View
+from harness.report.incident.explain_terminal import print_view
+from harness.report.incident.explain_view import IncidentView
 from tests.report.test_client_logs import GENERATION, JAVA, MEMBER, WORKER, java, kafkajs, read
 
 RDKAFKA_POLL: Final = (
@@ -23,14 +23,14 @@ RDKAFKA_POLL: Final = (
 POLL: Final = "consumer poll timeout has expired. This means the time between"
 
 
-def printed(shown: View) -> str:
+def printed(shown: IncidentView) -> str:
     file = io.StringIO()
     print_view(shown, Console(file=file, width=2_000))
     return file.getvalue()
 
 
 @pytest.mark.parametrize("coat", ["svc-7d9f8-{} app ", "[pod/svc-7d9f8-{}/app] ", "svc-{}  | "])
-def test_processes_that_share_a_client_id_are_told_apart_by_what_stands_before_their_lines(
+def test_processes_that_share_a_client_id_are_set_apart_by_what_stands_before_their_lines(
     coat: str, tmp_path: Path
 ) -> None:
     pods = [coat.format(pod) for pod in ("abcde", "fghij", "klmno")]
@@ -81,7 +81,7 @@ def test_who_is_one_process_keeps_its_name_with_another_member_id(tmp_path: Path
     assert "It joined again once" in printed(shown)
 
 
-def test_members_that_join_a_generation_together_are_several_though_nothing_else_tells(
+def test_members_that_join_a_generation_together_are_several_though_nothing_else_says(
     tmp_path: Path,
 ) -> None:
     joined = (
@@ -343,7 +343,7 @@ def test_who_has_left_is_not_put_out_when_its_commit_fails(tmp_path: Path) -> No
         ),
         (
             f"{STAMP} {JAVA}Setting offset for partition t-0 to the committed offset",
-            "is a client's log, and none of its lines tells of its group",
+            "is a client's log, and none of its lines is about its group",
             "librdkafka with debug=cgrp",
         ),
     ],

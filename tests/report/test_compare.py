@@ -41,7 +41,7 @@ def test_a_run_beside_itself_is_alike(tmp_path: Path) -> None:
     assert "set up alike" in printed(run, run)
 
 
-def test_settings_that_differ_are_told_and_a_runs_own_are_not(tmp_path: Path) -> None:
+def test_settings_that_differ_are_shown_and_a_runs_own_are_not(tmp_path: Path) -> None:
     a = write_judged(tmp_path / "a", verdict("R01"))
     b = write_judged(tmp_path / "b", verdict("R01"))
     changed = json.loads(json.dumps(manifest()))
@@ -155,8 +155,8 @@ def test_json_has_both_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     b = write_judged(tmp_path / "b", verdict("R01", "VIOLATED"), R01=[9.0])
 
     assert Exit.DIFFERS == main(["compare", str(a), str(b), "--json"])
-    told = json.loads(capsys.readouterr().out)
-    (rule,) = told["pairs"][0]["rules"]
+    content = json.loads(capsys.readouterr().out)
+    (rule,) = content["pairs"][0]["rules"]
     assert rule["worse"]
     assert (1.0, 9.0) == (rule["a"]["measured"]["p50"], rule["b"]["measured"]["p50"])
     assert {"VIOLATED": 1} == rule["b"]["verdicts"]

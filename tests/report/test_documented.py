@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.experiment import APP, CLIENTS, PROTOCOLS
+from harness.report.formats import safe
 from harness.report.many import documented
-from harness.report.text.markdown import safe
 from harness.rules.catalogue import RULES
 from harness.rules.documents import DOCUMENTS, STATEMENTS
 
@@ -95,7 +95,7 @@ def test_an_application_that_does_otherwise_says_nothing_of_a_statement() -> Non
     assert ("holds", 1) == (found.status, found.stated[0]["holds"])
 
 
-def test_what_could_not_be_told_is_counted_beside_what_could() -> None:
+def test_what_could_not_be_shown_is_counted_beside_what_could() -> None:
     found = of("000.6", verdict("R02"), verdict("R02", "UNKNOWN"), verdict("R02", "UNKNOWN"))
     assert documented.text_of(found.stated[0]).startswith("holds (3 runs, 2 of them UNKNOWN, ")
 
@@ -140,8 +140,8 @@ def test_a_statement_about_the_classic_protocol_alone_says_what_kip_848_has() ->
     for each in STATEMENTS:
         judged = [RULES[rule] for rule in each.rules]
         if judged and not any("consumer" in rule.protocols for rule in judged):
-            told = f"{each.says} {each.today}"
-            assert "KIP-848" in told or "classic" in told, each.id
+            text = f"{each.says} {each.today}"
+            assert "KIP-848" in text or "classic" in text, each.id
 
 
 def test_every_rule_of_a_statement_exists() -> None:

@@ -21,16 +21,16 @@ from rich.console import Console
 from harness.base.errors import Exit
 from harness.catalogue import registry
 from harness.cli.main import main
-from harness.history.foreign import events, files
+from harness.history.foreign import events, log_files
 from harness.report.incident import causes, reasons
-from harness.report.incident.page import page, write_page
-from harness.report.incident.terminal import print_view
-from harness.report.incident.view import View, view_of
+from harness.report.incident.explain_page import page, write_page
+from harness.report.incident.explain_terminal import print_view
+from harness.report.incident.explain_view import IncidentView, view_of
 from tests.report.sample_logs import (
     CLOSED,
     NEW,
-    NOBODY,
     POLL,
+    UNSAID,
     UUID,
     Classic,
     member,
@@ -40,7 +40,7 @@ from tests.report.sample_logs import (
 )
 
 
-def rows(shown: View) -> list[tuple[int | None, str, str, bool]]:
+def rows(shown: IncidentView) -> list[tuple[int | None, str, str, bool]]:
     """Of each rebalance its generation, cause, whom it names and whether it was completed."""
     return [
         (
@@ -71,7 +71,7 @@ def test_a_classic_group_s_history_is_found(tmp_path: Path, old: bool) -> None:
     group.ends(30.5, 2, a)
     group.expires(40, b, 1, a)
     group.leaves(50, a, 0, a, POLL)
-    group.begins(60, f"Adding new member {b} with group instance id null; client reason: {NOBODY}")
+    group.begins(60, f"Adding new member {b} with group instance id null; client reason: {UNSAID}")
 
     shown = view(write(tmp_path, group.said, old=old))
 
@@ -163,15 +163,15 @@ def test_the_cause_of_a_cooperative_storm_comes_first(tmp_path: Path, old: bool)
     assert "max_poll" == first.cause.name
     who = "orders-3 at 10.0.0.7" if old else "orders-3"
     assert ((who, 8),) == first.who
-    assert f"{who} left 8 times because it exceeded max.poll.interval.ms" in first.told
+    assert f"{who} left 8 times because it exceeded max.poll.interval.ms" in first.sentence
     assert (
         "It joined again 7 times, 20.00 s later (median); 8 of the 26 rebalances are the second "
         "step of a cooperative one" in first.back
     )
     text = page(shown)
-    told = re.search(r'<div class="finding.*?<p>(.*?)</p>', text, re.DOTALL)
-    assert told is not None
-    assert told[1].startswith(f"{who} left 8 times because it exceeded max.poll.interval.ms")
+    printed = re.search(r'<div class="finding.*?<p>(.*?)</p>', text, re.DOTALL)
+    assert printed is not None
+    assert printed[1].startswith(f"{who} left 8 times because it exceeded max.poll.interval.ms")
 
 
 @pytest.mark.parametrize("old", [True, False], ids=["3.x", "4.x"])
@@ -200,7 +200,7 @@ def test_the_cause_of_a_fenced_static_member_comes_first(tmp_path: Path, old: bo
     [first, *_] = shown.groups[0].findings
     assert "instance_fenced" == first.cause.name
     assert (("pod-1", 6),) == first.who
-    assert "Two processes use the instance id of pod-1: each fenced the other, 6" in first.told
+    assert "Two processes use the instance id of pod-1: each fenced the other, 6" in first.sentence
     assert 6 == len(shown.groups[0].group.removals)
     assert "Find the second process with this group.instance.id" in page(shown)
 
@@ -216,7 +216,7 @@ def test_a_static_member_that_comes_back_too_soon_is_named(tmp_path: Path) -> No
     assert [] == shown.groups[0].group.removals  # it never was a member
 
 
-@pytest.mark.parametrize("says", [CLOSED, "client leaving group per normal operation", NOBODY])
+@pytest.mark.parametrize("says", [CLOSED, "client leaving group per normal operation", UNSAID])
 def test_a_deploy_is_called_one(tmp_path: Path, says: str) -> None:
     group = Classic()
     for number in range(3):
@@ -304,7 +304,7 @@ def test_rebalances_far_apart_are_no_storm(tmp_path: Path) -> None:
     assert () == view(write(tmp_path, group.said)).groups[0].storms
 
 
-def test_storms_are_told_apart(tmp_path: Path) -> None:
+def test_storms_are_set_apart(tmp_path: Path) -> None:
     group = Classic()
     for start in (0, 4_000):
         for number in range(7):
@@ -357,7 +357,8 @@ def test_what_takes_long_and_what_has_no_end_is_named(tmp_path: Path) -> None:
     group.says(500, "Group other with generation 1 is now empty.")
 
     found = {
-        each.cause.name: each.told for each in view(write(tmp_path, group.said)).groups[0].findings
+        each.cause.name: each.sentence
+        for each in view(write(tmp_path, group.said)).groups[0].findings
     }
 
     assert (
@@ -381,13 +382,13 @@ STATIC: Final = "static member m-1 with instance id i-1"
         ("Freshly-loaded group g (size 9) is over capacity 5. Rebalancing", "over_capacity"),
         ("Error X when storing group assignmentduring SyncGroup (member: m-1).", "store_failed"),
         (f"Group's selectedProtocol will change because {STATIC} joined with", "assignor"),
-        (f"Updating metadata for {STATIC}; client reason: {NOBODY}", "static_changed"),
+        (f"Updating metadata for {STATIC}; client reason: {UNSAID}", "static_changed"),
         (REJOINS + "rebalance enforced by user", "enforced"),
         (REJOINS + "triggered followup rebalance scheduled for 17", "enforced"),
         (REJOINS + "after revoking what we lost from a rebalance", "cooperative"),
         (REJOINS + "cached metadata has changed", "metadata"),
-        (REJOINS + NOBODY, "rejoined"),
-        (f"Member m-1 joining group during Stable; client reason: {NOBODY}", "rejoined"),
+        (REJOINS + UNSAID, "rejoined"),
+        (f"Member m-1 joining group during Stable; client reason: {UNSAID}", "rejoined"),
         (REJOINS + "rebalance failed due to UnjoinedGroupException", "interrupted"),
         ("Removing [m-1] on pending sync request expiration", "sync_expired"),
         ("something that a later version says of m-1", "unknown"),
@@ -408,9 +409,9 @@ def test_what_a_reason_names_may_have_blanks() -> None:
     )
 
 
-def test_every_cause_can_be_told_and_its_experiment_played() -> None:
+def test_every_cause_can_be_shown_and_its_experiment_played() -> None:
     for cause in causes.CAUSES.values():
-        assert cause.told.format(
+        assert cause.sentence.format(
             who="x", times="twice", it="they", be="are", was="were", its="their", why=""
         )
         assert cause.next
@@ -482,17 +483,17 @@ def test_what_cannot_be_explained_is_one_sentence(
 
     assert code == main(["explain", *arguments])
 
-    told = capsys.readouterr()
-    assert says in told.err
-    assert 1 == told.err.count("\n")
-    assert "" == told.out
+    printed = capsys.readouterr()
+    assert says in printed.err
+    assert 1 == printed.err.count("\n")
+    assert "" == printed.out
 
 
 def test_one_group_can_be_explained_alone(tmp_path: Path) -> None:
     other = Classic(group="other")
     other.joins(0, member("x"), 1)
     folder = write(tmp_path, [*storm_of_a_slow_member(), *other.said])
-    found = events.read(files.files_of([folder]))
+    found = events.read(log_files.files_of([folder]))
 
     assert ["orders", "other"] == [one.group.name for one in view_of(found).groups]
     assert ["other"] == [one.group.name for one in view_of(found, "other").groups]
@@ -522,7 +523,7 @@ def test_the_page_loads_nothing_and_escapes(tmp_path: Path) -> None:
 def test_the_page_says_of_what_zone_its_times_are(
     tmp_path: Path, zone: tzinfo | None, says: str
 ) -> None:
-    logs = files.files_of([write(tmp_path, storm_of_a_slow_member())])
+    logs = log_files.files_of([write(tmp_path, storm_of_a_slow_member())])
 
     assert says in page(view_of(events.read(logs, zone)))
 

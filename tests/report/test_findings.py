@@ -16,9 +16,9 @@ from rich.console import Console
 
 from harness.history.foreign import events
 from harness.report.incident import reasons
-from harness.report.incident.terminal import print_view
-from harness.report.incident.view import view_of
-from tests.report.sample_logs import CLOSED, NEW, NOBODY, POLL, Classic, Said, member, view, write
+from harness.report.incident.explain_terminal import print_view
+from harness.report.incident.explain_view import view_of
+from tests.report.sample_logs import CLOSED, NEW, POLL, UNSAID, Classic, Said, member, view, write
 
 LOGS: Final = Path(__file__).parents[1] / "data" / "logs"
 EXPECTED: Final[dict[str, dict[str, Any]]] = tomllib.loads((LOGS / "findings.toml").read_text())
@@ -122,7 +122,7 @@ def test_a_member_that_joins_and_has_not_gone_joins_anew(left: bool, tmp_path: P
     for at in (0, 10, 20):
         group.joins(at, one, 2)
         if left:
-            group.leaves(at + 5, one, 1, member("b"), NOBODY)
+            group.leaves(at + 5, one, 1, member("b"), UNSAID)
 
     assert ("left" if left else "joins_on") == first(tmp_path, group)[0]
 
@@ -135,14 +135,14 @@ def test_a_member_that_joins_and_has_not_gone_joins_anew(left: bool, tmp_path: P
         (("pay-7d9f4c-x2kqz", "pay-66c4bd-bvwtr"), "rejoined"),  # two pods
     ],
 )
-def test_two_programs_in_one_group_are_told_from_two_instances(
+def test_two_programs_in_one_group_are_set_apart_from_two_instances(
     names: tuple[str, str], cause: str, tmp_path: Path
 ) -> None:
     group = Classic()
     for turn in range(4):
         who = member(names[turn % 2])
         group.begins(
-            10 * turn, f"Updating metadata for member {who} during Stable; client reason: {NOBODY}"
+            10 * turn, f"Updating metadata for member {who} during Stable; client reason: {UNSAID}"
         )
         group.ends(10 * turn + 1, 2, member(names[0]))
 
@@ -187,7 +187,7 @@ def test_connect_s_workers_join_again_without_a_reason_before_3_2(tmp_path: Path
 @pytest.mark.parametrize("said", ["closing since the moon is full", None])
 def test_the_reason_given_is_printed(said: str | None, tmp_path: Path) -> None:
     group = Classic()
-    group.leaves(10, member("a"), 1, member("b"), (said or NOBODY).replace("closing", "going"))
+    group.leaves(10, member("a"), 1, member("b"), (said or UNSAID).replace("closing", "going"))
     group.begins(20, "the moon is full")
 
     _, text = first(tmp_path, group)
@@ -387,7 +387,9 @@ def test_a_streams_application_that_is_shut_down_says_who_asked(tmp_path: Path) 
 
     found = shown.groups[0].findings
     assert ("shutdown_asked", (("a", 1),)) == (found[0].cause.name, found[0].who)
-    assert [()] == [one.told.count("left the") * (1,) for one in found if one.cause.name == "left"]
+    assert [()] == [
+        one.sentence.count("left the") * (1,) for one in found if one.cause.name == "left"
+    ]
 
 
 def test_a_change_of_the_protocol_counts_each_way(tmp_path: Path) -> None:
@@ -402,7 +404,7 @@ def test_a_change_of_the_protocol_counts_each_way(tmp_path: Path) -> None:
     [found] = [one for one in shown.groups[0].findings if one.cause.name == "converted"]
     assert (
         "The protocol of the group changed twice: to a classic group and to a consumer group."
-        == (found.told)
+        == (found.sentence)
     )
 
 
@@ -419,7 +421,7 @@ def test_topics_that_change_before_any_epoch_are_noticed(tmp_path: Path) -> None
 
     [found] = shown.groups[0].findings
     assert ("metadata", 2) == (found.cause.name, found.count)
-    assert "no member" not in found.told
+    assert "no member" not in found.sentence
 
 
 @pytest.mark.parametrize("fast_s", [0, 40])

@@ -1,4 +1,4 @@
-"""The index of a night: all its runs, what differs first, and the same told four times."""
+"""The index of a night: all its runs, what differs first, and the same in four forms."""
 
 import re
 import xml.etree.ElementTree as ET

@@ -34,7 +34,7 @@ def test_a_case_has_the_name_of_its_rule_and_its_id_as_a_property(tmp_path: Path
     assert {"id": "R01"} == kept
 
 
-def test_failure_tells_verdict_expectation_and_reason(tmp_path: Path) -> None:
+def test_failure_says_verdict_expectation_and_reason(tmp_path: Path) -> None:
     failure = suite_of(write_run(tmp_path / "run")).find("testcase/failure[@type='UNKNOWN']")
 
     assert failure is not None

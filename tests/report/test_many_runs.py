@@ -30,8 +30,8 @@ from tests.report.sample_matrix import write_matrix
 from tests.report.sample_suite import write_night, write_repeats
 from tests.report.sample_sweep import write_sweep
 from tests.report.test_compare import TWELVE, a_night
-from tests.report.test_sweep import grid, of_protocols, unfinished
-from tests.trend.test_page import series
+from tests.report.test_sweep_shown import grid, of_protocols, unfinished
+from tests.trend.test_trend_page import series
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion

@@ -1,4 +1,4 @@
-"""Client by situation: every run counted, what shows nothing named, and nothing told as fine."""
+"""Client by situation: every run counted, what shows nothing named, and nothing shown as fine."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from harness.history.suites import State, Suite
 from harness.report.load import Row
 from harness.report.many.matrix import Matrix, as_json, load_matrix, matrix_of, matrix_of_runs
 from harness.report.many.matrix_text import cell_lines, end_lines, markdown, publish, write
-from harness.report.parts.situations import AT_THE_END, IN_SITUATIONS, Standing
+from harness.report.parts.situations import AT_THE_END, IN_SITUATIONS, SignFound
 from tests.report.sample_matrix import played, suite_of, write_app_run, write_matrix
 
 SETTING: Final = ("brokers", "partitions", "records_per_s", "processes", "cores")
@@ -26,12 +26,12 @@ def run_of(
     experiment: str = "everyday",
     number: int = 1,
     *,
-    ends: dict[str, Standing] | None = None,
+    ends: dict[str, SignFound] | None = None,
     library: str = "kgo v1.22.2",
     **crash: Any,
 ) -> Row:
     """A run in which a process crashed, as `matrix.json` has it."""
-    fine = {words.rule: Standing.FINE for words in (*AT_THE_END, *IN_SITUATIONS)}
+    fine = {words.rule: SignFound.FINE for words in (*AT_THE_END, *IN_SITUATIONS)}
     known = {"standstill_ms": 7_500.0, "never_again": False, "again": 40, "signs": fine}
     return {
         "client": client,
@@ -79,7 +79,7 @@ def end(matrix: Matrix, name: str) -> list[str]:
 
 
 def test_one_run_of_three_is_not_all() -> None:
-    bad = {"P1": Standing.VIOLATED, "P10": Standing.UNKNOWN, "P6": Standing.NOTHING}
+    bad = {"P1": SignFound.VIOLATED, "P10": SignFound.UNKNOWN, "P6": SignFound.NOTHING}
     last = run_of(number=3, ends=bad, standstill_ms=17_000.0, never_again=True)
     matrix = matrix_with(run_of(number=1), run_of(number=2), last)
 
@@ -93,7 +93,7 @@ def test_one_run_of_three_is_not_all() -> None:
     assert ["≥ 7.50 s (7.50 s – 17.00 s)", "never went on: 1 of 3 runs"] == stopped[:2]
 
 
-def test_what_is_not_on_record_is_not_told() -> None:
+def test_what_is_not_on_record_is_not_shown() -> None:
     lost = run_of(standstill_ms=None, again=None)
 
     assert ["standstill not known", "records not known: 1 of 1 run", "n = 1"] == cell(
@@ -102,7 +102,7 @@ def test_what_is_not_on_record_is_not_told() -> None:
     assert [
         "7.50 s, known of 1",
         "records not known: 1 of 2 runs",
-        "40 came twice",
+        "40 redelivered",
         "n = 2",
     ] == cell(matrix_with(lost, run_of(number=2)), "franz-go")
 
@@ -117,7 +117,7 @@ def test_a_client_of_which_no_run_shows_anything_keeps_its_row() -> None:
 
 
 def test_experiments_are_kept_apart_and_the_same_is_said_of_their_ends_once() -> None:
-    bad = {"P1": Standing.VIOLATED, "P7": Standing.NOTHING, "P6": Standing.NOTHING}
+    bad = {"P1": SignFound.VIOLATED, "P7": SignFound.NOTHING, "P6": SignFound.NOTHING}
     names = ("everyday", "consumer-crash")
     matrix = matrix_with(
         *(run_of(experiment=name) for name in names), run_of(experiment="rough-day", ends=bad)

@@ -8,7 +8,7 @@ import pytest
 from harness.base.errors import NoData
 from harness.report.load import load
 from harness.report.parts.faults import stories
-from harness.report.parts.situations import Standing, in_order, sample, situation_of
+from harness.report.parts.situations import SignFound, in_order, sample, situation_of
 from tests.report.sample_matrix import (
     EVERYDAY,
     STOP_S,
@@ -52,7 +52,7 @@ def test_every_fault_has_its_word(tmp_path: Path) -> None:
         ("isolate", "producers", None, "isolate of producers"),
     ],
 )
-def test_a_fault_of_one_process_is_told_from_one_of_all(
+def test_a_fault_of_one_process_is_set_apart_from_one_of_all(
     kind: str, target: str, how: str | None, word: str
 ) -> None:
     rows = fault("1", kind, target, 5.0, how=how)
@@ -61,12 +61,12 @@ def test_a_fault_of_one_process_is_told_from_one_of_all(
     assert word == situation_of(story)
 
 
-def test_what_tells_that_a_fault_is_over_stands_behind_what_tells_that_it_was_there() -> None:
+def test_what_says_that_a_fault_is_over_stands_behind_what_says_that_it_was_there() -> None:
     rows = fault("1", "upgrade-broker", "broker 1", 5.0)
     rows.append({**rows[0], "phase": "healed", "at": at(9.0)})
-    told = {"injected": "it is gone", "healed": "it is Kafka 4.3.1"}
+    evidence = {"injected": "it is gone", "healed": "it is Kafka 4.3.1"}
     (story,) = stories(
-        {**row, "took_effect": True, "evidence": told.get(row["phase"])} for row in rows
+        {**row, "took_effect": True, "evidence": evidence.get(row["phase"])} for row in rows
     )
 
     assert "it is gone; then it is Kafka 4.3.1" == story.evidence
@@ -134,14 +134,14 @@ def test_of_a_situation_that_comes_twice_the_worse_counts(tmp_path: Path) -> Non
     )["situations"]["a new member"]
 
     assert (3_000.0, 7) == (found["standstill_ms"], found["again"])
-    assert Standing.UNKNOWN == found["signs"]["P8"]
+    assert SignFound.UNKNOWN == found["signs"]["P8"]
 
 
 def test_a_violation_is_worse_than_what_is_unknown(tmp_path: Path) -> None:
     rows = [judgement("P8", 16.0, ok=None), judgement("P8", 26.0, ok=False)]
     found = shown(tmp_path, judgements=[*fine(), *rows])
 
-    assert Standing.VIOLATED == found["situations"]["a new member"]["signs"]["P8"]
+    assert SignFound.VIOLATED == found["situations"]["a new member"]["signs"]["P8"]
 
 
 def test_steps_of_a_deploy_are_part_of_it(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_steps_of_a_deploy_are_part_of_it(tmp_path: Path) -> None:
 
     assert ["deploy"] == list(found["situations"])
     assert 3_000.0 == found["situations"]["deploy"]["standstill_ms"]
-    assert Standing.VIOLATED == found["situations"]["deploy"]["signs"]["P6"]
+    assert SignFound.VIOLATED == found["situations"]["deploy"]["signs"]["P6"]
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_a_partition_that_never_goes_on_stands_still_until_the_run_ends(tmp_path
 
     assert ((STOP_S - 41.0) * 1e3, True) == (one["standstill_ms"], one["never_again"])
     assert not found["situations"]["crash"]["never_again"]
-    assert Standing.VIOLATED == found["at_the_end"]["P1"]
+    assert SignFound.VIOLATED == found["at_the_end"]["P1"]
 
 
 @pytest.mark.parametrize(
@@ -246,16 +246,16 @@ def test_ends_are_of_their_situation_or_of_the_end(tmp_path: Path) -> None:
     rows = [judgement("P6", 20.01), judgement("P6", STOP_S + 0.1, ok=False)]
     found = shown(tmp_path, judgements=rows)
 
-    assert Standing.FINE == found["situations"]["orderly end"]["signs"]["P6"]
-    assert Standing.NOTHING == found["situations"]["crash"]["signs"]["P6"]
-    assert Standing.VIOLATED == found["at_the_end"]["P6"]
+    assert SignFound.FINE == found["situations"]["orderly end"]["signs"]["P6"]
+    assert SignFound.NOTHING == found["situations"]["crash"]["signs"]["P6"]
+    assert SignFound.VIOLATED == found["at_the_end"]["P6"]
 
 
 def test_an_end_of_which_nothing_is_known_is_not_fine(tmp_path: Path) -> None:
     found = shown(tmp_path, judgements=[])
 
-    assert Standing.UNKNOWN == found["situations"]["orderly end"]["signs"]["P6"]
-    assert Standing.NOTHING == found["situations"]["orderly end"]["signs"]["P8"]
+    assert SignFound.UNKNOWN == found["situations"]["orderly end"]["signs"]["P6"]
+    assert SignFound.NOTHING == found["situations"]["orderly end"]["signs"]["P8"]
     assert {
         "P1": "unknown",
         "P7": "nothing to judge",

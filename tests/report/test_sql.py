@@ -100,10 +100,10 @@ def test_what_a_query_asks_in_vain_is_its_own_fault(run: Path, wrong: str) -> No
 def test_a_slip_in_a_query_is_one_sentence(run: Path) -> None:
     with (
         sql.opened([run]) as database,
-        pytest.raises(BadInput, match=r'"generatio" not found .*"generation"') as told,
+        pytest.raises(BadInput, match=r'"generatio" not found .*"generation"') as said,
     ):
         sql.ask(database, "SELECT generatio FROM rebalances")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(said.value)
 
 
 def test_what_does_not_fit_into_memory_is_not_put_where_the_user_is(run: Path, here: Path) -> None:
@@ -157,9 +157,9 @@ def test_json_has_every_type_that_a_query_may_give(
     )
     for how in ("json", "csv", "table"):
         assert Exit.AS_EXPECTED == main(["sql", str(run), query, "--format", how])
-        told = capsys.readouterr().out
+        said = capsys.readouterr().out
         if how == "json":
-            (row,) = json.loads(told)
+            (row,) = json.loads(said)
             assert (0.5, [0.5], None, True) == tuple(
                 row[name] for name in ("half", "halves", "nothing", "yes")
             )
@@ -170,10 +170,10 @@ def test_without_a_query_it_lists_what_there_is(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(["sql", str(run)])
-    told = capsys.readouterr().out
+    said = capsys.readouterr().out
 
-    assert "evictions  members whose session ran out (1 rows)" in told
-    assert EXAMPLES["evictions"].query in told
+    assert "evictions  members whose session ran out (1 rows)" in said
+    assert EXAMPLES["evictions"].query in said
     main(["sql"])
     assert EXAMPLES["calls"].about in capsys.readouterr().out
 

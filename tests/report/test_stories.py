@@ -10,9 +10,9 @@ from typing import Final
 import pytest
 
 from harness.history.foreign import events
-from harness.report.incident.view import view_of
+from harness.report.incident.explain_view import view_of
 from tests.coats import COATS
-from tests.report.stories import KINDS, STORIES, TOLD, EpochStory, Story
+from tests.report.stories import KINDS, RECENT, STORIES, EpochStory, Story
 
 LOGS: Final = 160
 GROUPS: Final = ("orders", "Order Service", "team.a_orders-v2", "group {blue}", "a,b", "g[1]")
@@ -22,10 +22,10 @@ GROUPS: Final = ("orders", "Order Service", "team.a_orders-v2", "group {blue}", 
 def test_the_story_comes_out(seed: int, tmp_path: Path) -> None:
     random = Random(seed)
     tell, coat = random.choice(STORIES), random.choice(sorted(COATS))
-    story: Story | EpochStory = Story(random.choice(TOLD), random.choice(GROUPS), random)
+    story: Story | EpochStory = Story(random.choice(RECENT), random.choice(GROUPS), random)
     if seed % 2:
         kind = random.choice(sorted(KINDS))
-        version = random.choice([each for each in TOLD if each >= KINDS[kind]])
+        version = random.choice([each for each in RECENT if each >= KINDS[kind]])
         story = EpochStory(version, random.choice(GROUPS), random, kind)
     expected = tell(story)
     log = tmp_path / "a.log"

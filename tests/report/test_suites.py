@@ -18,9 +18,9 @@ from harness.report.many import index, suite_rows
 from harness.report.many.blocks import print_shown
 from harness.report.many.compare import compare
 from harness.report.many.index import night_before
-from harness.report.many.verdicts import headline, only_withheld, refresh_states
+from harness.report.many.suite_verdicts import headline, only_withheld, refresh_states
 from harness.report.outcome import name_of
-from harness.suite import play as player
+from harness.suite import director as player
 from tests.report.sample_run import Row, verdict, write_manifest, write_table
 from tests.report.sample_suite import entry, write_judged
 
@@ -29,7 +29,7 @@ UNKNOWN = verdict("R01", "UNKNOWN", unknowns=1, evidence="violations/R01.parquet
 
 
 def night(results: Path, *runs: tuple[list[Row], dict[str, list[str]]]) -> Suite:
-    """A night of differing runs, each of verdicts and of what could not be told, by rule."""
+    """A night of differing runs, each of verdicts and of what could not be judged, by rule."""
     folder = results / "nightly" / "night-1"
     folder.mkdir(parents=True)
     entries = []
@@ -38,10 +38,10 @@ def night(results: Path, *runs: tuple[list[Row], dict[str, list[str]]]) -> Suite
         rows = [{**row, "protocol": protocol} for row in verdicts]
         run_dir = write_judged(results / "consumer-crash" / f"run-{number}", *rows)
         for rule, reasons in unknown.items():
-            told = [{"rule": rule, "subject": "one", "ok": None, "why": why} for why in reasons]
+            sentence = [{"rule": rule, "subject": "one", "ok": None, "why": why} for why in reasons]
             (run_dir / "violations").mkdir(exist_ok=True)
             path = run_dir / "violations" / f"{rule}.parquet"
-            write_table(path, TABLES["judgements"], told)
+            write_table(path, TABLES["judgements"], sentence)
         label = f"consumer-crash:librdkafka/{protocol}"
         place = os.path.relpath(run_dir, folder)
         entries.append(entry(label, State.DIFFERS, folder=place))
@@ -117,11 +117,11 @@ def test_a_machine_that_spoils_many_runs_gets_no_second_chance(
     assert not again(suite)
     assert Exit.DIFFERS is suite.exit_code
     shown = index.write(suite)
-    told = "This machine stalled at judged moments of 6 runs"
-    assert told in (suite.path / "summary.md").read_text()
-    assert told in (suite.path / "index.html").read_text()
+    sentence = "This machine stalled at judged moments of 6 runs"
+    assert sentence in (suite.path / "summary.md").read_text()
+    assert sentence in (suite.path / "index.html").read_text()
     print_shown(shown)
-    assert told in " ".join(capsys.readouterr().out.split())
+    assert sentence in " ".join(capsys.readouterr().out.split())
 
 
 def test_repeats_are_never_played_again(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_repeats_are_never_played_again(tmp_path: Path) -> None:
     assert not again(suite)
 
 
-def test_what_is_new_since_the_night_before_is_told(tmp_path: Path) -> None:
+def test_what_is_new_since_the_night_before_is_shown(tmp_path: Path) -> None:
     """A rule got worse, one is judged for the first time, and a run was played again."""
     first = night(tmp_path, ([verdict("R01"), verdict("R02")], {}), ([verdict("R01")], {}))
     for each in first.entries:

@@ -74,10 +74,10 @@ def test_output_without_a_terminal_has_no_control_codes(
 def test_a_file_that_is_lost_is_named(tmp_path: Path) -> None:
     run_dir = write_run(tmp_path / "run", stops=None)
     report(run_dir)
-    told = "What is made from these files is left out: tables/stops.parquet is missing."
+    sentence = "What is made from these files is left out: tables/stops.parquet is missing."
 
-    assert told in " ".join(printed(run_dir))
-    assert told in (run_dir / "summary.md").read_text()
+    assert sentence in " ".join(printed(run_dir))
+    assert sentence in (run_dir / "summary.md").read_text()
 
 
 def test_colour_changes_no_character(run_dir: Path) -> None:
@@ -134,7 +134,7 @@ def test_no_run_is_a_sentence(tmp_path: Path) -> None:
         printed(tmp_path)
 
 
-def test_lost_and_unseen_records_are_told_apart(tmp_path: Path) -> None:
+def test_lost_and_unseen_records_are_set_apart(tmp_path: Path) -> None:
     where = {"topic": "t", "partition": 0}
     sent = where | {"outcome": "acknowledged", "first_offset": 0, "last_offset": 99, "count": 100}
     read = [

@@ -91,8 +91,8 @@ def test_it_has_every_request_and_every_owner(run: Path, events: list[Event]) ->
     assert len(rows(run, "ownership")) == len(shown("partitions: held by"))
     assert len(rows(run, "rebalances")) == len(shown("group"))
     stood = [row for row in rows(run, "stops") if row["stopped"]]
-    told = [e for e in shown("partitions: stood still") if e["name"].startswith("stood still")]
-    assert sorted(round(row["ms"]) for row in stood) == sorted(round(e["dur"] / 1e3) for e in told)
+    stops = [e for e in shown("partitions: stopped") if e["name"].startswith("stopped")]
+    assert sorted(round(row["ms"]) for row in stood) == sorted(round(e["dur"] / 1e3) for e in stops)
 
 
 def test_a_batch_is_one_poll(run: Path, events: list[Event]) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.history.derived import SPOILT
+from harness.report import outcome
 from harness.report.load import load_manifest
-from harness.report.outcome import outcome_of
 from tests.report.sample_run import write_run
 
 BUSY = "broker-1 waited for a processor for 3,813 of 5,107 ms, and for 38% of the run"
@@ -25,11 +25,11 @@ def test_the_sentence_says_what_this_machine_did(tmp_path: Path, why: str) -> No
     withheld = row("R01", "UNKNOWN", f"1 cannot be judged: member-1, {why} for 90 ms")
     wrong = row("R02", "VIOLATED", "1 violates it")
 
-    told = outcome_of(manifest, [withheld]).headline
-    assert told == "1 verdict differs from the expected, withheld because of this machine"
+    headline = outcome.of_verdicts(manifest, [withheld]).headline
+    assert headline == "1 verdict differs from the expected, withheld because of this machine"
 
-    told = outcome_of(manifest, [withheld, wrong, row("E04", "HOLDS", CLOCK)]).headline
-    assert told == (
+    headline = outcome.of_verdicts(manifest, [withheld, wrong, row("E04", "HOLDS", CLOCK)]).headline
+    assert headline == (
         f"2 verdicts differ from the expected, 1 of them withheld because of this machine ({BUSY})"
     )
 
@@ -41,4 +41,4 @@ def test_no_machine_is_named_for_what_it_did_not_do(tmp_path: Path) -> None:
         row("R02", "UNKNOWN", SPOILT[0], expected="UNKNOWN"),
         row("E04", "HOLDS", CLOCK),
     ]
-    assert outcome_of(manifest, rows).headline == "1 verdict differs from the expected"
+    assert outcome.of_verdicts(manifest, rows).headline == "1 verdict differs from the expected"

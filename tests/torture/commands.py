@@ -96,7 +96,7 @@ def unreadable(run_dir: Path) -> list[str]:
             continue
         try:
             rows = pq.read_table(path, page_checksum_verification=True).num_rows
-            if store.told_rows(pq.read_metadata(path)) != {rows}:
+            if store.row_counts(pq.read_metadata(path)) != {rows}:
                 problems.append(f"{path.name} has other rows than it says")
         except (pa.ArrowException, OSError) as error:
             problems.append(f"{path.name} is not whole: {str(error)[:100]}")

@@ -35,7 +35,7 @@ def write_quickly(
     a_day: int = 1,
     **more: Any,
 ) -> None:
-    """The same as one file, with the columns that a partition's name tells otherwise.
+    """The same as one file, with the columns that a partition's name has otherwise.
 
     `a_day` runs are of one day, ten minutes apart.
     """

@@ -73,17 +73,17 @@ def test_what_cannot_be_read_is_left_out(tmp_path: Path, run_dir: Path) -> None:
     assert 1 == dataset.accumulate(tmp_path)
 
 
-def test_a_turned_knob_is_another_set_up(tmp_path: Path, run_dir: Path) -> None:
-    told = json.loads((run_dir / "manifest.json").read_text())
+def test_a_turned_setting_is_another_set_up(tmp_path: Path, run_dir: Path) -> None:
+    facts = json.loads((run_dir / "manifest.json").read_text())
     same = write_judged(tmp_path / "consumer-crash" / "run-2", verdict("R01"))
-    write_manifest(same, run="run-2", declared={**told["declared"], "claim": "In other words."})
+    write_manifest(same, run="run-2", declared={**facts["declared"], "claim": "In other words."})
     other = write_judged(tmp_path / "consumer-crash" / "run-3", verdict("R01"))
-    group = {**told["declared"]["group"], "session_timeout_ms": 10_001}
-    write_manifest(other, run="run-3", declared={**told["declared"], "group": group})
+    group = {**facts["declared"]["group"], "session_timeout_ms": 10_001}
+    write_manifest(other, run="run-3", declared={**facts["declared"], "group": group})
     dataset.accumulate(tmp_path)
     setups = {str(row["run"]): row["setup"] for row in read(tmp_path)}
 
-    assert setups[told["run"]] == setups["run-2"] != setups["run-3"]
+    assert setups[facts["run"]] == setups["run-2"] != setups["run-3"]
 
 
 def setup_of(results: Path, run: str, declared: dict[str, Any]) -> object:
@@ -113,7 +113,7 @@ DECLARED: dict[str, Any] = {
         ({"differing": {"1": {"batch_records": 1}, "2": {"sabotage": "deaf"}}}, True),
     ],
 )
-def test_sabotage_is_told_whatever_the_experiment(
+def test_sabotage_is_shown_whatever_the_experiment(
     tmp_path: Path, group: dict[str, Any], sabotaged: bool
 ) -> None:
     path = write_judged(tmp_path / "consumer-crash" / "run-1", verdict("R01"))
@@ -138,7 +138,7 @@ def test_a_field_that_a_release_adds_ends_no_series(tmp_path: Path) -> None:
     assert setup_of(tmp_path, "run-1", DECLARED) == setup_of(tmp_path, "run-2", later)
 
 
-def test_another_version_of_kafka_is_told_by_its_own_column(tmp_path: Path) -> None:
+def test_another_version_of_kafka_is_shown_by_its_own_column(tmp_path: Path) -> None:
     newer = {**DECLARED, "cluster": {"brokers": 5, "kafka_version": "9.9.9"}}
 
     assert setup_of(tmp_path, "run-1", DECLARED) == setup_of(tmp_path, "run-2", newer)
@@ -225,7 +225,7 @@ def test_what_is_declared_otherwise_is_another_set_up(
 )
 def test_a_default_that_changes_is_another_edition(part: str, defaults: dict[str, Any]) -> None:
     """Where this fails, raise `_EDITION`: runs of before and after have nothing in their digests
-    that tells them apart. A field that was added is no such change."""
+    that sets them apart. A field that was added is no such change."""
     now = dataset._DEFAULTS[part]
 
     assert 1 == dataset._EDITION
@@ -259,7 +259,7 @@ def test_a_damaged_file_is_written_anew_from_its_run(tmp_path: Path, run_dir: Pa
         assert ["R01", "R02"] == [row["rule"] for row in read(tmp_path)]
 
 
-def test_a_damaged_file_whose_run_is_gone_is_told_and_left(tmp_path: Path, run_dir: Path) -> None:
+def test_a_damaged_file_whose_run_is_gone_is_shown_and_left(tmp_path: Path, run_dir: Path) -> None:
     dataset.accumulate(tmp_path)
     shutil.rmtree(run_dir)
     path = file_of(tmp_path)

@@ -154,7 +154,7 @@ def test_beyond_a_bound_is_worse(tmp_path: Path, trends: Trends) -> None:
         ("measured_min", 5_960.0, "worse"),
     ],
 )
-def test_how_near_a_run_came_is_told_by_its_extremes(
+def test_how_near_a_run_came_is_shown_by_its_extremes(
     tmp_path: Path, trends: Trends, extreme: str, then: float, trend: str
 ) -> None:
     """As R06-java has it: the middle moves up by 10 ms, and the bounds are for the extremes."""
@@ -201,14 +201,14 @@ def test_what_says_nothing_of_kafka_is_left_out(tmp_path: Path, trends: Trends) 
 
 
 def test_noise_alone_is_steady(tmp_path: Path, trends: Trends) -> None:
-    """Forty series without a change: at 1 % over all of them, none is told to have moved."""
+    """Forty series without a change: at 1 % over all of them, none is said to have moved."""
     for seed in range(40):
         write_quickly(tmp_path, f"R{seed:02}", noise(seed, 30), bound_high=6_050.0)
 
     assert {"steady"} == {row["trend"] for row in trends(tmp_path).values()}
 
 
-def test_what_is_told_of_many_series_is_corrected(tmp_path: Path, trends: Trends) -> None:
+def test_what_is_shown_of_many_series_is_corrected(tmp_path: Path, trends: Trends) -> None:
     """The same step is beyond chance alone, and not among a hundred others."""
     values = noise(1, 20) + noise(2, 20, 6_008.0)
     write_quickly(tmp_path / "alone", "R01", values, bound_high=6_050.0)
@@ -221,7 +221,7 @@ def test_what_is_told_of_many_series_is_corrected(tmp_path: Path, trends: Trends
     assert ("worse", "steady") == (alone["trend"], many["trend"])
 
 
-def test_series_too_short_to_be_told_cost_the_others_nothing(
+def test_series_too_short_to_be_shown_cost_the_others_nothing(
     tmp_path: Path, trends: Trends
 ) -> None:
     values = noise(1, 10) + noise(2, 7, 6_025.0)
@@ -263,7 +263,7 @@ def test_series_are_kept_apart_and_runs_that_measured_nothing_left_out(
         {"protocol": "consumer"},
         {"kafka": "3.9.2"},
         {"backend": "docker"},
-        {"setup": "a knob was turned"},
+        {"setup": "a setting was changed"},
     ]
     for number, other in enumerate(others, 1):
         write_quickly(tmp_path, "R01", [6_000.0] * 3, shift=100 * number, **other)

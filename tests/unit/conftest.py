@@ -10,7 +10,7 @@ import pytest
 from harness.base.errors import Exit
 from harness.catalogue.cover import Candidate
 from harness.history.suites import State, Suite
-from harness.suite import play
+from harness.suite import director
 
 Begun = list[tuple[Suite, Sequence[Candidate]]]
 
@@ -21,7 +21,12 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> Begun:
     found: Begun = []
 
     def played(
-        suite: Suite, runs: Sequence[Candidate], _results: Any, *, publish: play.Publish, **_: Any
+        suite: Suite,
+        runs: Sequence[Candidate],
+        _results: Any,
+        *,
+        publish: director.Publish,
+        **_: Any,
     ) -> Exit:
         found.append((suite, runs))
         suite.entries[0].state = State.INTERRUPTED
@@ -31,5 +36,5 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> Begun:
         publish(suite)
         return suite.exit_code
 
-    monkeypatch.setattr(play, "play", played)
+    monkeypatch.setattr(director, "play", played)
     return found

@@ -1,4 +1,4 @@
-"""Programs of somebody else's: what app.toml and the command line say, and what is refused."""
+"""Users' programs: what app.toml and the command line say, and what is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.catalogue.project import Project
 from harness.cli.asked import app_of
 from harness.cli.main import main
 from harness.cli.options import parser
-from harness.cli.playing import try_command
+from harness.cli.plays import try_command
 from harness.experiment import APP, Cluster, Expect, Fault, Limits, Verdict
 from harness.experiment.app import App, Records, Shows, Stop, filled, numbered
 from harness.history.whose import SHARED

@@ -283,7 +283,7 @@ def test_lines_that_are_known_to_tell_nothing_of_a_member_are_passed_over(
         ),
     ],
 )
-def test_a_text_that_nobody_knows_is_kept_with_its_kind(
+def test_a_text_that_nothing_knows_is_kept_with_its_kind(
     tmp_path: Path, message: str, kind: str
 ) -> None:
     known = "Stabilized group g generation 5 with 3 members."
@@ -442,16 +442,16 @@ def test_commits_keep_position_and_answer_of_each_partition(tmp_path: Path) -> N
         ("OFFSET_DELETE", None, -1),
     ],
 )
-def test_positions_that_an_answer_tells_are_kept(
+def test_positions_that_an_answer_says_are_kept(
     tmp_path: Path, api: str, field: str | None, wanted: int
 ) -> None:
     log = tmp_path / "broker-1.requests.log"
-    told = [
+    partitions = [
         {"partitionIndex": number, "errorCode": code} | ({field: 7} if field else {})
         for number, code in ((0, 0), (1, 3))
     ]
     asked = [{"name": "t", "partitions": [{"partitionIndex": 0, "timestamp": -2}]}]
-    answer = {"errorCode": 0, "topics": [{"name": "t", "partitions": told}]}
+    answer = {"errorCode": 0, "topics": [{"name": "t", "partitions": partitions}]}
     log.write_text(call(api, {"groupId": "g", "topics": asked}, answer))
 
     (row,) = read_rows("requests", log)
@@ -465,8 +465,8 @@ def test_positions_that_an_answer_tells_are_kept(
 
 def test_positions_of_a_fetch_of_several_groups_are_those_of_the_first(tmp_path: Path) -> None:
     log = tmp_path / "broker-1.requests.log"
-    told = [{"partitionIndex": 4, "committedOffset": -1, "errorCode": 0}]
-    answer = {"groups": [{"groupId": "g", "topics": [{"name": "t", "partitions": told}]}]}
+    partitions = [{"partitionIndex": 4, "committedOffset": -1, "errorCode": 0}]
+    answer = {"groups": [{"groupId": "g", "topics": [{"name": "t", "partitions": partitions}]}]}
     log.write_text(call("OFFSET_FETCH", {"groups": [{"groupId": "g"}]}, answer))
 
     (row,) = read_rows("requests", log)
@@ -633,7 +633,7 @@ def test_lines_of_the_old_coordinator_are_read(
     assert (event, "g", value) == (row["event"], row["group"], row[column])
 
 
-def test_the_old_coordinator_tells_of_a_departure_after_what_it_caused(tmp_path: Path) -> None:
+def test_the_old_coordinator_says_of_a_departure_after_what_it_caused(tmp_path: Path) -> None:
     left = f"Member {OLD_MEMBER} has left group g through explicit `LeaveGroup`; client reason: x"
     log = tmp_path / "broker-1.server.log"
     log.write_text(

@@ -55,7 +55,7 @@ def content(folder: Path) -> dict[str, bytes | str]:
 def write_files(results: Path, *names: str) -> None:
     for name in names:
         (results / name).parent.mkdir(parents=True, exist_ok=True)
-        (results / name).write_text(f"{name}, written by somebody else\n")
+        (results / name).write_text(f"{name}, written by another tool\n")
 
 
 @pytest.mark.parametrize("options", [(), ("--all",)])
@@ -203,9 +203,9 @@ def test_scratch_of_a_killed_run_goes_and_its_record_says_how_it_ended(tmp_path:
         "run-1/manifest.json",
         *(f"run-1/{each}" for each in kept),
     } == set(left)
-    told = manifest.read(run_dir)
-    assert "interrupted" == told["status"]
-    assert "were killed before the run was complete" in told["status_reason"]
+    facts = manifest.read(run_dir)
+    assert "interrupted" == facts["status"]
+    assert "were killed before the run was complete" in facts["status_reason"]
     clean(tmp_path)
     assert left == content(tmp_path / "baseline")
 
@@ -249,7 +249,7 @@ def test_what_begins_while_verdicts_are_put_into_the_dataset_stays(
 
     assert run_dir.exists()
     assert not gone.exists()
-    assert "run-1 began meanwhile, so it stays" in capsys.readouterr().err
+    assert "run-1 has begun since, so it stays" in capsys.readouterr().err
 
 
 def played_here(players: Players, order: Order, columns: int | None) -> Player:
@@ -260,7 +260,7 @@ def played_here(players: Players, order: Order, columns: int | None) -> Player:
     def tell(**what: Any) -> None:
         if ENDED in what:
             player.outcome = what
-        players._told.put((player, what))
+        players._messages.put((player, what))
 
     play_here(tell, order, columns, frozenset(), (None, None))
     return player
@@ -280,7 +280,7 @@ def test_a_start_completes_what_was_killed_and_is_left_alone_by_clean(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     """`clean --all` comes after the scratch folder has gone and before the run is judged."""
-    monkeypatch.setattr("harness.suite.play.sweep", lambda _say: 0)
+    monkeypatch.setattr("harness.suite.director.sweep", lambda _say: 0)
     killed = tmp_path / "consumer-crash" / "killed"
     write_manifest(killed, status="running")
     (killed / "scratch").mkdir()

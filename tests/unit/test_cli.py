@@ -190,8 +190,8 @@ def test_list_json_has_every_experiment_with_its_rules(
     for item in listed:
         assert item["rules"]
         for rule in item["rules"]:
-            told = {"id", "source", "statement", "unit", "expected", "because", "within"}
-            assert told == set(rule)
+            fields = {"id", "source", "statement", "unit", "expected", "because", "within"}
+            assert fields == set(rule)
             assert rule["source"]
 
 
@@ -243,7 +243,7 @@ def test_what_needs_a_program_is_named_as_such(capsys: pytest.CaptureFixture[str
     assert "needs  a program of yours (--app)" in capsys.readouterr().out
 
 
-def test_describe_tells_how_far_an_expected_violation_may_go(
+def test_describe_says_how_far_an_expected_violation_may_go(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert Exit.AS_EXPECTED == main(["describe", "bad-day"])
@@ -256,7 +256,7 @@ def test_describe_tells_how_far_an_expected_violation_may_go(
     assert "       any violation is as expected; limit it with by=, at_most= or up_to=\n" in shown
 
 
-def test_describe_tells_claim_and_knobs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_describe_says_claim_and_settings(capsys: pytest.CaptureFixture[str]) -> None:
     assert Exit.AS_EXPECTED == main(["describe", "consumer-crash"])
 
     said = capsys.readouterr().out
@@ -313,7 +313,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(
     assert 1 == said.count("\n")
 
 
-def test_a_refusal_that_arrow_tells_of_has_the_file_in_its_text(
+def test_a_refusal_that_arrow_says_of_has_the_file_in_its_text(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails() -> str:
@@ -354,7 +354,7 @@ def test_clean_all_removes_nothing_while_a_run_goes_on(
     assert not run_dir.exists()
 
 
-def test_clean_leaves_a_run_that_starts_meanwhile(
+def test_clean_leaves_a_run_that_starts_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One comes between the looks at folders and at processes, one has no process yet."""
@@ -381,13 +381,13 @@ def test_a_failure_of_the_harness_is_no_verdict(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails() -> str:
-        raise RuntimeError("nobody thought of this")
+        raise RuntimeError("a case without a thought")
 
     monkeypatch.setattr("harness.catalogue.listing.render_experiments", fails)
 
     assert Exit.FAILED == main(["list"])
     said = capsys.readouterr().err
-    assert "nobody thought of this" in said
+    assert "a case without a thought" in said
     assert (
         "kafka-chaos: the harness itself failed (RuntimeError): report the traceback above" in said
     )

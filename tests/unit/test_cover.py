@@ -188,12 +188,12 @@ def turn_session_timeout(value_ms: int) -> cover.Turn:
     return partial(registry.variant, settings={"session_timeout_ms": str(value_ms)})
 
 
-def test_a_knob_that_makes_nonsense_of_everything_is_refused() -> None:
+def test_a_setting_that_makes_nonsense_of_everything_is_refused() -> None:
     with pytest.raises(BadInput, match=r"^[a-z0-9-]+: session_timeout_ms of 5000 is"):
         cover.plan(turn=turn_session_timeout(5_000))
 
 
-def test_what_a_knob_makes_nonsense_of_is_left_out_and_said(night: cover.Cover) -> None:
+def test_what_a_setting_makes_nonsense_of_is_left_out_and_said(night: cover.Cover) -> None:
     """Of a setting that is to be qualified, all that can still show something is played."""
     plan = cover.plan(turn=turn_session_timeout(10_000))
 
@@ -277,8 +277,8 @@ def test_the_estimate_grows_with_what_is_declared() -> None:
 
 
 def test_the_list_says_what_each_run_adds_and_what_is_left_out(night: cover.Cover) -> None:
-    told = cover.render(night)
+    text = cover.render(night)
 
-    assert night.runs[0].candidate.label in told.splitlines()[0]
-    assert f"{len(night.runs)} runs, about" in told
-    assert "covered by no experiment:" in told
+    assert night.runs[0].candidate.label in text.splitlines()[0]
+    assert f"{len(night.runs)} runs, about" in text
+    assert "covered by no experiment:" in text

@@ -33,7 +33,7 @@ from harness.run.faults.targets import resolve
 from harness.run.scene import Scene
 from harness.run.screen import Screen
 from harness.run.start import Order, play_run
-from harness.suite.play import new_repeat
+from harness.suite.director import new_repeat
 
 LANES = ("members", "producers", "member-1", "member-2")
 

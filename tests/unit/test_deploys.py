@@ -322,7 +322,7 @@ def experiment(*faults: Fault, **group: Any) -> Experiment:
         (experiment(Fault(kind="scale", target="group", by=0)), "by 0 changes nothing: say by"),
         (
             experiment(Fault(kind="scale", target="group", how="down", by=3)),
-            "3 members, 0 started and 3 ended by faults: nobody is left",
+            "3 members, 0 started and 3 ended by faults: no member is left",
         ),
         (
             experiment(

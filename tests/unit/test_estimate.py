@@ -93,7 +93,7 @@ def test_a_night_is_within_its_limit() -> None:
 def test_a_crash_is_waited_for_where_faults_come_by_the_clock_too() -> None:
     crash = registry.load("consumer-crash")
     took = [
-        estimate_s(registry.with_knobs(crash, {"session_timeout_ms": str(session_ms)}))
+        estimate_s(registry.with_settings(crash, {"session_timeout_ms": str(session_ms)}))
         for session_ms in (6_000, 10_000, 45_000)
     ]
 

@@ -1,4 +1,4 @@
-"""The programs of other libraries in consumers/apps: small, pinned, and told of as they are."""
+"""The programs of other libraries in consumers/apps: small, pinned, and described as they are."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 
 from harness.base.paths import ROOT
 from harness.history.broker_log import CALL
-from harness.history.foreign import events, files
+from harness.history.foreign import events, log_files
 from tests.coats import COATS, later, logged
 from tests.report.sample_logs import NEW, OLD
 
@@ -23,8 +23,8 @@ UNDATED: Final = ("time-only.log",)
 DAY_US: Final = 86_400_000_000
 
 
-def told(*paths: Path) -> list[tuple[Any, ...]]:
-    """What a log tells: nothing of it may be left out, or have no reason."""
+def rows_of(*paths: Path) -> list[tuple[Any, ...]]:
+    """What a log says: nothing of it may be left out, or have no reason."""
     found = events.read(list(paths))
     assert 0 == sum(log.unread for log in found.logs)
     return [
@@ -46,7 +46,7 @@ def without_times(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     ids=lambda path: path.name,
 )
 def test_what_others_put_around_lines_changes_nothing(log: Path, plain: Path) -> None:
-    found, expected = told(log), told(plain)
+    found, expected = rows_of(log), rows_of(plain)
     if log.name == "grep-context.log":  # which has three of four lines
         expected = [row for row in expected if row in found]
         assert 48 == len(expected)
@@ -64,23 +64,23 @@ def test_no_coat_has_to_be_known(coat: str, plain: Path, tmp_path: Path) -> None
     log = tmp_path / "some.txt"
     log.write_bytes(COATS[coat](logged(plain.read_text())).encode())
 
-    assert told(plain) == told(log)
+    assert rows_of(plain) == rows_of(log)
 
 
 @pytest.mark.parametrize("coat", ["loki", "json, pretty, no stamp", "ticket"])
 def test_a_coat_may_be_longer_than_what_is_read_at_once(
     coat: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (events, files):
+    for module in (events, log_files):
         monkeypatch.setattr(module, "BLOCK", 1 << 16)
     once = logged(LEAVING.read_text())
     lines = [later(line, timedelta(days=day)) for day in range(10) for line in once]
     plain, log = tmp_path / "plain.log", tmp_path / "some.log"
     plain.write_text("".join(line.line + "\n" for line in lines))
     log.write_text(COATS[coat](lines))
-    assert log.stat().st_size > files.BLOCK
+    assert log.stat().st_size > log_files.BLOCK
 
-    assert told(plain) == told(log)
+    assert rows_of(plain) == rows_of(log)
 
 
 @pytest.mark.parametrize("joined", [json.dumps, lambda each: "".join(map(json.dumps, each))])
@@ -95,7 +95,7 @@ def test_a_line_of_many_records_may_begin_with_a_request(
     log = tmp_path / "some.json"
     log.write_text(joined(records))
 
-    assert told(LEAVING) == told(log)
+    assert rows_of(LEAVING) == rows_of(log)
 
 
 @pytest.mark.parametrize("feed", [" ", "\n"])
@@ -109,4 +109,4 @@ def test_a_reason_that_looks_like_a_record_is_none(feed: str, tmp_path: Path) ->
     log = tmp_path / "ecs.json"
     log.write_text(json.dumps({"@timestamp": "2026-10-01T10:00:00.000Z", "message": message}))
 
-    assert [("rebalance_started", "g")] == [row[:2] for row in told(log)]
+    assert [("rebalance_started", "g")] == [row[:2] for row in rows_of(log)]

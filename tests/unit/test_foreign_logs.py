@@ -29,13 +29,13 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from harness.base.errors import BadInput, NoData
-from harness.history.foreign import events, files
+from harness.history.foreign import events, log_files
 from harness.history.foreign.clock import Clock
 from harness.history.foreign.lines import peeled
 from harness.history.foreign.wordings import row_of
-from harness.report.incident.page import page
-from harness.report.incident.terminal import print_view
-from harness.report.incident.view import view_of
+from harness.report.incident.explain_page import page
+from harness.report.incident.explain_terminal import print_view
+from harness.report.incident.explain_view import view_of
 from tests.foreign_logs import BY_NAME, NEW_LOGGER, Layout
 
 OLD: Final = "[GroupCoordinator 1]: "
@@ -189,7 +189,7 @@ LEFT: Final = "has left group through explicit `LeaveGroup` request; client reas
             "member_added",
             {"group": "g", "member_id": "m-2", "instance_id": "i-1"},
         ),
-        (  # 4.1 to 4.4, the member is whoever asked
+        (  # 4.1 to 4.4, the member is the one that asked
             NEW + "[GroupId g][MemberId m-1] Computed new metadata hash: 7.",
             "metadata_computed",
             {"group": "g", "member_id": None},
@@ -349,7 +349,7 @@ FIVE: Final = lines(
 
 
 def read(*paths: Path) -> events.Read:
-    return events.read(files.files_of(list(paths)))
+    return events.read(log_files.files_of(list(paths)))
 
 
 def generations(found: events.Read) -> list[int | None]:
@@ -436,7 +436,7 @@ def test_a_line_may_begin_within_another(tmp_path: Path) -> None:
     assert [1] == generations(read(tmp_path))
 
 
-def test_brokers_are_told_apart_by_their_lines(tmp_path: Path) -> None:
+def test_brokers_are_set_apart_by_their_lines(tmp_path: Path) -> None:
     other = FIVE.replace("id=3", "id=4").replace("group g", "group h")
     (tmp_path / "all.log").write_text(FIVE + other)
 
@@ -496,15 +496,15 @@ def test_a_request_log_says_where_members_are(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_log_that_tells_nothing_is_one_sentence(tmp_path: Path, content: str, says: str) -> None:
+def test_a_log_that_says_nothing_is_one_sentence(tmp_path: Path, content: str, says: str) -> None:
     log = tmp_path / "some.log"
     log.write_text(content)
 
-    with pytest.raises(NoData) as told:
+    with pytest.raises(NoData) as found_in:
         events.check(read(log))
 
-    assert says in str(told.value)
-    assert "\n" not in str(told.value)
+    assert says in str(found_in.value)
+    assert "\n" not in str(found_in.value)
 
 
 def test_lines_in_words_that_are_not_known_are_counted_and_shown(tmp_path: Path) -> None:
@@ -560,9 +560,9 @@ def test_the_old_coordinator_s_other_lines_are_read(tmp_path: Path) -> None:
 
 def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no\.log is not there: name the brokers' log files"):
-        files.files_of([tmp_path / "no.log"])
+        log_files.files_of([tmp_path / "no.log"])
     with pytest.raises(BadInput, match="has no file to read"):
-        files.files_of([tmp_path])
+        log_files.files_of([tmp_path])
 
 
 def test_a_pipe_is_read_like_a_file(tmp_path: Path) -> None:
@@ -633,7 +633,7 @@ def test_nothing_that_a_file_may_hold_ends_in_a_traceback(
         data = data[: len(data) - cut % len(data)]
     (folder / "server.log").write_bytes(data)
 
-    found = events.read(files.files_of([folder]), BERLIN)
+    found = events.read(log_files.files_of([folder]), BERLIN)
 
     with suppress(NoData):
         events.check(found)
@@ -659,11 +659,11 @@ def test_what_a_client_says_is_no_line_of_the_coordinator(tmp_path: Path) -> Non
     }
     requests.write_text(f"[2026-03-29 10:30:01,125] DEBUG Completed request:{json.dumps(call)}\n")
 
-    def told(*paths: Path) -> set[tuple[str | None, str | None]]:
+    def found_in(*paths: Path) -> set[tuple[str | None, str | None]]:
         return {(event.group, event.member_id) for event in events.read(list(paths)).events}
 
     genuine = {("orders", "m-1"), ("payments", "p-2")}
-    assert genuine == told(log, requests)
-    assert genuine == told(requests, log)
-    assert set() == told(requests)
-    assert genuine | {("payments", "p-1")} == told(log)  # nothing tells it from a line
+    assert genuine == found_in(log, requests)
+    assert genuine == found_in(requests, log)
+    assert set() == found_in(requests)
+    assert genuine | {("payments", "p-1")} == found_in(log)  # nothing sets it apart from a line

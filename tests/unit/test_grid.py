@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import BadInput
-from harness.catalogue import broker_settings, registry
+from harness.catalogue import kafka_settings, registry
 from harness.catalogue.choice import Choice
 from harness.catalogue.grid import Grid, grid_of
 from harness.cluster.plan import within_limits
@@ -70,7 +70,9 @@ def test_a_silence_may_be_shorter_than_the_session_that_is_swept() -> None:
     """What brings about an eviction with one value does not with another: that is the question."""
     with pytest.raises(BadInput, match="ends before session_timeout_ms of 45 s"):
         registry.checked(
-            registry.with_knobs(registry.load("consumer-freeze"), {"session_timeout_ms": "45000"})
+            registry.with_settings(
+                registry.load("consumer-freeze"), {"session_timeout_ms": "45000"}
+            )
         )
     found = grid(["consumer-freeze"], SESSIONS)
 
@@ -169,16 +171,16 @@ def test_what_is_swept_cannot_be_set_as_well() -> None:
         grid(["consumer-crash"], "group.members=3,5", members="4")
 
 
-def test_a_knob_of_brokers_is_set_once() -> None:
+def test_a_setting_of_brokers_is_set_once() -> None:
     settings = {"group.max.size": "4", "cluster.settings.group.max.size": "5"}
 
     with pytest.raises(BadInput, match=r"group\.max\.size is set twice"):
-        registry.with_knobs(registry.load("baseline"), settings)
+        registry.with_settings(registry.load("baseline"), settings)
 
 
 def test_what_an_experiment_sets_of_its_brokers_stays() -> None:
     declared = registry.load("transactions")
-    turned = registry.with_knobs(declared, {"group.max.size": "4", "brokers": "5"})
+    turned = registry.with_settings(declared, {"group.max.size": "4", "brokers": "5"})
 
     assert {**declared.cluster.settings, "group.max.size": "4"} == turned.cluster.settings
     assert 5 == turned.cluster.brokers
@@ -188,16 +190,16 @@ def test_every_setting_that_an_experiment_declares_of_brokers_can_be_turned() ->
     for name in registry.names():
         for setting, value in registry.load(name).cluster.settings.items():
             if setting != "group.coordinator.rebalance.protocols" and value != UNSET:
-                assert setting in broker_settings.KNOWN, f"{setting} of {name}"
+                assert setting in kafka_settings.KNOWN, f"{setting} of {name}"
 
 
-def test_the_settings_of_brokers_are_those_that_brokers_told() -> None:
+def test_the_settings_of_brokers_are_those_that_brokers_have() -> None:
     """Recorded runs have all defaults of their brokers, and what they were given."""
-    told: set[str] = set()
+    known: set[str] = set()
     for path in RUNS.glob("*/manifest.json"):
         effective = json.loads(path.read_text())["effective"]
-        told |= set(effective.get("broker_defaults") or {})
-        told |= {name for given in effective["brokers"].values() for name in given}
+        known |= set(effective.get("broker_defaults") or {})
+        known |= {name for given in effective["brokers"].values() for name in given}
     newer = {  # of versions of which no run is kept
         "group.consumer.assignor.offload.enable",
         "group.consumer.regex.refresh.interval.ms",
@@ -207,7 +209,7 @@ def test_the_settings_of_brokers_are_those_that_brokers_told() -> None:
         "transaction.partition.verification.enable",
     }
 
-    assert set(broker_settings.KNOWN) - told <= newer
+    assert set(kafka_settings.KNOWN) - known <= newer
 
 
 @pytest.mark.parametrize(
@@ -224,12 +226,12 @@ def test_the_settings_of_brokers_are_those_that_brokers_told() -> None:
 def test_what_a_release_does_not_have_is_refused(kafka: str, setting: str, oldest: str) -> None:
     """A broker would pass over it without a word."""
     value = "sticky" if setting.endswith("assignors") else "4"
-    knobs = {setting: value, "kafka_version": kafka}
-    turned = registry.with_knobs(registry.load("baseline"), knobs)
+    changed = {setting: value, "kafka_version": kafka}
+    turned = registry.with_settings(registry.load("baseline"), changed)
 
     with pytest.raises(BadInput, match=f"Kafka {kafka} does not offer {setting}: choose Kafka"):
         registry.checked(turned)
-    registry.checked(registry.with_knobs(turned, {"kafka_version": oldest}))
+    registry.checked(registry.with_settings(turned, {"kafka_version": oldest}))
 
 
 def test_a_programs_group_has_its_timers_from_the_brokers() -> None:
@@ -238,8 +240,8 @@ def test_a_programs_group_has_its_timers_from_the_brokers() -> None:
     declared = registry.load("baseline")
 
     with pytest.raises(BadInput, match="follows from session_timeout_ms: set that"):
-        registry.with_knobs(declared, session)
-    turned = registry.with_knobs(declared, session, of_app=True)
+        registry.with_settings(declared, session)
+    turned = registry.with_settings(declared, session, of_app=True)
     assert session == turned.cluster.settings
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from consumers.journal import MAGIC, Journal, read_journal
 from harness.history import broker_logs, seals, store
-from harness.history.about import About
+from harness.history.broker_logs import About
 from harness.history.collect import collect
 from harness.history.journals import Journals
 from harness.history.schema import HISTORY
@@ -43,7 +43,7 @@ def frames_of(path: Path) -> list[bytes]:
     return found
 
 
-def told(folder: Path, name: str = "member-1", killed: tuple[str, ...] = ()) -> dict[str, Any]:
+def about(folder: Path, name: str = "member-1", killed: tuple[str, ...] = ()) -> dict[str, Any]:
     """The row of `journals` of a consumer's journal."""
     journals = Journals(folder, frozenset(killed))
     journals.read(name, "consumer")
@@ -55,18 +55,18 @@ def test_a_whole_journal_says_how_it_ended(tmp_path: Path) -> None:
     written(tmp_path / "member-1.journal", "started", "closed")
     written(tmp_path / "member-2.journal", "started", "fatal")
 
-    assert {"frames": 3, "torn": False, "cut": False, "gaps": 0, "ending": "closed"} == told(
+    assert {"frames": 3, "torn": False, "cut": False, "gaps": 0, "ending": "closed"} == about(
         tmp_path
     )
-    assert "failed" == told(tmp_path, "member-2")["ending"]
+    assert "failed" == about(tmp_path, "member-2")["ending"]
 
 
 def test_one_that_ends_at_a_frame_border_does_not(tmp_path: Path) -> None:
     path = written(tmp_path / "member-1.journal", "started", "closed")
     path.write_bytes(MAGIC + b"".join(frames_of(path)[:-1]))
 
-    assert {"frames": 2, "torn": False, "cut": False, "gaps": 0, "ending": None} == told(tmp_path)
-    assert "killed" == told(tmp_path, killed=("member-1",))["ending"]
+    assert {"frames": 2, "torn": False, "cut": False, "gaps": 0, "ending": None} == about(tmp_path)
+    assert "killed" == about(tmp_path, killed=("member-1",))["ending"]
 
 
 def test_one_of_an_older_version_did_not_have_to(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_flipped_bit_is_no_cut_wherever_the_file_ends(tmp_path: Path, bit: int
 
 
 def test_a_journal_that_is_not_there_is_on_record(tmp_path: Path) -> None:
-    assert {None} == set(told(tmp_path).values())
+    assert {None} == set(about(tmp_path).values())
 
     journals = Journals(tmp_path)
     journals.read("output", there=False)
@@ -135,7 +135,7 @@ def test_a_journal_that_is_not_there_is_on_record(tmp_path: Path) -> None:
 
 def test_what_is_no_journal_has_no_frame(tmp_path: Path) -> None:
     (tmp_path / "member-1.journal").write_bytes(b"something else")
-    row = told(tmp_path)
+    row = about(tmp_path)
     assert (0, True) == (row["frames"], row["torn"])
 
 
@@ -315,7 +315,7 @@ def test_a_line_that_is_cut_off_is_counted(tmp_path: Path) -> None:
     assert 1 == collected(tmp_path, 1)["logs"][1]["unread"]
 
 
-def test_what_somebody_else_logs_is_not_the_coordinator_s(tmp_path: Path) -> None:
+def test_what_another_program_logs_is_not_the_coordinator_s(tmp_path: Path) -> None:
     forged = EMPTIED.format(1, 7).replace("GroupMetadataManager", "SomeLogger it said")
     (tmp_path / "broker-1.server.log").write_text(forged)
 
@@ -373,7 +373,7 @@ def history_of(run_dir: Path) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def is_told(history: dict[str, list[dict[str, Any]]]) -> bool:
+def is_noted(history: dict[str, list[dict[str, Any]]]) -> bool:
     """Whether something is said not to be whole."""
     return any(
         row["changed"] or not row["frames"] or row["torn"] or row["gaps"] or not row["ending"]
@@ -384,7 +384,7 @@ def is_told(history: dict[str, list[dict[str, Any]]]) -> bool:
 def test_a_small_run_is_whole(tmp_path: Path) -> None:
     history = history_of(a_run(tmp_path))
 
-    assert not is_told(history)
+    assert not is_noted(history)
     assert (20, 9, 1, 1) == tuple(
         len(history[name]) for name in ("requests", "coordinator_events", "calls", "host")
     )
@@ -403,8 +403,8 @@ def damaged(data: bytes, randomness: random.Random) -> bytes | None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_damage_is_told_and_never_a_traceback(tmp_path: Path, seed: int) -> None:
-    """Once without seals, as a run collects; and with them, when all that changes rows is told."""
+def test_damage_is_shown_and_never_a_traceback(tmp_path: Path, seed: int) -> None:
+    """Once without seals, as a run collects; and with them, when all that changes rows is noted."""
     randomness = random.Random(seed)
     run_dir = a_run(tmp_path)
     whole = history_of(run_dir)
@@ -421,11 +421,11 @@ def test_damage_is_told_and_never_a_traceback(tmp_path: Path, seed: int) -> None
         history_of(run_dir)
         (run_dir / "manifest.json").write_text(sealed)
         history = history_of(run_dir)
-        assert history == whole or is_told(history), path.name
+        assert history == whole or is_noted(history), path.name
         path.write_bytes(data)
 
 
-def test_a_journal_whose_settings_are_gone_is_told(tmp_path: Path) -> None:
+def test_a_journal_whose_settings_are_gone_is_shown(tmp_path: Path) -> None:
     run_dir = a_run(tmp_path)
     for content in ("", '{"role": "probe"}', "[1]", None):
         path = run_dir / "journals" / "probe-a.json"
@@ -436,7 +436,7 @@ def test_a_journal_whose_settings_are_gone_is_told(tmp_path: Path) -> None:
         assert (0, True, None) == (row["frames"], row["changed"], row["role"])
 
 
-def test_topics_that_only_a_missing_controller_names_are_told(tmp_path: Path) -> None:
+def test_topics_that_only_a_missing_controller_names_are_shown(tmp_path: Path) -> None:
     topic = {"topicId": "abcdefghijklmnopqrst-_", "partitions": [
         {"partitionIndex": 0, "committedOffset": 1}
     ]}  # fmt: skip
@@ -470,9 +470,9 @@ def test_a_line_that_a_client_has_said_is_none_of_the_coordinator(
     (tmp_path / "broker-1.requests.log").write_text(line)
     found = collected(tmp_path, 1)
 
-    told = [(row["group"], row["member_id"]) for row in found["coordinator_events"]]
-    forged = [] if asked else [("payments", "p-1")]  # nothing tells it from a line
-    assert [("orders", "m-1"), *forged, ("payments", "p-2")] == told
+    about = [(row["group"], row["member_id"]) for row in found["coordinator_events"]]
+    forged = [] if asked else [("payments", "p-1")]  # nothing sets it apart from a line
+    assert [("orders", "m-1"), *forged, ("payments", "p-2")] == about
     assert (4, 0) == (found["logs"][1]["lines"], found["logs"][1]["unread"])
 
 

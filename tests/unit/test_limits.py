@@ -8,7 +8,7 @@ import pytest
 
 from harness.base.errors import BadInput, Exit
 from harness.catalogue import apps, registry
-from harness.catalogue.limits import of_texts, promised_in, with_limits
+from harness.catalogue.promises import of_texts, promised_in, with_limits
 from harness.cli.main import main
 from harness.experiment import Experiment, Limits, holds
 from harness.experiment.app import App

@@ -18,7 +18,7 @@ from harness.catalogue import registry
 from harness.catalogue.cover import Candidate
 from harness.history.suites import State, Suite
 from harness.run.screen import Screen
-from harness.suite import play
+from harness.suite import director
 from harness.suite.stage import Stage
 from tests.report.sample_run import write_manifest
 
@@ -26,18 +26,18 @@ SOON_S = 0.2
 
 
 PLAYED = "it is all over"
-# A process that plays a run: what it tells of it.
+# A process that plays a run: what it says of it.
 PLAYER = """
 import json, pickle, sys
 pickle.load(sys.stdin.buffer)
 run_dir = sys.argv[1]
-for told in (
+for message in (
     {"reserved": run_dir},
     {"phase": "steady", "built": []},
     {"say": "it is all over"},
     {"ended": "played", "run_dir": run_dir, "late_ticks": 0},
 ):
-    print(json.dumps(told), flush=True)
+    print(json.dumps(message), flush=True)
 sys.stdin.buffer.read()
 """
 
@@ -69,16 +69,16 @@ def played(
         "harness.suite.player": [sys.executable, "-c", script, str(run_dir)],
     }
     monkeypatch.setattr(processes, "python_module", lambda module, *_: programs[module])
-    monkeypatch.setattr(play, "sweep", lambda _say: 0)
-    monkeypatch.setattr(play, "sweep_results", lambda _results: [])
+    monkeypatch.setattr(director, "sweep", lambda _say: 0)
+    monkeypatch.setattr(director, "sweep_results", lambda _results: [])
     published: list[str | None] = []
     candidate = Candidate.of("baseline", registry.load("baseline"))
-    suite = play.new_repeat(results, candidate, 1)
+    suite = director.new_repeat(results, candidate, 1)
 
     def publish(shown: Suite) -> None:
         published.append(shown.ended_at)
 
-    code = play.play(suite, [candidate], results, seed=1, screen=screen, publish=publish)
+    code = director.play(suite, [candidate], results, seed=1, screen=screen, publish=publish)
     assert run_dir.is_dir()
     return code, json.loads((suite.path / "suite.json").read_text()), published
 

@@ -1,4 +1,4 @@
-"""The process that plays a run of a suite: it understands its order, and tells what came of it.
+"""The process that plays a run of a suite: it understands its order, and says what came of it.
 
 What it plays is refused before any broker is started; whole runs are in tests/cluster.
 """
@@ -26,15 +26,15 @@ def test_a_run_that_is_refused_is_void_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("this is no folder")
     with closing(Players(tmp_path / "playing.log")) as players:
         started = players.start(order(tmp_path / "results"), 80)
-        told: list[dict[str, Any]] = []
-        while not told or "ended" not in told[-1]:
-            who, what = players.told()
+        messages: list[dict[str, Any]] = []
+        while not messages or "ended" not in messages[-1]:
+            who, what = players.message()
             assert who is started
             players.take(who, what)
-            told.append(what)
+            messages.append(what)
 
-    assert "void" == told[-1]["ended"], (tmp_path / "playing.log").read_text()
-    assert "choose another --results" in told[-1]["reason"]
+    assert "void" == messages[-1]["ended"], (tmp_path / "playing.log").read_text()
+    assert "choose another --results" in messages[-1]["reason"]
     assert "" == (tmp_path / "playing.log").read_text()
     assert started.process.poll() == 0
 
@@ -48,13 +48,13 @@ def test_a_run_that_is_refused_is_void_with_the_reason(tmp_path: Path) -> None:
         (ValueError("x"), {"ended": "failed", "reason": "ValueError: x"}),
     ],
 )
-def test_what_becomes_of_a_run_is_told_last(
+def test_what_becomes_of_a_run_is_shown_last(
     raised: BaseException | None,
     ended: dict[str, Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
 
     def play_run(_: Order, screen: Any, *, reserved: Any, on_phase: Any, **__: Any) -> Path:
         reserved(tmp_path)
@@ -69,11 +69,11 @@ def test_what_becomes_of_a_run_is_told_last(
     monkeypatch.setattr(player, "play_run", play_run)
 
     built = frozenset({("/here", ("make",))})
-    player.play(lambda **what: told.append(what), order(tmp_path), 80, built, (None, None))
+    player.play(lambda **what: messages.append(what), order(tmp_path), 80, built, (None, None))
 
-    assert {"reserved": str(tmp_path)} == told[0]
-    assert {"say": "start cluster"} == told[1]
-    assert "baseline" in told[2]["view"]
-    assert {"phase": UP, "built": [("/here", ("make",))]} == told[3]
-    assert ended.items() <= told[4].items()
-    assert ("traceback" in told[4]) == (ended["ended"] == "failed")
+    assert {"reserved": str(tmp_path)} == messages[0]
+    assert {"say": "start cluster"} == messages[1]
+    assert "baseline" in messages[2]["view"]
+    assert {"phase": UP, "built": [("/here", ("make",))]} == messages[3]
+    assert ended.items() <= messages[4].items()
+    assert ("traceback" in messages[4]) == (ended["ended"] == "failed")

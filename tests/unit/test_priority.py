@@ -28,26 +28,26 @@ def group(mounted: Path, path: str, *, shares: bool) -> None:
 def test_in_version_1_the_group_of_the_processors_counts(
     groups: str, found: bool, tmp_path: Path
 ) -> None:
-    told = tmp_path / "cgroup"
-    told.write_text(groups)
-    assert found == overruled(told, tmp_path)
+    groups_file = tmp_path / "cgroup"
+    groups_file.write_text(groups)
+    assert found == overruled(groups_file, tmp_path)
 
 
 def test_in_version_2_any_group_above_that_shares_processors_counts(tmp_path: Path) -> None:
-    told, mounted = tmp_path / "cgroup", tmp_path / "mounted"
-    told.write_text("0::/user.slice/session-1.scope\n")
+    groups_file, mounted = tmp_path / "cgroup", tmp_path / "mounted"
+    groups_file.write_text("0::/user.slice/session-1.scope\n")
     group(mounted, "user.slice/session-1.scope", shares=False)
-    assert not overruled(told, mounted)
+    assert not overruled(groups_file, mounted)
     group(mounted, "user.slice/session-2.scope", shares=True)  # another one's
-    assert not overruled(told, mounted)
+    assert not overruled(groups_file, mounted)
     group(mounted, "user.slice", shares=True)
-    assert overruled(told, mounted)
+    assert overruled(groups_file, mounted)
 
 
 def test_a_container_sees_its_own_group_as_the_root_which_has_a_weight(tmp_path: Path) -> None:
-    told, mounted = tmp_path / "cgroup", tmp_path / "mounted"
-    told.write_text("0::/\n")
+    groups_file, mounted = tmp_path / "cgroup", tmp_path / "mounted"
+    groups_file.write_text("0::/\n")
     mounted.mkdir()
-    assert not overruled(told, mounted)
+    assert not overruled(groups_file, mounted)
     group(mounted, "", shares=True)
-    assert overruled(told, mounted)
+    assert overruled(groups_file, mounted)

@@ -10,7 +10,7 @@ import pytest
 
 from consumers.journal import JournalContent
 from harness.history import store
-from harness.history.programs import Programs, observed
+from harness.history.app_record import AppRecord, observed
 from harness.history.schema import HISTORY
 from harness.history.whose import SHARED
 from tests.unit.request_rows import read_rows
@@ -30,7 +30,7 @@ def started(name: str, at: int, lane: str = "", **more: Any) -> Row:
     return {**found, "lane": lane or name, "started_at": at, **more}
 
 
-def told(name: str, at: int, what: str = "SIGTERM", **more: Any) -> Row:
+def asked(name: str, at: int, what: str = "SIGTERM", **more: Any) -> Row:
     return {"kind": "program_told", "at": at, "program": name, "what": what, **more}
 
 
@@ -73,7 +73,7 @@ def sent(partition: int, first: int, last: int, offset: int | None) -> Row:
 
 def rows_of(*frames: Row, **rows: list[Row]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {name: [] for name in HISTORY} | rows
-    programs = Programs(JournalContent([APP, *frames], torn=False, whole_bytes=0))
+    programs = AppRecord(JournalContent([APP, *frames], torn=False, whole_bytes=0))
     for table in ("requests", "fetches"):
         for row in found[table]:
             programs.name(table, row)
@@ -89,7 +89,7 @@ def member(*frames: Row) -> Row:
 
 
 def test_a_member_has_every_column_and_what_is_known_of_it() -> None:
-    row = member(told("member-1", 200), ended("member-1", 300, 3))
+    row = member(asked("member-1", 200), ended("member-1", 300, 3))
 
     assert set(HISTORY["members"].names) == set(row)
     assert 1 == store.table_of([row], HISTORY["members"]).num_rows
@@ -114,20 +114,20 @@ def test_a_member_has_every_column_and_what_is_known_of_it() -> None:
     [
         ([ended("member-1", 300)], "failed"),
         ([ended("member-1", 300, 1)], "failed"),
-        ([told("member-1", 200), ended("member-1", 300)], "closed"),
-        ([told("member-1", 200), ended("member-1", 300, 143)], "closed"),
-        ([told("member-1", 200, "SIGKILL"), ended("member-1", 300, -9)], "killed"),
+        ([asked("member-1", 200), ended("member-1", 300)], "closed"),
+        ([asked("member-1", 200), ended("member-1", 300, 143)], "closed"),
+        ([asked("member-1", 200, "SIGKILL"), ended("member-1", 300, -9)], "killed"),
         (
             [
-                told("member-1", 200),
-                told("member-1", 250, "SIGKILL"),
+                asked("member-1", 200),
+                asked("member-1", 250, "SIGKILL"),
                 ended("member-1", 300, -9),
             ],
             "killed",
         ),
-        # It had ended by itself when it was told.
-        ([ended("member-1", 300, 1), told("member-1", 310)], "failed"),
-        ([told("member-1", 200)], None),
+        # It had ended by itself when it was asked.
+        ([ended("member-1", 300, 1), asked("member-1", 310)], "failed"),
+        ([asked("member-1", 200)], None),
         ([], None),
     ],
 )
@@ -135,18 +135,18 @@ def test_how_a_member_ended(frames: list[Row], end: str | None) -> None:
     assert end == member(*frames)["end"]
 
 
-def test_a_member_was_told_when_it_was_first_asked() -> None:
-    row = member(told("member-1", 200), told("member-1", 250, "SIGKILL"), ended("member-1", 300))
+def test_a_member_is_asked_to_end_when_it_was_first_asked() -> None:
+    row = member(asked("member-1", 200), asked("member-1", 250, "SIGKILL"), ended("member-1", 300))
 
     assert 200 == row["told_at"]
 
 
 def test_a_signal_that_the_kernel_dropped_is_an_event_of_its_process() -> None:
     frames = [
-        told("member-1", 200, dropped=True),
-        told("member-1", 300, "SIGKILL", dropped=True),
-        told("member-2", 400, dropped=False),
-        told("member-3", 500),
+        asked("member-1", 200, dropped=True),
+        asked("member-1", 300, "SIGKILL", dropped=True),
+        asked("member-2", 400, dropped=False),
+        asked("member-3", 500),
     ]
 
     (event,) = rows_of(started("member-1", 100), *frames)["client_events"]
@@ -157,8 +157,8 @@ def test_a_signal_that_the_kernel_dropped_is_an_event_of_its_process() -> None:
     )
 
 
-def test_frames_of_nobody_are_passed_over() -> None:
-    assert [] == rows_of(told("member-9", 1), ended("member-9", 2))["members"]
+def test_frames_of_nothing_are_passed_over() -> None:
+    assert [] == rows_of(asked("member-9", 1), ended("member-9", 2))["members"]
 
 
 def test_a_request_is_of_the_process_that_had_its_lane_to_itself() -> None:
@@ -230,14 +230,14 @@ def test_what_a_process_had_sent_before_it_ended_stays_its_own() -> None:
 def test_fetches_are_attributed_the_same_way(tmp_path: Path) -> None:
     log = tmp_path / "broker-1.requests.log"
     partitions = [{"partition": number, "fetchOffset": 10 + number} for number in (0, 1)]
-    told_of = [
+    answered = [
         {"partitionIndex": 1, "errorCode": 0, "highWatermark": 20, "recordsSizeInBytes": 99},
         {"partitionIndex": 2, "errorCode": 6, "highWatermark": -1, "recordsSizeInBytes": 0},
     ]
     call = {
         "requestHeader": {"requestApiKeyName": "FETCH", "clientId": "any"},
         "request": {"topics": [{"topicId": "id-of-t", "partitions": partitions}]},
-        "response": {"responses": [{"topicId": "id-of-t", "partitions": told_of}]},
+        "response": {"responses": [{"topicId": "id-of-t", "partitions": answered}]},
         "totalTimeMs": 500.0,
         "responseQueueTimeMs": 40.0,
         "sendTimeMs": 110.0,
@@ -329,11 +329,11 @@ def test_a_protocol_is_known_by_its_calls(request_row: Row, protocol: str | None
 
 @pytest.mark.parametrize(("protocol", "session_ms"), [("eager", 10_000), ("consumer", 45_000)])
 def test_what_an_app_turned_out_to_be(tmp_path: Path, protocol: str, session_ms: int) -> None:
-    """The session of KIP-848 is the brokers', and no request tells it."""
-    nobody = dict.fromkeys(HISTORY["members"].names)
-    own = {**nobody, "client": "app", "client_version": "x 1", "protocol": protocol}
+    """The session of KIP-848 is the brokers', and no request has it."""
+    empty = dict.fromkeys(HISTORY["members"].names)
+    own = {**empty, "client": "app", "client_version": "x 1", "protocol": protocol}
     own["session_timeout_ms"] = 10_000 if protocol == "eager" else None
-    producer = {**nobody, "client": "librdkafka", "client_version": "y 2"}
+    producer = {**empty, "client": "librdkafka", "client_version": "y 2"}
     (tmp_path / "history").mkdir()
     schema = HISTORY["members"]
     table = store.table_of([own, producer], schema)

@@ -1,4 +1,4 @@
-"""Experiments, rules, apps and limits of somebody's own project, and every slip in one."""
+"""Experiments, rules, apps and limits of a user's own project, and every slip in one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import BadInput, Exit
-from harness.catalogue import own, project, registry
+from harness.catalogue import own_modules, project, registry
 from harness.catalogue.choice import Choice
 from harness.cli.main import main
 from harness.experiment import Limits
@@ -160,12 +160,12 @@ def test_what_was_theirs_is_gone_afterwards(theirs: Path) -> None:
 def test_a_rule_of_theirs_is_about_their_program_as_well(theirs: Path) -> None:
     file = theirs / "chaos" / "rules" / "rebalances.py"
     file.write_text(RULE.replace("things=", "without_journals=True, things="))
-    with own.used(None, file.parent):
+    with own_modules.used(None, file.parent):
         assert "orders-few-rebalances" in judged_of_an_app()
 
 
 def test_a_run_keeps_what_it_was_made_from(theirs: Path) -> None:
-    with own.used(theirs / "chaos" / "experiments", theirs / "chaos" / "rules"):
+    with own_modules.used(theirs / "chaos" / "experiments", theirs / "chaos" / "rules"):
         sources = {each.path: each for each in registry.load("our-crash").sources}
         ours = {each.path for each in registry.load("baseline").sources}
 
@@ -193,7 +193,7 @@ def test_a_module_of_theirs_can_become_a_file(
     (rules / "orders-few-rebalances.sql").write_text(text)
     assert Exit.AS_EXPECTED == main(["list", "--json"])
     assert before == json.loads(capsys.readouterr().out)
-    with own.used(theirs / "chaos" / "experiments", rules):
+    with own_modules.used(theirs / "chaos" / "experiments", rules):
         sources = {each.path: each.text for each in registry.load("our-crash").sources}
     assert text == sources["own/rules/orders-few-rebalances.sql"]
 
@@ -311,7 +311,7 @@ def test_a_name_that_an_experiment_of_theirs_cannot_have(
     (theirs / "chaos" / "experiments" / name).write_text(EXPERIMENT)
     with (
         pytest.raises(BadInput) as refused,
-        own.used(theirs / "chaos" / "experiments", None),
+        own_modules.used(theirs / "chaos" / "experiments", None),
     ):
         pass
     assert says in str(refused.value)

@@ -26,7 +26,7 @@ from harness.history.collect import collect
 from harness.history.schema import HISTORY, SCHEMA_VERSION
 from harness.run import folder, watchdog
 from harness.run.nemesis import plan_faults
-from harness.suite.play import new_suite
+from harness.suite.director import new_suite
 
 
 def test_the_same_seed_gives_the_same_phases_and_another_seed_others() -> None:

@@ -1,4 +1,4 @@
-"""Experiments by name, their knobs, and everything that is refused before anything runs."""
+"""Experiments by name, their settings, and everything that is refused before anything runs."""
 
 import ast
 import re
@@ -50,24 +50,26 @@ def test_an_unknown_experiment_is_answered_with_the_nearest_name() -> None:
         registry.load("brokerkill")
 
 
-def test_an_unknown_knob_is_answered_with_the_nearest_name() -> None:
+def test_an_unknown_setting_is_answered_with_the_nearest_name() -> None:
     with pytest.raises(BadInput, match="did you mean 'members'"):
-        registry.with_knobs(registry.load("baseline"), {"member": "4"})
+        registry.with_settings(registry.load("baseline"), {"member": "4"})
 
 
-def test_a_knob_keeps_its_type() -> None:
-    turned = registry.with_knobs(registry.load("baseline"), {"group.members": "4"})
+def test_a_setting_keeps_its_type() -> None:
+    turned = registry.with_settings(registry.load("baseline"), {"group.members": "4"})
 
     assert 4 == turned.group.members
     with pytest.raises(BadInput, match="takes a whole number such as 4, not 'many'"):
-        registry.with_knobs(turned, {"group.members": "many"})
+        registry.with_settings(turned, {"group.members": "many"})
 
 
 def test_a_whole_number_is_a_length_of_time_too() -> None:
-    assert 7.5 == registry.with_knobs(registry.load("baseline"), {"duration_s": "7.5"}).duration_s
+    assert (
+        7.5 == registry.with_settings(registry.load("baseline"), {"duration_s": "7.5"}).duration_s
+    )
 
 
-def test_knobs_are_turned_together_whatever_their_order() -> None:
+def test_settings_are_turned_together_whatever_their_order() -> None:
     settings = {
         "assignor": "cooperative-sticky",
         "session_timeout_ms": "90000",
@@ -76,17 +78,19 @@ def test_knobs_are_turned_together_whatever_their_order() -> None:
         "group.protocol": "cooperative",
     }
     for order in (settings, dict(reversed(settings.items()))):
-        group = registry.with_knobs(registry.load("baseline"), order).group
+        group = registry.with_settings(registry.load("baseline"), order).group
         assert ("cooperative-sticky", "cooperative") == (group.assignor, group.protocol)
 
 
-def test_a_knob_that_is_turned_twice_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"knob group\.client is set twice, also as 'client'"):
-        registry.with_knobs(registry.load("baseline"), {"group.client": "java", "client": "java"})
+def test_a_setting_that_is_turned_twice_is_refused() -> None:
+    with pytest.raises(BadInput, match=r"group\.client is set twice, also as 'client'"):
+        registry.with_settings(
+            registry.load("baseline"), {"group.client": "java", "client": "java"}
+        )
 
 
 @pytest.mark.parametrize(
-    ("knob", "value", "says"),
+    ("name", "value", "says"),
     [
         ("sabotage", "never-comit", "sabotage 'never-comit' is unknown: choose"),
         ("batch_records", "0", "batch_records of 0 is below 1"),
@@ -99,15 +103,15 @@ def test_a_knob_that_is_turned_twice_is_refused() -> None:
     ],
 )
 def test_what_a_program_of_ours_would_refuse_is_refused_before_anything_starts(
-    knob: str, value: str, says: str
+    name: str, value: str, says: str
 ) -> None:
     with pytest.raises(BadInput, match=says):
-        registry.checked(registry.with_knobs(registry.load("baseline"), {knob: value}))
+        registry.checked(registry.with_settings(registry.load("baseline"), {name: value}))
 
 
-def test_a_knob_that_makes_nonsense_is_refused_as_the_declaration_would_be() -> None:
+def test_a_setting_that_makes_nonsense_is_refused_as_the_declaration_would_be() -> None:
     with pytest.raises(BadInput, match="outside the 6000 to 1800000"):
-        registry.with_knobs(registry.load("baseline"), {"session_timeout_ms": "5000"})
+        registry.with_settings(registry.load("baseline"), {"session_timeout_ms": "5000"})
 
 
 def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Experiment:
@@ -192,7 +196,7 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
                 experiment_with(Fault(kind="kill-consumer", target="member 1")),
                 group=Group(members=1),
             ),
-            "1 member, 0 started and 1 ended by faults: nobody is left",
+            "1 member, 0 started and 1 ended by faults: no member is left",
         ),
         (
             Experiment(
@@ -441,15 +445,15 @@ def test_what_cannot_run_is_refused_before_anything_starts(
 @pytest.mark.parametrize("backend", ["docker", "compose"])
 def test_kafka_that_logs_otherwise_is_refused_in_containers(backend: str) -> None:
     def with_kafka(version: str, backend: str) -> Experiment:
-        knobs = {"cluster.kafka_version": version, "cluster.backend": backend}
-        return registry.checked(registry.with_knobs(registry.load("baseline"), knobs))
+        changed = {"cluster.kafka_version": version, "cluster.backend": backend}
+        return registry.checked(registry.with_settings(registry.load("baseline"), changed))
 
     with pytest.raises(BadInput, match=r"choose KAFKA=4\.0\.0 or newer, or BACKEND=embedded$"):
         with_kafka("3.9.2", backend)
     assert backend == with_kafka("4.2.1", backend).cluster.backend
     only = replace(registry.load("split-brain-attempt"), cluster=Cluster(backend="docker"))
     with pytest.raises(BadInput, match=r"choose KAFKA=4\.0\.0 or newer$"):
-        registry.checked(registry.with_knobs(only, {"cluster.kafka_version": "3.9.2"}))
+        registry.checked(registry.with_settings(only, {"cluster.kafka_version": "3.9.2"}))
     assert "3.9.2" == with_kafka("3.9.2", "embedded").cluster.kafka_version
 
 
@@ -549,8 +553,8 @@ def test_the_table_of_faults_has_each_with_its_fields_and_ways() -> None:
 
     for name, kind in KINDS.items():
         fields = [*kind.takes, *(["lasts_s"] if kind.heals else [])]
-        for told in (*fields, *filter(None, kind.ways)):
-            assert f"`{told}`" in rows[name], f"{name} has {told}"
+        for name_ in (*fields, *filter(None, kind.ways)):
+            assert f"`{name_}`" in rows[name], f"{name} has {name_}"
 
 
 def test_the_readme_counts_experiments_and_rules() -> None:

@@ -386,4 +386,4 @@ def test_a_login_is_that_of_rfc_7677() -> None:
 )
 def test_what_cannot_be_secured_is_refused(settings: dict[str, str], says: str) -> None:
     with pytest.raises(BadInput, match=says):
-        registry.checked(registry.with_knobs(registry.load("baseline"), settings))
+        registry.checked(registry.with_settings(registry.load("baseline"), settings))

@@ -12,7 +12,7 @@ import pytest
 
 from consumers.journal import Journal
 from harness.history.schema import HISTORY
-from harness.history.shown import JOURNAL, WRITTEN, told, written
+from harness.history.shown import JOURNAL, WRITTEN, summary, written
 from tests.unit.request_rows import read_rows
 
 Row = dict[str, Any]
@@ -52,7 +52,7 @@ def test_a_write_that_goes_on_with_its_own_is_no_cut() -> None:
     assert [("member-1", "output-0", ["offset", 1, 5, 9], 700)] == found
 
 
-def test_a_record_before_every_write_on_record_is_nobodys() -> None:
+def test_a_record_before_every_write_on_record_is_nothings() -> None:
     found = shown(pieces([0, "number", 0, 0, 4, 700]), writes=[write(3, "member-1")])
     assert [(None, ["number", 0, 0, 2]), ("member-1", ["number", 0, 3, 4])] == [
         (row[0], row[2]) for row in found
@@ -126,7 +126,7 @@ def said(run_dir: Path, way: str, asked: str, *frames: Row, journal: str = JOURN
     other = Journal(run_dir / "journals" / journal, member="sink")
     for frame in frames:
         other.write(**frame)
-    return told(run_dir)
+    return summary(run_dir)
 
 
 def ranges(*found: list[Any]) -> Row:
@@ -202,16 +202,16 @@ def test_what_was_there_instead_of_records(
 @pytest.mark.parametrize(
     ("frame", "oddly"),
     [
-        (ranges(["number", 1, 10, 16]), "shows 2 records that nobody had produced, such as number"),
+        (ranges(["number", 1, 10, 16]), "shows 2 records never produced, such as number"),
         (ranges(["number", 1, 15, 15]), "such as number 46 by member-1"),
-        (ranges(["offset", 1, 10, 15]), "shows 1 record that nobody had produced"),
+        (ranges(["offset", 1, 10, 15]), "shows 1 record never produced"),
         (ranges(["offset", 1, 15, 15]), "such as offset 15 of partition 1 by member-1"),
-        (ranges(["offset", 7, 0, 3]), "shows 4 records that nobody had produced"),
-        (ranges(["number", 1, -2, -1]), "shows 2 records that nobody had produced"),
+        (ranges(["offset", 7, 0, 3]), "shows 4 records never produced"),
+        (ranges(["number", 1, -2, -1]), "shows 2 records never produced"),
         (pieces([0, "number", 1, 15, 15, 5]), "such as number 46"),
     ],
 )
-def test_records_that_nobody_sent_are_named(run_dir: Path, frame: Row, oddly: str) -> None:
+def test_records_that_nothing_sent_are_named(run_dir: Path, frame: Row, oddly: str) -> None:
     assert oddly in said(run_dir, "http", "", GOOD, frame)["oddly"]
 
 

@@ -25,7 +25,7 @@ from harness.history.suites import State, Suite
 from harness.run.interrupts import Interrupted, interruptible
 from harness.run.screen import Screen
 from harness.run.turns import usual_jobs
-from harness.suite import play, stage
+from harness.suite import director, stage
 from harness.suite.players import Players
 from harness.suite.stage import Stage
 from tests.report.sample_run import write_manifest
@@ -115,7 +115,7 @@ def small_players(monkeypatch: pytest.MonkeyPatch) -> None:
 def staged(tmp_path: Path) -> SimpleNamespace:
     """A suite of runs named one, two and three, with what plays them."""
     candidate = Candidate.of("baseline", registry.load("baseline"))
-    suite = play.new_repeat(tmp_path, candidate, 3)
+    suite = director.new_repeat(tmp_path, candidate, 3)
     judge, screen = Judge(), Said()
     for entry, label in zip(suite.entries, ("one", "two", "three"), strict=True):
         entry.label = label
@@ -175,9 +175,9 @@ def test_what_goes_wrong_with_a_run_does_not_end_the_others(
     assert [played, (state, reason), played] == states(staged.suite)
     assert ["one", "three"] == staged.judge.runs
     lines = staged.screen.lines
-    told = [*said, f"two: {state} ({reason})"]
+    shown = [*said, f"two: {state} ({reason})"]
     start = lines.index("run two") + 2
-    assert told == lines[start : start + len(told)]
+    assert shown == lines[start : start + len(shown)]
 
 
 @needs_shares
@@ -250,7 +250,7 @@ def test_a_line_that_is_not_whole_is_no_line(staged: SimpleNamespace) -> None:
     (state, reason), (other, _) = states(staged.suite)[:2]
     assert "failed" == state
     assert reason.startswith("the harness failed: its process ended with exit code 9;")
-    assert "interrupted" == other  # it has been played, and nobody judges here
+    assert "interrupted" == other  # it has been played, and there is no judge here
     assert ["two"] == staged.judge.runs
 
 

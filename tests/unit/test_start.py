@@ -114,7 +114,7 @@ def test_without_an_engine_only_what_works_is_advised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
-    experiment = registry.with_knobs(registry.load(name), settings)
+    experiment = registry.with_settings(registry.load(name), settings)
     own = replace(experiment, backends=BACKENDS)  # which does not say that it needs containers
 
     for each in (experiment, own):

@@ -41,7 +41,7 @@ def test_what_is_set_is_the_same_for_all_runs(tmp_path: Path, begun: Begun) -> N
     ((suite, runs),) = begun
     assert {("java", 5)} == {(r.experiment.group.client, r.experiment.group.members) for r in runs}
     assert {"java"} == {entry.client for entry in suite.entries}
-    assert 6 == len(suite.entries)  # three runs of each unless told otherwise
+    assert 6 == len(suite.entries)  # three runs of each unless --repeat says otherwise
 
 
 def test_the_command_that_made_it_is_kept(tmp_path: Path, begun: Begun) -> None:

@@ -115,7 +115,7 @@ def test_any_older_release_can_be_upgraded_from(before: str) -> None:
 
 
 def test_the_release_to_come_from_is_a_setting() -> None:
-    turned = registry.with_knobs(registry.load("broker-upgrade"), {"upgraded_from": "3.9.2"})
+    turned = registry.with_settings(registry.load("broker-upgrade"), {"upgraded_from": "3.9.2"})
     assert "3.9.2" == registry.checked(turned).cluster.upgraded_from
 
 

@@ -7,13 +7,11 @@ rdkafka_cgrp.c from 0.11 on; KafkaJS's are of consumerGroup.js and runner.js. Co
 Kafka Streams write as Java's client does; Spring writes of its own who was assigned partitions.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 
 from harness.history.broker_log import MARK, Row, wordings
-from harness.history.foreign.stamps import Stamp, stamps_in
+from harness.history.foreign.log_stamps import Stamp, stamps_in
 
 MARKED: Final = f"{MARK}client]: "
 _MARKED: Final = MARKED.encode()

@@ -1,7 +1,5 @@
 """Who a member is besides its id: what request logs say of clients, if they were on."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass
@@ -27,7 +25,7 @@ def made_of(member_id: str) -> str | None:
 
 
 @dataclass
-class Client:
+class KnownClient:
     """What is known of the process behind a member id."""
 
     client_id: str | None = None
@@ -42,7 +40,7 @@ class Client:
                 setattr(self, name, value)
 
 
-def client_of(line: str) -> tuple[str | None, Client]:
+def client_of(line: str) -> tuple[str | None, KnownClient]:
     """The member and its client from a line of a request log, JSON lines and prefixes included.
 
     Raises one of broker_log.UNREADABLE where it is not whole.
@@ -58,7 +56,7 @@ def client_of(line: str) -> tuple[str | None, Client]:
     where = _CONNECTION.match(call.get("connection") or "")
     names = [about.get("softwareName"), about.get("softwareVersion")]
     member_id = request.get("memberId") or answer.get("memberId")
-    return member_id, Client(
+    return member_id, KnownClient(
         client_id=call["requestHeader"].get("clientId"),
         host=where["host"] if where else None,
         instance_id=request.get("groupInstanceId") or request.get("instanceId"),

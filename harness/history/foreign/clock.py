@@ -1,20 +1,18 @@
 """What the stamps of one log mean."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
-from harness.history.foreign.lines import Line
-from harness.history.foreign.stamps import DAY, SECOND, Stamp
+from harness.history.foreign.lines import Message
+from harness.history.foreign.log_stamps import DAY, SECOND, Stamp
 
 _QUARTER: Final = 900 * SECOND  # offsets of time zones are multiples of it
 
 
 class Clock:
-    """What the stamps of one log mean: who says no zone gets the one given, or the one shown.
+    """What the stamps of one log mean: without a zone they have the one given, or the one shown.
 
-    Whoever ships logs writes UTC beside Kafka's own stamp, which gives its offset away.
+    A log shipper writes UTC beside Kafka's own stamp, which gives its offset away.
     """
 
     def __init__(self, zone: tzinfo | None = None) -> None:
@@ -29,7 +27,7 @@ class Clock:
         """The zone for stamps that say none."""
         return self._zone
 
-    def at(self, line: Line) -> int | None:
+    def at(self, line: Message) -> int | None:
         """UTC in microseconds; None of a line without a time."""
         own, shipped = line.stamp, line.shipped
         if own is None or (shipped is not None and shipped.dated > own.dated):

@@ -1,7 +1,5 @@
 """From files to events: what coordinators and clients logged, in order of time, each line once."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -19,15 +17,15 @@ from harness.base.errors import BadInput, NoData
 from harness.base.paths import here
 from harness.history.broker_log import CALL, UNREADABLE, Row, texts_in
 from harness.history.coordinator_log import departed_at, last_lines
-from harness.history.foreign import client_words, processes
-from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, Client, client_of
+from harness.history.foreign import client_processes, client_words
+from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, KnownClient, client_of
 from harness.history.foreign.clock import Clock
-from harness.history.foreign.files import BLOCK, blocks_of
-from harness.history.foreign.lines import Line, Page, calls_in, peeled, plain
+from harness.history.foreign.lines import Message, Page, calls_in, peeled, plain
 from harness.history.foreign.log import NO_INFO
 from harness.history.foreign.log import Event as Event
 from harness.history.foreign.log import Log as Log
-from harness.history.foreign.stamps import stamps_in
+from harness.history.foreign.log_files import BLOCK, blocks_of
+from harness.history.foreign.log_stamps import stamps_in
 from harness.history.foreign.wordings import MARK, is_known, row_of, with_marks
 
 _MARK: Final = MARK.encode()
@@ -50,7 +48,7 @@ _LOOKED_AT: Final = 200  # lines of a block in which a stamp is looked for
 class Read:
     logs: list[Log]
     events: list[Event]
-    clients: dict[str, Client]  # by member id
+    clients: dict[str, KnownClient]  # by member id
 
     def place(self, event: Event) -> str:
         """The file and line of an event; without its folder where no other file has the name."""
@@ -70,12 +68,12 @@ def read(paths: Sequence[Path], zone: tzinfo | None = None) -> Read:
     """
     found: dict[int, list[tuple[Event, int]]] = {}
     logs: list[Log] = []
-    clients: dict[str, Client] = {}
+    clients: dict[str, KnownClient] = {}
     said: list[str] = []
     for path in paths:
         log = Log(path, clock=Clock(zone))
         logs.append(log)
-        reader = _Reader(log, len(logs) - 1, clients, said)
+        reader = _LogReader(log, len(logs) - 1, clients, said)
         try:
             for block, ended in blocks_of(path, log.damage.append):
                 reader.take(block, ended=ended)
@@ -87,20 +85,20 @@ def read(paths: Sequence[Path], zone: tzinfo | None = None) -> Read:
         found[len(logs) - 1] = reader.found
     order = sorted(found, key=lambda number: logs[number].first_at or 0)
     found = {number: found[number] for number in order}  # what happened at once stays in order
-    processes.once(logs, found)
+    client_processes.once(logs, found)
     events = _each_once(logs, found)
     events.sort(key=lambda event: event.at)
     for text in said:
         _forget(events, text, logs)
     if any(event.broker is None for event in events):
-        processes.name_groups(events)
-        events = processes.without_repeats(events)
-        clients |= processes.tell_apart(events, logs)
+        client_processes.name_groups(events)
+        events = client_processes.without_repeats(events)
+        clients |= client_processes.tell_apart(events, logs)
     return Read(logs, events, clients)
 
 
 def check(found: Read, group: str | None = None) -> None:
-    """Raise NoData where no log tells of a group, or none of this one."""
+    """Raise NoData where no log is about a group, or none of this one."""
     names = {event.group for event in found.events if event.group}
     if not names and not (group is None and any(event.broker is None for event in found.events)):
         log = found.logs[0]
@@ -125,13 +123,13 @@ def _forget(events: list[Event], said: str, logs: list[Log]) -> None:
         row = _row(line.message) if line is not None else None
         if line is None or row is None:
             continue
-        told = (row["event"], row.get("group"), row.get("member_id"), row.get("generation"))
+        said_of = (row["event"], row.get("group"), row.get("member_id"), row.get("generation"))
         for place in range(len(events) - 1, -1, -1):
             event, log = events[place], logs[events[place].log]
             found = (event.event, event.group, event.member_id, event.generation)
-            if told == found and event.at == log.clock.at(line):
+            if said_of == found and event.at == log.clock.at(line):
                 del events[place]
-                log.told -= 1
+                log.used -= 1
                 break
 
 
@@ -142,24 +140,26 @@ def _each_once(logs: list[Log], found: dict[int, list[tuple[Event, int]]]) -> li
     """
     events: list[Event] = []
     seen: dict[int, int] = {}
-    for number, told in found.items():
+    for number, read in found.items():
         here_seen: dict[int, int] = {}
-        for event, key in told:
+        for event, key in read:
             if event.broker is not None:
                 here_seen[key] = here_seen.get(key, 0) + 1
                 if here_seen[key] <= seen.get(key, 0):
                     logs[number].twice += 1
                     continue
-            logs[number].told += 1
+            logs[number].used += 1
             events.append(event)
         for key, count in here_seen.items():
             seen[key] = max(seen.get(key, 0), count)
-        told.clear()
+        read.clear()
     return events
 
 
-class _Reader:
-    def __init__(self, log: Log, number: int, clients: dict[str, Client], said: list[str]) -> None:
+class _LogReader:
+    def __init__(
+        self, log: Log, number: int, clients: dict[str, KnownClient], said: list[str]
+    ) -> None:
         self._log = log
         self._said = said  # what clients say that looks like a coordinator's line
         self._number = number
@@ -202,7 +202,8 @@ class _Reader:
             stop = len(lines) if until == len(block) else block.count(b"\n", 0, until)
             for index in range(self._again, stop) if calls else _marked(block, self._again, stop):
                 line = lines[index]
-                if calls and (_MARK not in line or _is_call(line)):
+                # A coordinator's line has the mark before what looks like a request.
+                if calls and (_MARK not in line or 0 <= line.find(_CALL) < line.find(_MARK)):
                     of_many = calls_in(line)
                     for call in of_many or [line]:
                         self._hear(call)
@@ -231,7 +232,7 @@ class _Reader:
                 return self._log.clock.utc(shown)
         return None
 
-    def _read(self, found: list[list[Line]], raw: bytes, number: int, *, cut: bool) -> None:
+    def _read(self, found: list[list[Message]], raw: bytes, number: int, *, cut: bool) -> None:
         """Read the messages of a line, each in the likeliest way that says something known."""
         if _OF_CLIENT in raw:
             self._log.of_clients += max(1, len(found))
@@ -242,8 +243,8 @@ class _Reader:
             line = ways[0]
             row = _row(line.message)
             if len(ways) > 1:
-                told = [(way, said) for way in ways if (said := _row(way.message)) is not None]
-                line, row = min(told, key=self._likely, default=(line, None))
+                read = [(way, said) for way in ways if (said := _row(way.message)) is not None]
+                line, row = min(read, key=self._likely, default=(line, None))
             if row is None and line.message.startswith(client_words.MARKED):
                 continue
             if row is None:
@@ -255,7 +256,7 @@ class _Reader:
                 continue
             if row["broker"] is None:
                 # Of a document with many messages it is not known which place is whose.
-                row["place"] = processes.place_of(raw) if len(found) == 1 else ""
+                row["place"] = client_processes.place_of(raw) if len(found) == 1 else ""
                 if line.stamp is None and line.shipped is None:
                     line = line._replace(stamp=client_words.stamp_in(line.message))
             at = self._log.clock.at(line)
@@ -266,12 +267,12 @@ class _Reader:
                 continue
             self._add(row, at, number)
 
-    def _likely(self, told: tuple[Line, Row]) -> tuple[bool, int]:
+    def _likely(self, way: tuple[Message, Row]) -> tuple[bool, int]:
         """A group that was named before goes first, then ids with fewer blanks.
 
         A wrapped line that is joined wrongly has a blank too many, or one too few.
         """
-        row = told[1]
+        row = way[1]
         blanks = sum((row.get(name) or "").count(" ") for name in ("group", "member_id"))
         return row.get("group") not in self._groups, blanks
 
@@ -321,11 +322,11 @@ class _Reader:
         event.log, event.line = self._number, number
         self.found.append((event, hash((event.broker, event.place, at, row["text"]))))
         if event.member_id and ("client_id" in row or "host" in row):
-            client = self._clients.setdefault(event.member_id, Client())
+            client = self._clients.setdefault(event.member_id, KnownClient())
             client.learn(client_id=row.get("client_id"), host=row.get("host"))
 
     def _hear(self, raw: bytes) -> None:
-        """A request, which tells who a client is, and what it says."""
+        """A request, which says who a client is, and what it says."""
         if CLIENT_CALLS.search(raw):
             self._know(raw)
         if _MARK not in raw:
@@ -346,7 +347,7 @@ class _Reader:
             return
         if member_id:
             self._log.clients += 1
-            self._clients.setdefault(member_id, Client()).learn(**vars(client))
+            self._clients.setdefault(member_id, KnownClient()).learn(**vars(client))
 
 
 def _finished(block: bytes) -> tuple[int, int]:
@@ -384,11 +385,6 @@ def _newest_first(held: list[tuple[Row, int, int]]) -> bool:
         (later > earlier) - (later < earlier) for (_, earlier, _), (_, later, _) in pairwise(held)
     )
     return steps[-1] > steps[1]
-
-
-def _is_call(line: bytes) -> bool:
-    """Whether it is a request's line: one of a coordinator has the mark first."""
-    return 0 <= line.find(_CALL) < line.find(_MARK)
 
 
 def _row(message: str) -> Row | None:

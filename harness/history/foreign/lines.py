@@ -1,11 +1,9 @@
-"""From a line of somebody's log to its time and the coordinator's message in it.
+"""From a line of a user's log to its time and the coordinator's message in it.
 
 Kafka's message begins at the coordinator's mark and ends with its logger. Without a logger it ends
 with the field around it: a quoted value of JSON, CSV or key=value, or the text before a tag. What
 else stands around it need not be known. Kafka's own stamp counts before a shipper's.
 """
-
-from __future__ import annotations
 
 import html
 import json
@@ -17,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from harness.history.broker_log import CALL, every_text
 from harness.history.coordinator_log import MARK
 from harness.history.foreign.client_words import MARKED
-from harness.history.foreign.stamps import Stamp, placed_in, stamp_at, stamps_in, time_in
+from harness.history.foreign.log_stamps import Stamp, placed_in, stamp_at, stamps_in, time_in
 
 _MARK: Final = MARK.encode()
 # The head of most lines, read at once: Kafka's default, Strimzi's and our own.
@@ -72,7 +70,7 @@ _PIECES: Final = 12  # of a line that was wrapped
 _MOST: Final = 0.6  # of the lines that go on are as long as the longest: they were cut there
 
 
-class Line(NamedTuple):
+class Message(NamedTuple):
     """A message of the coordinator, its own stamp, and the one of who shipped it."""
 
     message: str
@@ -82,7 +80,7 @@ class Line(NamedTuple):
     open: bool = False  # within quotes that do not end
 
 
-def plain(line: str) -> Line | None:
+def plain(line: str) -> Message | None:
     """The message of a line as Kafka's own configuration writes it; None for another."""
     found = _PLAIN.match(line)
     if found is None:
@@ -94,12 +92,14 @@ def plain(line: str) -> Line | None:
     return _line(line[found.end() :], stamp, None) if stamp is not None else None
 
 
-def peeled(line: str) -> Line | None:
+def peeled(line: str) -> Message | None:
     """The first message of the coordinator in a line and its times; None where there is none."""
     return plain(line) or next(messages_in(line), None)
 
 
-def messages_in(text: str, shipped: Stamp | None = None, deepest: int = _DEEPEST) -> Iterator[Line]:
+def messages_in(
+    text: str, shipped: Stamp | None = None, deepest: int = _DEEPEST
+) -> Iterator[Message]:
     """The messages in a text; several where it has JSON documents or lines of its own."""
     if text.count("\n", 0, -1) and text.count(MARK) > 1:
         if pieces := _records_in(text):
@@ -170,13 +170,13 @@ def _marked(found: Any, time: Stamp | None, deepest: int) -> Iterator[tuple[str,
 
 def _each_once(texts: list[tuple[str, Stamp | None]]) -> Iterator[tuple[str, Stamp | None]]:
     """Without requests, and without what an object says again, or shortened and without a time."""
-    told = [text[text.find(MARK) :].strip().rstrip(".…") for text, _ in texts]
+    messages = [text[text.find(MARK) :].strip().rstrip(".…") for text, _ in texts]
     for place, (text, time) in enumerate(texts):
         head = text[: text.find(MARK)]
         again = (text, time) in texts[:place]
         shortened = not any(stamps_in(head)) and any(
-            each.startswith(told[place]) and text != other and time == at
-            for each, (other, at) in zip(told, texts, strict=True)
+            each.startswith(messages[place]) and text != other and time == at
+            for each, (other, at) in zip(messages, texts, strict=True)
         )
         if not (CALL in head or again or shortened):
             yield text, time
@@ -205,7 +205,7 @@ def _about(found: dict[str, Any]) -> str:
     return f" {json.dumps(named)}" if named else ""
 
 
-def _of_text(text: str, at: int, shipped: Stamp | None) -> Line | None:
+def _of_text(text: str, at: int, shipped: Stamp | None) -> Message | None:
     """The message that begins at a place of a text, in which are no documents."""
     odd = any(odd in text for odd in _ODD)
     if odd and (markup := _MARKUP.search(text, at)):
@@ -218,7 +218,7 @@ def _of_text(text: str, at: int, shipped: Stamp | None) -> Line | None:
         at = text.find(MARK)
     head = text[max(0, at - _WITHIN) : at]
     opening = next(reversed([*_OPENS.finditer(head)]), None)
-    if opening is None or _closes_again(opening, head):
+    if opening is None or _end_of_field(head, opening.end(), opening[1]) is not None:
         return _in_the_open(head, text[at:], shipped)
     end = _end_of_field(text, at, opening[1])
     within = head[opening.end() :]
@@ -230,10 +230,6 @@ def _of_text(text: str, at: int, shipped: Stamp | None) -> Line | None:
         shipped = next(stamps_in(text[end : end + _WITHIN]), None)
     line = _line(_unescaped(text[at:end], opening[1]), own, shipped)
     return line._replace(whole=line.whole or end is not None, open=end is None and not line.whole)
-
-
-def _closes_again(opening: re.Match[str], head: str) -> bool:
-    return _end_of_field(head, opening.end(), opening[1]) is not None
 
 
 def _end_of_field(text: str, at: int, quote: str) -> int | None:
@@ -264,7 +260,7 @@ def _unescaped(text: str, quote: str) -> str:
     return text
 
 
-def _in_the_open(head: str, message: str, shipped: Stamp | None) -> Line | None:
+def _in_the_open(head: str, message: str, shipped: Stamp | None) -> Message | None:
     stamps = [*placed_in(head)]
     own, behind = stamps[-1] if stamps else (None, 0)
     if len(stamps) > 1:
@@ -279,7 +275,7 @@ def _in_the_open(head: str, message: str, shipped: Stamp | None) -> Line | None:
     return line
 
 
-def _line(message: str, own: Stamp | None, shipped: Stamp | None) -> Line:
+def _line(message: str, own: Stamp | None, shipped: Stamp | None) -> Message:
     """Without what stands behind the message: the last logger, and all that follows it."""
     message = message.rstrip()
     tail = _TAIL.search(message, max(0, message.rfind(" (")))
@@ -287,7 +283,7 @@ def _line(message: str, own: Stamp | None, shipped: Stamp | None) -> Line:
         tail = next(reversed([*_ANY_TAIL.finditer(message)]), None)
     if tail:
         message = message[: tail.start()]
-    return Line(message, own, shipped, tail is not None)
+    return Message(message, own, shipped, tail is not None)
 
 
 class Page:
@@ -296,7 +292,7 @@ class Page:
     def __init__(self, lines: Sequence[bytes]) -> None:
         self._lines = lines
 
-    def messages(self, index: int) -> list[list[Line]]:
+    def messages(self, index: int) -> list[list[Message]]:
         """The messages in a line; of each the ways to read it, the likeliest first."""
         text = self._text(index)
         if text.count(MARK) > 1:
@@ -334,7 +330,7 @@ class Page:
         text = self._text(index)
         return bool(_NO_PART.match(text) or MARK in text or any(stamps_in(text[:_HEAD])))
 
-    def _around(self, index: int) -> Line | None:
+    def _around(self, index: int) -> Message | None:
         """The message of a line that is one of a JSON document of many lines."""
         marked, tried, smallest = 0, 0, None
         for first in range(index - 1, max(-1, index - _FARTHEST), -1):
@@ -359,7 +355,7 @@ class Page:
                 smallest = smallest or line
         return smallest
 
-    def _ways(self, index: int, line: Line) -> list[Line]:
+    def _ways(self, index: int, line: Message) -> list[Message]:
         """A message as it stands, and with the lines behind it where it was wrapped."""
         if line.whole or self._begins(index + 1):
             return [line]
@@ -370,7 +366,7 @@ class Page:
             return [*joined, line]
         return [line, *joined]
 
-    def _joined(self, index: int, *, hard: bool) -> Line:
+    def _joined(self, index: int, *, hard: bool) -> Message:
         """A message with as many lines behind it as it needs; `hard` if cut anywhere in a word."""
         text = last = self._text(index)
         at = text.find(MARK)
@@ -420,5 +416,5 @@ def _indented(text: str) -> int:
     return len(text) - len(text.lstrip())
 
 
-def _timed(line: Line) -> bool:
+def _timed(line: Message) -> bool:
     return line.stamp is not None or line.shipped is not None

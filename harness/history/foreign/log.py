@@ -1,6 +1,4 @@
-"""A log of somebody's broker or client: what its lines say, and why it may be of no use."""
-
-from __future__ import annotations
+"""A log of a user's broker or client: what its lines say, and why it may be of no use."""
 
 import re
 from dataclasses import dataclass, field
@@ -93,7 +91,7 @@ class Log:
     untimed: int = 0  # of these, in known words and without a time
     client: str = ""  # whose client wrote it, if its words are not known
     silent: bool = False  # a client wrote it whose words are known
-    told: int = 0  # those that are understood, each once
+    used: int = 0  # those that are understood, each once
     twice: int = 0  # those that another file has too
     clients: int = 0  # of whom it says who they are, as a request log
     unread: int = 0  # of a coordinator, and cut off or without a time
@@ -116,7 +114,7 @@ class Log:
     @property
     def lacks(self) -> str | None:
         """Why it is of no use, as the end of a sentence; None if it is."""
-        if self.told or self.twice or self.clients:
+        if self.used or self.twice or self.clients:
             return None
         if not self.lines:
             return "is empty" if not self.damage else self.damage[0]
@@ -151,7 +149,7 @@ class Log:
             return "has lines of clients, and all of them are cut off"
         if self.client and not self.silent:
             return f"is a log of {self.client}, and the words of that client are not known here"
-        return "is a client's log, and none of its lines tells of its group"
+        return "is a client's log, and none of its lines is about its group"
 
     @property
     def remedy(self) -> str:

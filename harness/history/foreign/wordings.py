@@ -6,8 +6,6 @@ fenced, what a member says why it leaves, from which host. tests/data/coordinato
 what each version can log.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -78,7 +76,7 @@ upgraded: (?P<reason>Converted the (?:empty )?classic group to a \w+ group)\.$
 downgraded: (?P<reason>Converted the (?:empty )?\w+ group to a classic group)\.$
 """
 
-# Of the coordinator of 2.x and 3.x. Only where a member leaves its host is told.
+# Of the coordinator of 2.x and 3.x. Only lines of a member that leaves have its host.
 _OLD: Final = r"""
 rebalance_started: Preparing to rebalance group {group} with old generation {generation}
     \(__consumer_offsets-\d+\)$

@@ -4,15 +4,13 @@ A client knows less than its coordinator. It knows why itself joins again and le
 has joined a generation. Of what others did it only hears that the group is rebalancing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
 
 from harness.history.foreign.events import Event
 from harness.report.incident import reasons
-from harness.report.incident.rows import Group, Rebalance, Removal
+from harness.report.incident.logged import LoggedGroup, LoggedRebalance, Removal
 
 _SECOND: Final = 1_000_000
 _SAME_US: Final = 5 * _SECOND  # lines of one client so close tell of one thing
@@ -23,6 +21,14 @@ _NO_REASON: Final = ("given member-id", "pro-actively leaving")
 _PUT_OUT: Final = ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION")
 _LOST_US: Final = 60 * _SECOND  # so long after it lost its coordinator, that explains it
 _LEAVES: Final = ("max_poll", "closed", "left", "unsubscribed")
+# By event: where in a group its departure is kept, its cause, and after which it says nothing new.
+_GOES: Final = {
+    "max_poll": ("leaves", "max_poll", _LEAVES),
+    "crashed": ("leaves", "crashed", ("crashed",)),
+    "session": ("turned_away", "coordinator_silent", ("coordinator_silent",)),
+    "fenced": ("removals", "instance_fenced", ("instance_fenced",)),
+    "taken": ("turned_away", "instance_taken", ("instance_taken",)),
+}
 # Causes by `trigger` in the table of a run; of all others a member joins again.
 _TRIGGERS: Final = {
     **dict.fromkeys(_LEAVES, "leave"),
@@ -32,15 +38,15 @@ _TRIGGERS: Final = {
 }
 
 
-def group_of(name: str, events: Iterable[Event]) -> Group:
+def group_of(name: str, events: Iterable[Event]) -> LoggedGroup:
     """The group as the lines of its clients tell it, in order of time."""
-    teller = _Teller(name)
+    teller = _ClientsStory(name)
     for event in events:
         teller.take(event)
     return teller.done()
 
 
-def explain_leaves(group: Group, events: Iterable[Event]) -> None:
+def explain_leaves(group: LoggedGroup, events: Iterable[Event]) -> None:
     """Give the departures without a reason in a broker's log the one in the client's own."""
     exceeded = [event for event in events if event.event == "client_max_poll"]
     for row in group.leaves:
@@ -58,11 +64,11 @@ def explain_leaves(group: Group, events: Iterable[Event]) -> None:
                 break
 
 
-class _Teller:
+class _ClientsStory:
     """Follows one group through its clients' lines, in order of time."""
 
     def __init__(self, name: str) -> None:
-        self._group = Group(name, by_clients=True)
+        self._group = LoggedGroup(name, by_clients=True)
         self._reasons: list[tuple[Event, str, str | None]] = []  # since the last generation
         self._asked: dict[str, int] = {}  # who wants to join since then, and since when
         self._here: set[str] = set()  # who was seen, and has not gone
@@ -75,9 +81,14 @@ class _Teller:
         group.first_at = group.first_at or event.at
         group.last_at = event.at
         group.members.add(who)
-        getattr(self, f"_{event.event.removeprefix('client_')}")(event, who)
+        name = event.event.removeprefix("client_")
+        if name in _GOES:
+            rows, cause, but_after = _GOES[name]
+            self._goes(event, who, cause, getattr(group, rows), but_after)
+        else:
+            getattr(self, f"_{name}")(event, who)
 
-    def done(self) -> Group:
+    def done(self) -> LoggedGroup:
         """The group, with the generations that none of these clients was in."""
         group = self._group
         classic = [one for one in group.rebalances if one.protocol == "classic"]
@@ -96,19 +107,19 @@ class _Teller:
         rows, joined = self._group.rebalances, self._within.get(event.generation)
         if joined is not None:
             latest = rows[-1].generation == event.generation
-            if event.generation is None:  # then only time tells whether it is the next one
+            if event.generation is None:  # then only time shows whether it is the next one
                 latest = who not in joined and event.at - (rows[-1].joined_at or 0) <= _SAME_US
             if latest or (event.generation is not None and who not in joined):
                 joined.add(who)
                 self._asked.pop(who, None)
                 return
-        told = [each for each in self._reasons if each[1] != "elsewhere"] or self._reasons
-        if not told:  # it asked for it, or only heard of it
+        why = [each for each in self._reasons if each[1] != "elsewhere"] or self._reasons
+        if not why:  # it asked for it, or only heard of it
             asked = who in self._asked
-            told = [(event, *(("rejoined", "") if asked else ("elsewhere", "a new assignment")))]
-        first, cause, reason = told[0]
+            why = [(event, *(("rejoined", "") if asked else ("elsewhere", "a new assignment")))]
+        first, cause, reason = why[0]
         rows.append(
-            Rebalance(
+            LoggedRebalance(
                 self._group.name, event.generation, _TRIGGERS.get(cause, "rejoin"), cause,
                 (first.who,), reason, protocol, None, event,
                 client_reason=reason if cause == "connect" else None,
@@ -147,37 +158,22 @@ class _Teller:
         self._asked.setdefault(who, event.at)
         self._reasons.append((event, cause, said))
 
-    def _max_poll(self, event: Event, who: str) -> None:
-        self._goes(event, who, "max_poll", self._group.leaves, but_after=_LEAVES)
-
     def _left(self, event: Event, who: str) -> None:
         cause = reasons.of_leave(event.reason)
-        self._goes(event, who, cause, self._group.leaves, but_after=(*_LEAVES, "crashed"))
-
-    def _session(self, event: Event, who: str) -> None:
-        before = ("coordinator_silent",)
-        self._goes(event, who, "coordinator_silent", self._group.turned_away, but_after=before)
+        self._goes(event, who, cause, self._group.leaves, (*_LEAVES, "crashed"))
 
     def _put_out(self, event: Event, who: str) -> None:
         before = ("put_out", "put_out_after_loss", "coordinator_silent")
         lost_at = self._last.get((who, "coordinator_lost"))
         lost = lost_at is not None and event.at - lost_at <= _LOST_US
         cause = "put_out_after_loss" if lost else "put_out"
-        self._goes(event, who, cause, self._group.removals, but_after=before)
+        self._goes(event, who, cause, self._group.removals, before)
 
     _lost = _put_out
 
     def _commit_refused(self, event: Event, who: str) -> None:
-        if self._gone.get(who) not in _LEAVES:  # who has left is told so too
+        if self._gone.get(who) not in _LEAVES:  # a member that has left gets this too
             self._put_out(event, who)
-
-    def _fenced(self, event: Event, who: str) -> None:
-        before = ("instance_fenced",)
-        self._goes(event, who, "instance_fenced", self._group.removals, but_after=before)
-
-    def _taken(self, event: Event, who: str) -> None:
-        before = ("instance_taken",)
-        self._goes(event, who, "instance_taken", self._group.turned_away, but_after=before)
 
     def _coordinator_lost(self, event: Event, who: str) -> None:
         key = (who, "coordinator_lost")
@@ -185,11 +181,8 @@ class _Teller:
             self._group.turned_away.append(self._removal(event, *key))
         self._last[key] = event.at
 
-    def _crashed(self, event: Event, who: str) -> None:
-        self._goes(event, who, "crashed", self._group.leaves, but_after=("crashed",))
-
     def _goes(
-        self, event: Event, who: str, cause: str, rows: list[Removal], but_after: Iterable[str] = ()
+        self, event: Event, who: str, cause: str, rows: list[Removal], but_after: Iterable[str]
     ) -> None:
         """It is no member any more, unless it has just said so in other words."""
         self._here.discard(who)

@@ -1,7 +1,5 @@
 """The reasons that coordinators and clients log, what each means, and what to look at next."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +14,7 @@ class Cause:
     sort: str
     experiment: str
     title: str
-    told: str
+    sentence: str
     next: tuple[str, ...]
 
 
@@ -33,18 +31,18 @@ class Program:
 def _read(text: str) -> dict[str, Cause]:
     found: dict[str, Cause] = {}
     for part in re.sub(r"\n {4}", " ", text).strip().split("\n\n")[1:]:
-        head, told, *next_ = (line.strip().removeprefix("- ") for line in part.splitlines())
+        head, sentence, *next_ = (line.strip().removeprefix("- ") for line in part.splitlines())
         name, sort, experiment, title = (field.strip() for field in head.split("|"))
         if next_[-1].startswith("as "):
             next_ += found[next_.pop().removeprefix("as ")].next
-        found[name] = Cause(name, sort, experiment, title, told, tuple(next_))
+        found[name] = Cause(name, sort, experiment, title, sentence, tuple(next_))
     return found
 
 
 _READ: Final = _read(Path(__file__).with_suffix(".txt").read_text(encoding="utf-8"))
 CAUSES: Final = {name: each for name, each in _READ.items() if each.sort != "program"}
 PROGRAMS: Final = [
-    Program(each.title, each.told, each.next, each.experiment)
+    Program(each.title, each.sentence, each.next, each.experiment)
     for each in _READ.values()
     if each.sort == "program"
 ]

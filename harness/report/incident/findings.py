@@ -1,7 +1,5 @@
 """Which reason drives a group's rebalances, storms first, and whom it is about."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -11,13 +9,13 @@ from typing import Final, TypeVar
 
 from harness.base import words
 from harness.base.words import plural
-from harness.history.foreign.processes import IN, UNNAMED
+from harness.history.foreign.client_processes import IN, UNNAMED
+from harness.report.formats import clip, duration
 from harness.report.incident.causes import CAUSES, PROGRAMS, Cause, Program
+from harness.report.incident.logged import Burst, Incident, LoggedGroup, LoggedRebalance, Removal
 from harness.report.incident.names import Names
-from harness.report.incident.rows import Burst, Group, Incident, Rebalance, Removal
-from harness.report.words import clip, duration
 
-_Row = TypeVar("_Row", Rebalance, Removal)
+_Row = TypeVar("_Row", LoggedRebalance, Removal)
 STORM_LEAST: Final = 6  # rebalances
 STORM_S: Final = 600  # within so many seconds
 # A session lasts so long, by default, with what it takes a member to notice the move.
@@ -25,7 +23,7 @@ _SESSIONS_S: Final = (6, 60)
 SLOW_MS: Final = 30_000
 _SECOND: Final = 1_000_000
 _MOST_NAMES: Final = 3
-# A name ends in what tells one instance from another: numbers, and the letters of pods' names.
+# A name ends in what sets one instance apart: numbers, and the letters of pods' names.
 _INSTANCE: Final = re.compile(r"(?:[-_.](?:[a-z]*\d\w*|[^\Waeiou_]{5,}))+(?= at |$)")
 _NO_MEMBER: Final = re.compile(r" \((?:named: |noticed by )no member\)")
 _AT_ONCE: Final = 4  # sessions that end on one broker within a second
@@ -39,17 +37,17 @@ class Storm:
     number: int
     from_at: int
     to_at: int
-    rebalances: tuple[Rebalance, ...]
+    rebalances: tuple[LoggedRebalance, ...]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Driver:
     """One reason in one stretch of time, whom it is about and how often."""
 
     cause: Cause
     count: int
     who: tuple[tuple[str, int], ...]  # names and how often, the most frequent first
-    told: str  # a sentence
+    sentence: str
     back: str = ""  # what it costs, or that they came back
     program: Program | None = None  # what they are
 
@@ -62,9 +60,9 @@ class Finding:
 class Explained:
     """A group with its storms, each with what drives it, and what else there is."""
 
-    group: Group
-    storms: tuple[tuple[Storm, tuple[Finding, ...]], ...]
-    findings: tuple[Finding, ...]  # of the whole time
+    group: LoggedGroup
+    storms: tuple[tuple[Storm, tuple[Driver, ...]], ...]
+    findings: tuple[Driver, ...]  # of the whole time
     program: Program | None = None  # what its members are
 
 
@@ -86,7 +84,7 @@ def explained(incident: Incident, names: Names, last_at: int) -> list[Explained]
     return found
 
 
-def _program(group: Group, names: Names) -> Program | None:
+def _program(group: LoggedGroup, names: Names) -> Program | None:
     """What the members are, if all are the same and it is known."""
     ids = group.members.union(*(one.named for one in group.rebalances))
     clients = [client for each in ids if (client := names.client_id(each))]
@@ -102,12 +100,12 @@ def _program(group: Group, names: Names) -> Program | None:
     )
 
 
-def _first_of(program: Program | None, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def _first_of(program: Program | None, findings: Sequence[Driver]) -> tuple[Driver, ...]:
     """The first one says what to look at in such a program too."""
     return (*(replace(each, program=program) for each in findings[:1]), *findings[1:])
 
 
-def _find_bursts(groups: Iterable[Group]) -> None:
+def _find_bursts(groups: Iterable[LoggedGroup]) -> None:
     """Give each removal its burst: sessions that ended at once on one broker."""
     rows = [row for group in groups for row in group.removals if row.cause == "session_expired"]
     for broker in {row.coordinator for row in rows if row.coordinator is not None}:
@@ -135,7 +133,7 @@ def _dense(rows: Sequence[_Row], least: int, within_us: int) -> list[list[_Row]]
     return runs
 
 
-def storms_of(group: Group) -> list[Storm]:
+def storms_of(group: LoggedGroup) -> list[Storm]:
     """The storms of a group, and in each of their rebalances its number."""
     rows = sorted(group.rebalances, key=lambda each: each.at)
     runs = _dense(rows, STORM_LEAST, STORM_S * _SECOND)
@@ -149,12 +147,12 @@ def storms_of(group: Group) -> list[Storm]:
 
 
 def findings_in(
-    group: Group,
+    group: LoggedGroup,
     names: Names,
-    rebalances: Sequence[Rebalance],
+    rebalances: Sequence[LoggedRebalance],
     span: tuple[int, int],
     program: Program | None = None,
-) -> Iterator[Finding]:
+) -> Iterator[Driver]:
     """What drives these rebalances, the likeliest first."""
     from_at, to_at = span
 
@@ -198,8 +196,8 @@ def findings_in(
                 said.setdefault(cause, Counter())[words] += 1
     for at, left, after in group.moves:
         if from_at - _SECOND <= at <= to_at + _SECOND:
-            told = f"{names.broker(left, at)} to {after}"
-            counts.setdefault("coordinator_moved", Counter())[told] += 1
+            move = f"{names.broker(left, at)} to {after}"
+            counts.setdefault("coordinator_moved", Counter())[move] += 1
     gone_at = [row.at for row in leaves if row.cause in _GONE]
     at_once = _at_once([*removals, *leaves], joins, names)
     _as_a_deploy(counts, gone_at, max((at for _, at in joins), default=0), at_once)
@@ -321,29 +319,29 @@ def _burst(burst: Burst) -> str:
     )
 
 
-def _finding(cause: Cause, who: Counter[str], said: Counter[str] | None = None) -> Finding:
+def _finding(cause: Cause, who: Counter[str], said: Counter[str] | None = None) -> Driver:
     count = who.total()
     ordered = tuple(sorted(who.items(), key=lambda each: (-each[1], each[0])))
     names = [name for name, _ in ordered]
-    told = _sentence(
+    sentence = _sentence(
         cause, listed(_together(names)), count, "it" if len(names) == 1 else "they", said
     )
-    return Finding(cause, count, ordered, told)
+    return Driver(cause, count, ordered, sentence)
 
 
 def _together(names: Sequence[str]) -> list[str]:
     """The same names, and instead of processes that share one how many they are."""
     sharing = Counter(name.partition(IN)[0] for name in names if IN in name)
-    told = []
+    shown = []
     for name in names:
         whole = name.partition(IN)[0]
         if (many := sharing[whole]) < 2:
-            told.append(name)
+            shown.append(name)
         elif whole == UNNAMED:
-            told.append(f"{many} clients")
+            shown.append(f"{many} clients")
         else:
-            told.append(f"{many} processes that share the client.id {whole}")
-    return list(dict.fromkeys(told))
+            shown.append(f"{many} processes that share the client.id {whole}")
+    return list(dict.fromkeys(shown))
 
 
 def _sentence(
@@ -352,14 +350,15 @@ def _sentence(
     """What happened; a name keeps its small letter."""
     why = f": “{clip(said.most_common(1)[0][0], 200)}”" if said else ", and did not say why"
     be, was, its = ("is", "was", "its") if it == "it" else ("are", "were", "their")
-    told = cause.told.format(who=who, times=times(count), it=it, be=be, was=was, its=its, why=why)
-    told = _NO_MEMBER.sub("", told) + "."
-    return told if cause.told.startswith("{who}") else told[:1].upper() + told[1:]
+    parts = {"who": who, "times": times(count), "it": it, "be": be, "was": was, "its": its}
+    text = cause.sentence.format(**parts, why=why)
+    text = _NO_MEMBER.sub("", text) + "."
+    return text if cause.sentence.startswith("{who}") else text[:1].upper() + text[1:]
 
 
 def _with_costs(
-    finding: Finding, counts: dict[str, Counter[str]], joined: dict[str, list[int]], rebalances: int
-) -> Finding:
+    finding: Driver, counts: dict[str, Counter[str]], joined: dict[str, list[int]], rebalances: int
+) -> Driver:
     """The first finding says what follows from it; `joined` are joins after a departure."""
     parts = []
     back = sorted(after for name, _ in finding.who for after in joined.get(name, ()))
@@ -373,33 +372,29 @@ def _with_costs(
             f"{second} of the {rebalances} rebalances are the second step of a cooperative one, "
             "which doubles each change"
         )
-    told = "; ".join(parts)
-    return replace(finding, back=f"{told[:1].upper()}{told[1:]}." if told else "")
+    costs = "; ".join(parts)
+    return replace(finding, back=f"{costs[:1].upper()}{costs[1:]}." if costs else "")
 
 
-def _standing(group: Group, last_at: int) -> Iterator[Finding]:
+def _standing(group: LoggedGroup, last_at: int) -> Iterator[Driver]:
     """Rebalances that took long, and one that is not over."""
-    took = [
-        (one.joined_at - one.started_at) / 1e3
-        for one in group.rebalances
-        if one.joined_at is not None and one.started_at is not None and one.protocol == "classic"
-    ]
+    took = [one.joining_ms or 0 for one in group.rebalances if one.protocol == "classic"]
     if slow := [ms for ms in took if ms >= SLOW_MS]:
-        told = _sentence(CAUSES["slow"], duration(max(slow)), len(slow))
-        yield Finding(CAUSES["slow"], len(slow), (), told)
+        sentence = _sentence(CAUSES["slow"], duration(max(slow)), len(slow))
+        yield Driver(CAUSES["slow"], len(slow), (), sentence)
     if group.deaths:
         count = len(group.deaths)
-        told = _sentence(CAUSES["offsets_expired"], group.name, count)
-        yield Finding(CAUSES["offsets_expired"], count, (), told)
+        sentence = _sentence(CAUSES["offsets_expired"], group.name, count)
+        yield Driver(CAUSES["offsets_expired"], count, (), sentence)
     ends = [one for one in group.rebalances if one.joined_at is None]
     if ends and ends[-1] is group.rebalances[-1]:
         waited = (last_at - ends[-1].at) / 1e3
         if waited >= SLOW_MS:
             who = f"it had waited for {duration(waited)} when they end"
-            yield Finding(CAUSES["unfinished"], 1, (), _sentence(CAUSES["unfinished"], who, 1))
+            yield Driver(CAUSES["unfinished"], 1, (), _sentence(CAUSES["unfinished"], who, 1))
 
 
-def _weight(finding: Finding) -> tuple[int, int, int]:
+def _weight(finding: Driver) -> tuple[int, int, int]:
     """Faults before changes before what only follows; then the most frequent."""
     sorts = ("fault", "change", "follows")
     order = list(CAUSES).index(finding.cause.name)
@@ -415,4 +410,4 @@ def listed(names: Sequence[str]) -> str:
     shown = list(names[:_MOST_NAMES])
     if more := len(names) - len(shown):
         shown.append(plural(more, "other"))
-    return words.listed(shown) if shown else "nobody"
+    return words.listed(shown) if shown else "no member"

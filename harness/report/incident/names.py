@@ -1,15 +1,13 @@
 """What members and brokers are called: the names that stay when a process joins again."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
 
-from harness.history.foreign.clients import Client, made_of
-from harness.history.foreign.processes import IN
-from harness.report.incident.rows import Group, Incident
+from harness.history.foreign.client_processes import IN
+from harness.history.foreign.clients import KnownClient, made_of
+from harness.report.incident.logged import Incident, LoggedGroup
 
 _ENDED_US: Final = 300_000_000  # a group moves so long after its coordinator ended, at most
 _ENDS_US: Final = 10_000_000  # its last line may come so long after the move
@@ -18,7 +16,7 @@ _ENDS_US: Final = 10_000_000  # its last line may come so long after the move
 class Names:
     """What a member is called: by its instance id, its client.id and its host, as far as known."""
 
-    def __init__(self, incident: Incident, clients: dict[str, Client]) -> None:
+    def __init__(self, incident: Incident, clients: dict[str, KnownClient]) -> None:
         self._instances = incident.instances
         self._clients = clients
         self._ended = incident.ended
@@ -44,7 +42,7 @@ class Names:
         known = client.host if client else None
         return known or self._hosts.get(self.client_id(member_id) or "")
 
-    def _only_hosts(self, groups: Iterable[Group]) -> dict[str, str]:
+    def _only_hosts(self, groups: Iterable[LoggedGroup]) -> dict[str, str]:
         """Hosts by client.id where each has one, and one life at a time.
 
         Some versions log a host only where a member leaves.

@@ -1,7 +1,5 @@
 """From the logged reason of a rebalance or departure to its cause, and whom it names."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 
@@ -64,8 +62,8 @@ _LISTED: Final = re.compile(
 
 
 def of_leave(client_reason: str | None) -> str:
-    told = client_reason or ""
-    return next((name for name, pattern in _LEAVES if pattern.search(told)), "left")
+    said = client_reason or ""
+    return next((name for name, pattern in _LEAVES if pattern.search(said)), "left")
 
 
 def of_rejoin(said: str) -> str:

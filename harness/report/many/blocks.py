@@ -4,7 +4,7 @@ A block is a heading, sentences, a table and plots. Each way shows the same word
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Final
@@ -12,9 +12,10 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from harness.report.formats import safe, table_row
 from harness.report.run.page import Fact, environment
+from harness.report.run.shapes import Shape
 from harness.report.text.columns import align, show, width_of
-from harness.report.text.markdown import safe, table_row
 
 PAGE: Final = "page"
 MARKDOWN: Final = "markdown"
@@ -67,16 +68,6 @@ class Row:
     tone: str = ""
     above: str = ""
     id: str = ""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """An element of an SVG drawing, with what a reader who points at it is shown."""
-
-    tag: str
-    attributes: Mapping[str, object]
-    text: str = ""
-    title: str = ""
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from harness.base.errors import NoData
 from harness.experiment import label
 from harness.history import manifest
 from harness.history.suites import is_suite, load_suite
+from harness.report.formats import NOTHING
 from harness.report.load import Row, load
 from harness.report.many.numbers import Numbers, Spread, numbers, spreads
-from harness.report.many.verdicts import verdicts_of
+from harness.report.many.suite_verdicts import verdicts_of
 from harness.report.outcome import Standing, name_of
-from harness.report.words import NOTHING
 
 # Of a single run, not of how it was set up: ports and the addresses made of them, names, places.
 _OWN: Final = re.compile(

@@ -7,12 +7,12 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.base.words import plural
+from harness.report.formats import NOTHING, number, spread
 from harness.report.many.blocks import Block, Column, Line, Row, in_terminal
 from harness.report.many.compare import Beside, Compared, Comparison, settings_over, shifts
 from harness.report.many.numbers import Spread
 from harness.report.outcome import name_of
 from harness.report.text.columns import show, width_of
-from harness.report.words import NOTHING, number, spread
 
 MOST_TABLES: Final = 6  # of the runs of a sweep, or of a few experiments
 _SIDES: Final = (Column("A", free=True), Column("B", free=True))

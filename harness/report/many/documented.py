@@ -3,29 +3,24 @@
 Made from the verdicts of many runs (the nightly set's `verdicts.parquet`); starts no Spark.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import pyarrow as pa
 
 from harness.base.words import plural
 from harness.experiment import Verdict
 from harness.history import store
+from harness.report.formats import NOTHING, measured_range
+from harness.report.load import Row
 from harness.report.many import blocks
 from harness.report.many.blocks import ASIDE, Line
 from harness.report.outcome import name_of
-from harness.report.run.files import write_whole
-from harness.report.words import NOTHING, measured_range
+from harness.report.run.page_files import write_whole
 from harness.rules.documents import DOCUMENTS, STATEMENTS, Statement
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from harness.report.load import Row
 
 # Applications that break rules on purpose prove the judge; they say nothing about Kafka.
 _SABOTEUR: Final = "saboteur-"
@@ -34,7 +29,7 @@ _TITLE: Final = "Documented against measured"
 HOLDS: Final = "holds"
 NOT: Final = "does not hold"
 PARTLY: Final = "holds in part"
-UNTOLD: Final = "cannot be judged"
+UNCLEAR: Final = "cannot be judged"
 UNSEEN: Final = "not judged"
 # By status: its sign, and how one statement and several are counted.
 _STATUSES: Final = {
@@ -45,7 +40,7 @@ _STATUSES: Final = {
         "holds for some clients, protocols or situations only",
         "hold for some clients, protocols or situations only",
     ),
-    UNTOLD: ("?", "could not be judged", "could not be judged"),
+    UNCLEAR: ("?", "could not be judged", "could not be judged"),
     UNSEEN: ("–", "was not judged", "were not judged"),
 }
 _COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
@@ -95,12 +90,12 @@ def _status(statement: Statement, stated: Sequence[Row], instead: Sequence[Row])
 
     replaced = {each["protocol"] for each in instead if each["mark"] == HOLDS}
     if not statement.rules:
-        return NOT if replaced else UNTOLD if instead else UNSEEN
+        return NOT if replaced else UNCLEAR if instead else UNSEEN
     if not stated:
         return UNSEEN
-    marks = {each["mark"] for each in stated} - {UNTOLD}
+    marks = {each["mark"] for each in stated} - {UNCLEAR}
     if not marks:
-        return UNTOLD
+        return UNCLEAR
     about = {protocol for rule in statement.rules for protocol in RULES[rule].protocols}
     if marks == {HOLDS} and replaced - about:
         return PARTLY
@@ -137,7 +132,7 @@ def _finding(rows: Sequence[Row]) -> Row:
         "measured_max": max(highs, default=None),
         "unit": rows[0]["unit"],
         "because": sorted({str(row["because"]) for row in rows if row["because"]}),
-        "mark": PARTLY if holds and violated else HOLDS if holds else NOT if violated else UNTOLD,
+        "mark": PARTLY if holds and violated else HOLDS if holds else NOT if violated else UNCLEAR,
     }
 
 

@@ -10,22 +10,14 @@ from harness.base.words import plural
 from harness.experiment import CLIENTS, PROTOCOLS, label
 from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import State, Suite, is_suite, load_suite
+from harness.report import outcome
+from harness.report.formats import clip, duration, names
 from harness.report.load import Row as Verdict
 from harness.report.many import blocks, documented, suite_rows
 from harness.report.many.blocks import Block, Cell, Column, Line, Overview, Row
 from harness.report.many.suite_rows import MOST_REASON, Verdicts, link_to, read_verdicts
-from harness.report.many.verdicts import differing, rows_in, table_of
-from harness.report.outcome import (
-    Standing,
-    expected_of,
-    in_order,
-    name_of,
-    sign_of,
-    standing,
-    verdict_of,
-)
+from harness.report.many.suite_verdicts import differing, rows_in, table_of
 from harness.report.run.page import Fact
-from harness.report.words import clip, duration, names
 from harness.rules import RULES
 
 MOST_ROWS: Final = 200
@@ -97,12 +89,13 @@ def _differing(suite: Suite, verdicts: Verdicts) -> list[Row]:
     for entry in suite.entries:
         alike: dict[tuple[str, str, str], list[Verdict]] = {}
         for row in differing(verdicts[entry.label]):
-            alike.setdefault((verdict_of(row), expected_of(row), row["reason"]), []).append(row)
+            what = outcome.verdict_of(row), outcome.expected_of(row), row["reason"]
+            alike.setdefault(what, []).append(row)
         run = Line(entry.label, link=link_to(suite, entry))
         for (verdict, expected, reason), rows in alike.items():
-            rules = names([name_of(row["rule"]) for row in rows])
-            what = Line(verdict, "differs", sign=sign_of(rows[0]))
-            found.append(Row((run, rules, what, expected, clip(reason, MOST_REASON)), "differs"))
+            rules = names([outcome.name_of(row["rule"]) for row in rows])
+            said = Line(verdict, "differs", sign=outcome.sign_of(rows[0]))
+            found.append(Row((run, rules, said, expected, clip(reason, MOST_REASON)), "differs"))
     return found
 
 
@@ -128,7 +121,8 @@ def _by_client(suite: Suite, verdicts: Verdicts) -> Block:
             _worst(every) if every else Line("not judged" if rule.speaks_of(*each) else "", "sub")
             for every, each in zip(found, columns, strict=True)
         ]
-        rows.append(Row((name_of(rule.id), rule.title, *cells), "" if any(found) else blocks.ASIDE))
+        tone = "" if any(found) else blocks.ASIDE
+        rows.append(Row((outcome.name_of(rule.id), rule.title, *cells), tone))
     return Block(
         "rules",
         "Rules by client and protocol",
@@ -142,10 +136,11 @@ def _by_client(suite: Suite, verdicts: Verdicts) -> Block:
 
 def _worst(found: Sequence[tuple[Verdict, str]]) -> list[Line]:
     """The worst of a rule's verdicts, as `in_order` has them."""
-    worst = in_order([row for row, _ in found])[0]
+    worst = outcome.in_order([row for row, _ in found])[0]
     link = next(link for row, link in found if row is worst)
     times = f"× {len(found)}" if len(found) > 1 else ""
-    return [Line(verdict_of(worst), standing(worst), link, sign_of(worst)), Line(times, "sub")]
+    verdict = outcome.verdict_of(worst), outcome.standing(worst), link, outcome.sign_of(worst)
+    return [Line(*verdict), Line(times, "sub")]
 
 
 def _gaps(suite: Suite) -> list[Block]:
@@ -198,11 +193,11 @@ def since(suite: Suite, rows: Iterable[Verdict]) -> tuple[str, list[Row]]:
         row = now.get(key)
         before, after = _verdict(was.get(key)), _verdict(row)
         if key[0] in both and before != after:
-            how = standing(row) if row else Standing.AS_EXPECTED
-            said = Line(after, how, sign=sign_of(row) if row else "–")
-            changes.append(Row((key[0], name_of(key[1]), before, said), how))
-    order = (Standing.DIFFERS, Standing.RESULT, Standing.AS_EXPECTED)
-    changes.sort(key=lambda each: order.index(Standing(each.tone)))
+            how = outcome.standing(row) if row else outcome.Standing.AS_EXPECTED
+            said = Line(after, how, sign=outcome.sign_of(row) if row else "–")
+            changes.append(Row((key[0], outcome.name_of(key[1]), before, said), how))
+    order = (outcome.Standing.DIFFERS, outcome.Standing.RESULT, outcome.Standing.AS_EXPECTED)
+    changes.sort(key=lambda each: order.index(outcome.Standing(each.tone)))
     if not changes:
         return f"No verdict is another one than in {night.name}.", []
     return f"{plural(len(changes), 'verdict')} changed since {night.name}.", changes
@@ -240,4 +235,4 @@ def _by_rule(rows: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:
 
 
 def _verdict(row: Verdict | None) -> str:
-    return verdict_of(row) if row else "not judged"
+    return outcome.verdict_of(row) if row else "not judged"

@@ -17,7 +17,7 @@ from harness.base.errors import NoData
 from harness.history.suites import Entry, State, Suite
 from harness.report.load import Manifest, Row
 from harness.report.many.suite_rows import read_run
-from harness.report.parts.situations import AT_THE_END, IN_SITUATIONS, Standing, in_order, sample
+from harness.report.parts.situations import AT_THE_END, IN_SITUATIONS, SignFound, in_order, sample
 
 SCHEMA_VERSION: Final = 2
 # What a matrix says of itself, beside what its runs show.
@@ -163,8 +163,8 @@ def _client(name: str, runs: Sequence[Row], columns: Iterable[Row]) -> Row:
 def _cell(column: Row, runs: Sequence[Row]) -> Row:
     """One client in one situation. `runs` show it, of so many that were to be played.
 
-    In `never_again` of them a partition stood still until they ended. `again` is of records that
-    came again. `longest` is the page of the run that stood still longest, from the folder of the
+    In `never_again` of them a partition was stopped until they ended. `again` is of records that
+    came again. `longest` is the page of the run with the longest standstill, from the folder of the
     matrix; empty if there is none.
     """
     situation = column["situation"]
@@ -199,14 +199,14 @@ def _end(experiment: str, runs: Sequence[Row]) -> Row:
         "planned": len(runs),
         "fetched_only": any(each["fetched_only"] for each in samples),
         "signs": _signs(rules, found),
-        "fine": [rule for rule in rules if {each[rule] for each in found} == {Standing.FINE}],
+        "fine": [rule for rule in rules if {each[rule] for each in found} == {SignFound.FINE}],
     }
 
 
 def _signs(rules: Iterable[str], found: Sequence[Mapping[str, str]]) -> list[Row]:
     """Those rules that were violated or could not be judged, and in how many runs."""
     counted = {rule: Counter(each[rule] for each in found) for rule in rules}
-    wrong = {"violated": Standing.VIOLATED, "unknown": Standing.UNKNOWN}
+    wrong = {"violated": SignFound.VIOLATED, "unknown": SignFound.UNKNOWN}
     return [
         {
             "rule": rule,

@@ -13,6 +13,7 @@ from harness.base.errors import SetupError
 from harness.base.paths import here
 from harness.base.words import plural
 from harness.history.suites import Suite
+from harness.report.formats import NOTHING, duration, number, spread
 from harness.report.load import NAMELESS, Row
 from harness.report.many import blocks, suite_rows
 from harness.report.many.blocks import Block, Line, paragraphs
@@ -24,11 +25,10 @@ from harness.report.many.matrix import (
     matrix_of,
     with_runs_of,
 )
-from harness.report.many.verdicts import headline
+from harness.report.many.suite_verdicts import headline
 from harness.report.parts.situations import AT_THE_END, CRASH, IN_SITUATIONS, LOST, MEANINGS
-from harness.report.run.files import write_whole
 from harness.report.run.page import Fact
-from harness.report.words import NOTHING, duration, number, spread
+from harness.report.run.page_files import write_whole
 
 PAGE: Final = "clients.html"
 TEXT: Final = "clients.md"
@@ -39,10 +39,10 @@ _READING: Final = paragraphs("""
 The first number of a cell is the longest standstill of any partition that began after this
 situation and before the next. It is counted from the start of the situation, or from when the
 partition stopped, if that was later, until its next record was read. It is the median of the
-runs, with the shortest and the longest in brackets. “None” means that no partition stood still
-for longer than it does without a fault; “≥” means that one still stood when the run ended.
+runs, with the shortest and the longest in brackets. “None” means that no partition stopped for
+longer than it does without a fault; “≥” means that one was still stopped when the run ended.
 
-“Came twice” counts the records that the program showed as processed more than once in that time.
+“Redelivered” counts the records that the program showed as processed more than once in that time.
 “Fetched again” counts for programs that do not show what they process: their code may have seen
 those records only once.
 
@@ -121,7 +121,7 @@ def cell_lines(cell: Row) -> list[Line]:
     if again.n < runs:
         lines.append(Line(f"records not known: {_of_runs(runs - again.n, runs)}"))
     if again.n:
-        words = "fetched again" if cell["fetched_only"] else "came twice"
+        words = "fetched again" if cell["fetched_only"] else "redelivered"
         lines.append(Line(f"{spread(again, number)} {words}"))
     return [*lines, *_sign_lines(cell), _runs_line(cell)]
 
@@ -223,7 +223,7 @@ def _end_cell(client: Row) -> list[Line]:
 
 
 def _blocks(matrix: Matrix, suite: Suite | None) -> list[Block]:
-    linked = "The first number of a cell leads to the run that stood still longest."
+    linked = "The first number of a cell leads to the run with the longest standstill."
     columns = [blocks.Column(each["situation"], each["experiment"]) for each in matrix.columns]
     rows = [
         blocks.Row(

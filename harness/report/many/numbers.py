@@ -21,12 +21,12 @@ from harness.base.distribution import (
     median_interval,
 )
 from harness.experiment import Verdict
+from harness.report.formats import NOTHING, number
 from harness.report.load import Row, Run, load
-from harness.report.many.verdicts import again, rows_in
+from harness.report.many.suite_verdicts import again, rows_in
 from harness.report.outcome import Standing, expected_of, in_order, standing, verdict_of
 from harness.report.parts import stops
-from harness.report.parts.records import records
-from harness.report.words import NOTHING, number
+from harness.report.parts.record_counts import records
 
 # What was measured in a run, by rule and by figure; of a figure that is not on record, nothing.
 Numbers = Mapping[str, Sequence[float]]

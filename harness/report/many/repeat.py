@@ -12,13 +12,13 @@ from harness.base.paths import here
 from harness.experiment import Verdict
 from harness.history import store
 from harness.history.suites import State, Suite
+from harness.report.formats import bound, number
 from harness.report.many import blocks, suite_rows
 from harness.report.many.blocks import Block, Column, Line, Row
 from harness.report.many.numbers import Spread, interval_text, numbers, spreads
 from harness.report.many.suite_rows import Verdicts, read_verdicts
 from harness.report.outcome import Standing, name_of, sign_of, verdict_of
 from harness.report.run.page import Fact
-from harness.report.words import bound, number
 
 # `distributions.parquet`: one row per rule and per figure, over all repeats that were judged.
 _COLUMNS: Final[list[tuple[str, pa.DataType]]] = [

@@ -10,16 +10,22 @@ from harness.base.words import plural
 from harness.history import store
 from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import Entry, State, Suite
+from harness.report.formats import clip, duration
 from harness.report.load import Row as Verdict
 from harness.report.load import Run, load
 from harness.report.many import blocks
 from harness.report.many.blocks import ASIDE, Block, Column, Line
-from harness.report.many.verdicts import SUITE_VERDICTS, differing, headline, table_of, verdicts_of
+from harness.report.many.suite_verdicts import (
+    SUITE_VERDICTS,
+    differing,
+    headline,
+    table_of,
+    verdicts_of,
+)
 from harness.report.outcome import Standing, standing
-from harness.report.run.files import write_whole
 from harness.report.run.page import Fact
+from harness.report.run.page_files import write_whole
 from harness.report.text.junit import NOT_XML
-from harness.report.words import clip, duration
 
 MOST_REASON: Final = 300
 _UNJUDGED: Final = "unjudged"

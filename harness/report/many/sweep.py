@@ -14,7 +14,7 @@ from harness.report.many.numbers import Spread
 from harness.report.many.suite_rows import read_run
 from harness.report.parts import stops
 from harness.report.parts.evictions import false_evictions
-from harness.report.parts.records import records
+from harness.report.parts.record_counts import records
 from harness.rules import RULES
 
 SCHEMA_VERSION: Final = 1
@@ -39,7 +39,7 @@ STANDSTILL: Final = Measure(
 EVICTED: Final = Measure(
     "false_evictions", "false evictions", "false evictions", "fewer false evictions", 1
 )
-AGAIN: Final = Measure("came_twice", "came twice", "repeats", "fewer repeats", 1)
+AGAIN: Final = Measure("came_twice", "redelivered", "repeats", "fewer repeats", 1)
 LOST: Final = Measure("lost", "lost", "lost records", "fewer lost records", 1)
 MEASURES: Final = (STANDSTILL, EVICTED, AGAIN, LOST)
 # What else is shown where clients, protocols or sizes of the group are compared. The join cost is
@@ -52,7 +52,7 @@ OF_GROUP: Final = (STOPPED, IN_ALL, GENERATIONS, JOIN)
 
 
 @dataclass(frozen=True)
-class Axis:
+class SweptSetting:
     """One setting that was swept, with its values in order."""
 
     name: str
@@ -104,7 +104,7 @@ class Spot:
 
     @property
     def where(self) -> str:
-        """Where the time of the longest standstill went; empty if nothing stood still."""
+        """Where the time of the longest standstill went; empty if nothing stopped."""
         measured = self.longest["measured"] if self.longest else {}
         ms = measured.get(STANDSTILL.name)
         return stops.said({**measured, "ms": ms}) if ms else ""
@@ -115,7 +115,7 @@ class Sweep:
     """All of it. `spots` are in the order of experiments and, within one, of the grid."""
 
     suite: Suite
-    axes: tuple[Axis, ...]
+    axes: tuple[SweptSetting, ...]
     spots: tuple[Spot, ...]
 
     @property
@@ -147,7 +147,7 @@ class Sweep:
 
 def sweep_of(suite: Suite) -> Sweep:
     over: Mapping[str, Sequence[str]] = suite.asked.get("over") or {}
-    axes = tuple(Axis(name, tuple(values)) for name, values in over.items())
+    axes = tuple(SweptSetting(name, tuple(values)) for name, values in over.items())
     points: dict[tuple[int, ...], Mapping[str, str]] = {}
     by: dict[str, dict[tuple[int, ...], list[Row]]] = {}
     for entry in suite.entries:

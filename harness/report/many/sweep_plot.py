@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Final
 
+from harness.report.formats import duration, number
 from harness.report.load import Row
-from harness.report.many.blocks import Plot, Shape
+from harness.report.many.blocks import Plot
 from harness.report.many.sweep import STANDSTILL, Measure, Spot, Sweep, value_text
-from harness.report.words import duration, number
+from harness.report.run.shapes import Shape
 
 WIDTH: Final = 560
 HEIGHT: Final = 310

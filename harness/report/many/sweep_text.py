@@ -5,6 +5,7 @@ from typing import Final
 from harness.base.paths import here
 from harness.base.words import plural
 from harness.history.suites import Suite
+from harness.report.formats import NOTHING, duration, number, spread
 from harness.report.many import blocks, suite_rows
 from harness.report.many.blocks import Block, Cell, Column, Line, Row
 from harness.report.many.numbers import interval_text
@@ -24,9 +25,8 @@ from harness.report.many.sweep import (
 )
 from harness.report.many.sweep_plot import plot
 from harness.report.many.sweep_words import reading, sentences
-from harness.report.run.files import write_whole
 from harness.report.run.page import Fact
-from harness.report.words import NOTHING, duration, number, spread
+from harness.report.run.page_files import write_whole
 
 PAGE: Final = "sweep.html"
 TEXT: Final = "sweep.md"

@@ -10,18 +10,18 @@ from math import comb
 from typing import Final
 
 from harness.base.words import listed, plural
+from harness.report.formats import duration, number
 from harness.report.many.blocks import paragraphs
 from harness.report.many.sweep import (
     EVICTED,
     MEASURES,
     STANDSTILL,
-    Axis,
     Measure,
     Spot,
     Sweep,
+    SweptSetting,
     value_text,
 )
-from harness.report.words import duration, number
 
 MOST_SENTENCES: Final = 12
 _LEAST_SHARE: Final = 0.1  # of the larger: less between two ends is not worth a word
@@ -40,7 +40,7 @@ def sentences(sweep: Sweep) -> list[str]:
     return found
 
 
-def _of_axis(sweep: Sweep, axis: Axis) -> list[str]:
+def _of_axis(sweep: Sweep, axis: SweptSetting) -> list[str]:
     """A sentence for each combination of the others; one for all of them if nothing changes."""
     along = list(_along(sweep, axis))
     if len(along) > 1 and not any(_towards_less(ways)[1] for _, ways in along):
@@ -51,13 +51,13 @@ def _of_axis(sweep: Sweep, axis: Axis) -> list[str]:
     return [_sentence(axis, around, ways) for around, ways in along]
 
 
-def _nothing(axis: Axis, values: Sequence[str]) -> str:
+def _nothing(axis: SweptSetting, values: Sequence[str]) -> str:
     words = [value_text(value) for value in values]
     between = f"from {words[0]} to" if axis.numbers else f"{', '.join(words[:-1])} or"
     return f"{axis.name} {between} {words[-1]} changes nothing"
 
 
-def _along(sweep: Sweep, axis: Axis) -> Iterator[tuple[Mapping[str, str], list[_Way]]]:
+def _along(sweep: Sweep, axis: SweptSetting) -> Iterator[tuple[Mapping[str, str], list[_Way]]]:
     """For each combination of the other settings, the ways along this one that have two ends."""
     grouped: dict[tuple[str, ...], dict[str, list[Spot]]] = {}
     others = [each for each in sweep.axes if each is not axis]
@@ -79,7 +79,7 @@ def _along(sweep: Sweep, axis: Axis) -> Iterator[tuple[Mapping[str, str], list[_
             yield around, found
 
 
-def _in_order(axis: Axis, spots: Mapping[str, Sequence[Spot]]) -> list[_Way]:
+def _in_order(axis: SweptSetting, spots: Mapping[str, Sequence[Spot]]) -> list[_Way]:
     """The spots of each experiment, by their values.
 
     Values that are no numbers have no ends. These go from the worst to the best, by the first
@@ -102,7 +102,7 @@ def _in_order(axis: Axis, spots: Mapping[str, Sequence[Spot]]) -> list[_Way]:
     return ways(axis.values)
 
 
-def _sentence(axis: Axis, around: Mapping[str, str], ways: Sequence[_Way]) -> str:
+def _sentence(axis: SweptSetting, around: Mapping[str, str], ways: Sequence[_Way]) -> str:
     ways, changes = _towards_less(ways)
     first, last = axis.value(ways[0][0]), axis.value(ways[0][-1])
     between = f"from {first} to {last}" if axis.numbers else f"{last} rather than {first}"
@@ -172,7 +172,7 @@ def _most(values: Sequence[float]) -> bool:
     return 2 * sum(value > 0 for value in values) > len(values)
 
 
-def _listed(axis: Axis, changes: Sequence[_Change]) -> str:
+def _listed(axis: SweptSetting, changes: Sequence[_Change]) -> str:
     """What changes, measure by measure, each with its numbers in each experiment."""
     parts = []
     for measure in MEASURES:
@@ -186,7 +186,7 @@ def _listed(axis: Axis, changes: Sequence[_Change]) -> str:
     return listed(parts)
 
 
-def _numbers(axis: Axis, measure: Measure, way: _Way) -> str:
+def _numbers(axis: SweptSetting, measure: Measure, way: _Way) -> str:
     where, at = f"in {way[0].experiment}", "at" if axis.numbers else "with"
     if measure is STANDSTILL:
         texts = [duration(spot.of(measure).values.p50) for spot in way]
@@ -224,7 +224,7 @@ removed it, because its session timed out or it was late in a rebalance, or its 
 because it did not poll for max.poll.interval.ms. A process that was frozen, slow or cut off
 counts; one that was killed or closing does not.
 
-Came twice are records that members processed more than once.
+Redelivered are records that members processed more than once.
 
 A number is the median of the runs of a point, with the smallest and the largest in brackets where
 they differ.

@@ -1,23 +1,19 @@
 """How measured numbers moved over many runs: a page with a plot per series, and a few lines."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
 
 from harness.base.words import plural
+from harness.report.formats import number
+from harness.report.load import Row
 from harness.report.many import blocks
-from harness.report.many.blocks import Block, Line, Plot, Shape
+from harness.report.many.blocks import Block, Line, Plot
 from harness.report.outcome import name_of
-from harness.report.run.files import write_whole
-from harness.report.words import number
+from harness.report.run.page_files import write_whole
+from harness.report.run.shapes import Shape
 from harness.rules import RULES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from harness.report.load import Row
 
 _TITLES: Final = {
     "worse": ("Worse", "Moved, and the nearest bound of the rule is nearer since."),
@@ -41,7 +37,7 @@ def shown(rows: Sequence[Row]) -> blocks.Overview:
     """All that is shown of the rows of `harness.trend.job.trends`."""
     from harness.trend.job import ALPHA
 
-    rows = _told_apart(rows)
+    rows = _with_needed_setups(rows)
     parts = []
     for trend, (title, lead) in _TITLES.items():
         plots = [_plot(row) for row in rows if row["trend"] == trend]
@@ -81,7 +77,7 @@ def _row(row: Row) -> blocks.Row:
     return blocks.Row((rule, experiment, *about, _words(row)))
 
 
-def _told_apart(rows: Sequence[Row]) -> list[Row]:
+def _with_needed_setups(rows: Sequence[Row]) -> list[Row]:
     """The rows, with their set-up only where another one of the same name was set up otherwise."""
     names = ("experiment", "client", "protocol", "kafka", "backend", "rule")
     keys = [tuple(row[name] for name in names) for row in rows]

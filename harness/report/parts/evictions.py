@@ -27,7 +27,7 @@ class PutOut:
 
 
 def false_evictions(run: Run) -> list[PutOut] | None:
-    """Those from steady state on, in order of time; null where the record that tells is missing.
+    """Those from steady state on, in order of time; null where the record of it is missing.
 
     A process that was killed, or had begun to close, was not there any more. One that is put out
     by both sides, before it is given partitions again, is put out once.

@@ -41,8 +41,7 @@ def stories(faults: Iterable[Row]) -> list[FaultStory]:
     journal: dict[str, list[Row]] = defaultdict(list)
     for row in faults:
         journal[row["fault"] or "?"].append(row)
-    told = [_story(name, rows) for name, rows in journal.items()]
-    return sorted(told, key=_when)
+    return sorted((_story(name, rows) for name, rows in journal.items()), key=_when)
 
 
 def _when(story: FaultStory) -> tuple[float, str]:

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 
 from harness.base.errors import NoData
 from harness.history.derived import TABLES
+from harness.report.formats import partition_name
 from harness.report.load import Row, Run
 from harness.report.parts.faults import FaultStory, stories
-from harness.report.words import partition_name
 from harness.rules import RULES
 
 CRASH: Final = "crash"
@@ -60,10 +60,10 @@ _OF_DEPENDENCIES: Final[Mapping[str, str]] = {
     "slow-sink": SINK,
 }
 _Number = TypeVar("_Number", int, float)
-_TELLS_TO_END: Final = "terminate-consumer"
+_ASKS_TO_END: Final = "terminate-consumer"
 
 
-class Standing(StrEnum):
+class SignFound(StrEnum):
     """What a rule found where it looked."""
 
     NOTHING = "nothing to judge"
@@ -73,7 +73,7 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True)
-class Told:
+class Sign:
     """A rule whose violation is a sign, as the end of "it …": of a violation, and of none."""
 
     rule: str
@@ -82,14 +82,14 @@ class Told:
 
 
 _RULE: Final = {rule.headline: id_ for id_, rule in RULES.items() if rule.headline}
-LEFT: Final = Told(_RULE["leaving"], "did not leave in order", "left in order")
-BACK: Final = Told(_RULE["coming back"], "did not come back", "came back")
-STOPPED: Final = Told(
+LEFT: Final = Sign(_RULE["leaving"], "did not leave in order", "left in order")
+BACK: Final = Sign(_RULE["coming back"], "did not come back", "came back")
+STOPPED: Final = Sign(
     _RULE["work after removal"], "went on after its removal", "stopped at its removal"
 )
-CAUGHT_UP: Final = Told(_RULE["catching up"], "did not catch up", "caught up")
-WORKED: Final = Told(_RULE["work"], "wedged", "worked to the end")
-LOST: Final = Told(_RULE["loss"], "lost records", "lost nothing")
+CAUGHT_UP: Final = Sign(_RULE["catching up"], "did not catch up", "caught up")
+WORKED: Final = Sign(_RULE["work"], "wedged", "worked to the end")
+LOST: Final = Sign(_RULE["loss"], "lost records", "lost nothing")
 IN_SITUATIONS: Final = (LEFT, BACK, STOPPED)
 AT_THE_END: Final = (CAUGHT_UP, WORKED, LOST, LEFT)
 
@@ -98,19 +98,19 @@ AT_THE_END: Final = (CAUGHT_UP, WORKED, LOST, LEFT)
 class Shown:
     """One situation in one run.
 
-    `standstill_ms` is the longest of any partition, 0 if none stood still; `never_again` says that
+    `standstill_ms` is the longest of any partition, 0 if none stopped; `never_again` says that
     it went on until the run ended, so that it would have been longer. `again` counts records. Both
-    are null where the record that would tell is missing.
+    are null where the record of it is missing.
     """
 
     situation: str
     standstill_ms: float | None
     never_again: bool
     again: int | None
-    signs: Mapping[str, Standing] = field(default_factory=dict)  # by rule
+    signs: Mapping[str, SignFound] = field(default_factory=dict)  # by rule
     who: str = ""  # it was done to
     at: datetime | None = None
-    where: tuple[str, int] | None = None  # the partition that stood still longest
+    where: tuple[str, int] | None = None  # the partition that stopped for longest
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class _Window:
 
 @dataclass(frozen=True)
 class _Still:
-    """A partition that stood still; `began_at` is when it belongs to."""
+    """A partition that stopped; `began_at` is when it belongs to."""
 
     began_at: datetime
     from_at: datetime
@@ -170,17 +170,17 @@ def in_order(found: Iterable[str]) -> list[str]:
 
 def shown(run: Run) -> list[Shown]:
     """What a judged run shows of each fault, in their order. Raises NoData as `sample` does."""
+    return _shown_by(run, _judgements(run), _stop_at(run))
+
+
+def _shown_by(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime) -> list[Shown]:
     if not run.has("faults"):
         raise NoData("its record of what was done is lost")
-    return _each(run, _judgements(run), _stop_at(run))
-
-
-def _each(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime) -> list[Shown]:
     faults = stories(run.history["faults"])
     stood = _stood_still(run, judged, stop_at)
-    told_at = [fault.injecting_at for fault in faults if fault.kind == _TELLS_TO_END]
+    ended_at = [fault.injecting_at for fault in faults if fault.kind == _ASKS_TO_END]
     return [
-        _shown(run, window, stood, judged, any(map(window.has, told_at)))
+        _shown(run, window, stood, judged, any(map(window.has, ended_at)))
         for window in _windows(faults, stop_at)
     ]
 
@@ -188,15 +188,12 @@ def _each(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime) -> l
 def sample(run: Run) -> Row:
     """What a judged run shows of each situation, and what was found at its end, by rule.
 
-    Raises NoData where it has lost what would tell.
+    Raises NoData where its record of that is lost.
     """
-    if not run.has("faults"):
-        raise NoData("its record of what was done is lost")
     judged, stop_at = _judgements(run), _stop_at(run)
     found: dict[str, Shown] = {}
-    for one in _each(run, judged, stop_at):
-        before = found.get(one.situation)
-        found[one.situation] = one if before is None else _worse(before, one)
+    for one in _shown_by(run, judged, stop_at):
+        found[one.situation] = _worse(found.get(one.situation, one), one)
     ends = [row for row in judged[LEFT.rule] if row["at"] is not None and row["at"] >= stop_at]
     kept = ("standstill_ms", "never_again", "again", "signs")
     return {
@@ -205,8 +202,8 @@ def sample(run: Run) -> Row:
         },
         "at_the_end": {
             # These have something to examine in every run.
-            CAUGHT_UP.rule: _standing(judged[CAUGHT_UP.rule], Standing.UNKNOWN),
-            LOST.rule: _standing(judged[LOST.rule], Standing.UNKNOWN),
+            CAUGHT_UP.rule: _standing(judged[CAUGHT_UP.rule], SignFound.UNKNOWN),
+            LOST.rule: _standing(judged[LOST.rule], SignFound.UNKNOWN),
             # After a deploy no process may have run for long enough.
             WORKED.rule: _standing(judged[WORKED.rule]),
             LEFT.rule: _standing(ends),
@@ -220,7 +217,7 @@ def _shown(
     window: _Window,
     stood: Sequence[_Still],
     judged: Mapping[str, Sequence[Row]],
-    told_to_end: bool,
+    asked_to_end: bool,
 ) -> Shown:
     mine = [each for each in stood if window.has(each.began_at)]
     longest = max(mine, key=lambda each: each.ms_in(window), default=None)
@@ -233,11 +230,11 @@ def _shown(
         any(each.never_again for each in mine),
         again if run.has("redeliveries") else None,
         {
-            told.rule: _standing(
-                [row for row in judged[told.rule] if window.has(row["at"])],
-                Standing.UNKNOWN if told is LEFT and told_to_end else Standing.NOTHING,
+            sign.rule: _standing(
+                [row for row in judged[sign.rule] if window.has(row["at"])],
+                SignFound.UNKNOWN if sign is LEFT and asked_to_end else SignFound.NOTHING,
             )
-            for told in IN_SITUATIONS
+            for sign in IN_SITUATIONS
         },
         window.who,
         window.from_at,
@@ -247,7 +244,7 @@ def _shown(
 
 def _worse(a: Shown, b: Shown) -> Shown:
     """Of a situation that a run has twice, the worse of each number and sign."""
-    order = list(Standing)
+    order = list(SignFound)
     return Shown(
         a.situation,
         _larger(a.standstill_ms, b.standstill_ms),
@@ -261,19 +258,19 @@ def _larger(a: _Number | None, b: _Number | None) -> _Number | None:
     return None if a is None or b is None else max(a, b)
 
 
-def _standing(rows: Iterable[Row], nothing: Standing = Standing.NOTHING) -> Standing:
+def _standing(rows: Iterable[Row], nothing: SignFound = SignFound.NOTHING) -> SignFound:
     found = [row["ok"] for row in rows]
     if False in found:
-        return Standing.VIOLATED
+        return SignFound.VIOLATED
     if None in found:
-        return Standing.UNKNOWN
-    return Standing.FINE if found else nothing
+        return SignFound.UNKNOWN
+    return SignFound.FINE if found else nothing
 
 
 def _judgements(run: Run) -> Mapping[str, list[Row]]:
     """What the rules that are signs found, by rule."""
     path = run.path / "tables" / "judgements.parquet"
-    found: dict[str, list[Row]] = {told.rule: [] for told in (*IN_SITUATIONS, *AT_THE_END)}
+    found: dict[str, list[Row]] = {sign.rule: [] for sign in (*IN_SITUATIONS, *AT_THE_END)}
     columns = ["rule", "subject", "at", "ok"]
     try:
         table = pq.read_table(
@@ -290,11 +287,11 @@ def _judgements(run: Run) -> Mapping[str, list[Row]]:
 
 
 def _stop_at(run: Run) -> datetime:
-    """When all processes were told to end: what comes after it is not what a fault cost."""
+    """When all processes were asked to end: what comes after it is not what a fault cost."""
     for phase in run.manifest.phases:
         if phase.name == "stop":
             return phase.from_at
-    raise NoData("its manifest does not say when its processes were told to end")
+    raise NoData("its manifest does not say when its processes were asked to end")
 
 
 def _windows(faults: Iterable[FaultStory], stop_at: datetime) -> list[_Window]:
@@ -302,7 +299,8 @@ def _windows(faults: Iterable[FaultStory], stop_at: datetime) -> list[_Window]:
     begun = [
         (fault, fault.injecting_at)
         for fault in faults
-        if fault.injecting_at is not None and not _is_step(fault)
+        if fault.injecting_at is not None
+        and "." not in fault.fault.partition("-")[0]  # 1.2-terminate-consumer of 1-deploy
     ]
     begun.sort(key=lambda each: each[1])
     ends = [at for _, at in begun[1:]] + [stop_at]
@@ -311,11 +309,6 @@ def _windows(faults: Iterable[FaultStory], stop_at: datetime) -> list[_Window]:
         for (fault, at), end in zip(begun, ends, strict=True)
         if fault.took_effect
     ]
-
-
-def _is_step(fault: FaultStory) -> bool:
-    """Whether it is part of another one: 1.2-terminate-consumer of 1-deploy."""
-    return "." in fault.fault.partition("-")[0]
 
 
 def _stood_still(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime) -> list[_Still]:
@@ -335,7 +328,7 @@ def _stood_still(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetim
 def _never_again(
     run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime
 ) -> Iterable[_Still]:
-    """Partitions with records that nobody came to: a stop is on record only once it is over.
+    """Partitions with records that no member came to: a stop is on record only once it is over.
 
     It began when the usual pause between two records was over, so that one whose last record was
     read just before a fault stopped with that.

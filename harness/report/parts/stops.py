@@ -1,16 +1,14 @@
-"""Where the time went while a partition stood still: its parts, per rebalance and partition."""
+"""Where the time went while a partition was stopped: its parts, per rebalance and partition."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import groupby
 from types import SimpleNamespace as Shown
 from typing import Final
 
 from harness.base.words import plural
+from harness.report.formats import NOTHING, duration, number, partition_name
 from harness.report.load import Row, Run
-from harness.report.parts.members import Members
-from harness.report.words import NOTHING, duration, number, partition_name, seconds
 
 MOST_CHANGES: Final = 40
 MOST_PARTITIONS: Final = 24
@@ -37,17 +35,17 @@ PARTS: Final = (
     PartKind("notice_ms", "notice", "part-notice", "until the member heard by its heartbeat"),
     PartKind("revoke_ms", "revoke", "part-revoke", "until it gave up and rejoined"),
     PartKind("join_ms", "join", "part-join", "until every member had joined"),
-    PartKind("sync_ms", "sync", "part-sync", "until the new owner was told"),
+    PartKind("sync_ms", "sync", "part-sync", "until the new owner had its assignment"),
     PartKind("first_fetch_ms", "first fetch", "part-fetch", "until it had records"),
     PartKind("other_ms", "other", "part-other", "not on record"),
 )
 
 
-def changes(run: Run, members: Members, zero: datetime | None) -> list[Shown]:
+def changes(run: Run) -> list[Shown]:
     """Sort the stops to what they came from, in order of time, scaled to the longest of all."""
     groups = _groups(run.tables["stops"])[:MOST_CHANGES]
     longest_ms = max((row["ms"] for rows in groups for row in rows), default=0.0)
-    return [_change(rows, members, zero, longest_ms) for rows in groups]
+    return [_change(rows, longest_ms) for rows in groups]
 
 
 def stopped(run: Run) -> list[Row]:
@@ -89,7 +87,7 @@ def sentence(run: Run) -> str:
         return "not derived"
     row = longest(run)
     if row is None:
-        return "no partition stood still"
+        return "no partition stopped"
     where = partition_name(row["topic"], row["partition"])
     return f"{duration(row['ms'])} of {where} ({_about(row)}): {said(row)}"
 
@@ -121,26 +119,23 @@ def _about(row: Row) -> str:
     return f"{cause} of {subject}" if cause == row["trigger"] else f"{cause} {subject}"
 
 
-def _change(
-    rows: Sequence[Row], members: Members, zero: datetime | None, longest_ms: float
-) -> Shown:
+def _change(rows: Sequence[Row], longest_ms: float) -> Shown:
     still = sorted((row for row in rows if row["stopped"]), key=lambda row: -row["ms"])
     first = still[0] if still else rows[0]
     generations = sorted({row["generation"] for row in rows if row["generation"] is not None})
-    title = f"{_about(first)}"
+    when = "Without a rebalance"
     if generations:
         name = "Epoch" if first["protocol"] == "consumer" else "Generation"
-        title = f"{name} {_span(generations)}: {title}"
-    else:
-        title = f"Without a rebalance: {title}"
+        when = f"{name} {_span(generations)}"
     again = sum(row["redelivered"] or 0 for row in rows)
     summary = f"{plural(len(still), 'partition')} stopped"
     if still:
         summary += f", {duration(still[0]['ms'])} at most"
     if again:
-        summary += f"; {plural(again, 'record')} came twice"
-    shown = [_row(row, members, zero, longest_ms) for row in still[:MOST_PARTITIONS]]
-    return Shown(title=title, summary=summary, rows=shown, notes=list(_notes(rows, still)))
+        summary += f"; {plural(again, 'record')} redelivered"
+    shown = [(row, list(parts(row, longest_ms))) for row in still[:MOST_PARTITIONS]]
+    notes = list(_notes(rows, still))
+    return Shown(title=f"{when}: {_about(first)}", summary=summary, rows=shown, notes=notes)
 
 
 def _notes(rows: Sequence[Row], still: Sequence[Row]) -> Iterable[str]:
@@ -161,22 +156,6 @@ def _notes(rows: Sequence[Row], still: Sequence[Row]) -> Iterable[str]:
 def _span(generations: Sequence[int]) -> str:
     low, high = generations[0], generations[-1]
     return number(low) if low == high else f"{low}–{high}"
-
-
-def _row(row: Row, members: Members, zero: datetime | None, longest_ms: float) -> Shown:
-    return Shown(
-        partition=partition_name(row["topic"], row["partition"]),
-        old=row["old_member"] or NOTHING,
-        old_colour=members.colour(row["old_member"]),
-        new=row["new_member"] or NOTHING,
-        new_colour=members.colour(row["new_member"]),
-        kept=row["old_member"] == row["new_member"],
-        at=seconds(row["from_at"], zero),
-        duration=duration(row["ms"]),
-        parts=list(parts(row, longest_ms)),
-        said=said(row),
-        redelivered=number(row["redelivered"]),
-    )
 
 
 def parts(row: Row, longest_ms: float) -> Iterable[Shown]:

@@ -1,9 +1,5 @@
-"""The page's tables: each row ready to be shown, each table cut where it would flood the page.
+"""What the tables of a run's page show beside the columns of a row."""
 
-`page.html.j2` names what it reads of a row; what a row does not have is an error there.
-"""
-
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -13,35 +9,13 @@ from urllib.parse import quote
 
 from harness.base.words import plural
 from harness.experiment import Verdict
+from harness.report.formats import NOTHING, absent, duration, number
 from harness.report.load import Row, Run
-from harness.report.outcome import (
-    Standing,
-    expected_of,
-    in_order,
-    is_excused,
-    name_of,
-    others_in,
-    sign_of,
-    standing,
-    title_of,
-    verdict_of,
-)
+from harness.report.outcome import Standing, is_excused, standing, verdict_of
 from harness.report.parts import stops
-from harness.report.parts.faults import FaultStory, stories
-from harness.report.parts.members import Members
-from harness.report.words import (
-    NOTHING,
-    absent,
-    bound,
-    clip,
-    duration,
-    number,
-    partition_name,
-    seconds,
-)
+from harness.report.parts.faults import FaultStory
+from harness.report.parts.member_names import Members
 
-MOST_ROWS: Final = 200
-_MOST_TEXT: Final = 600
 _UNITS: Final = ("s", "ms", "us")
 
 
@@ -56,53 +30,20 @@ class Gauge:
     middle: float
 
 
-def verdict_rows(run: Run) -> list[Shown]:
-    """Make the rows of the verdict table, what differs first."""
-    others = others_in(run).violated
-    return [_verdict_row(run, row, others) for row in in_order(run.verdicts or [])]
+def is_folded(row: Row) -> bool:
+    """Whether a verdict holds as expected and excuses nothing: a page names it and no more."""
+    held = standing(row) is Standing.AS_EXPECTED and verdict_of(row) == Verdict.HOLDS
+    return held and not is_excused(row)
 
 
-def _verdict_row(run: Run, row: Row, others: Collection[str]) -> Shown:
-    how = standing(row)
-    unit = row["unit"] or ""
-    return Shown(
-        rule=row["rule"] or NOTHING,
-        name=name_of(row["rule"]) or NOTHING,
-        title=title_of(row),
-        statement=clip(row["statement"], _MOST_TEXT),
-        source=clip(row["source"], _MOST_TEXT),
-        applies_to=", ".join(text for text in (row["client"], row["protocol"]) if text),
-        expected=expected_of(row),
-        declared=row["rule"] not in others,  # by the experiment, or judged in every run
-        verdict=verdict_of(row),
-        standing=how,
-        sign=sign_of(row),
-        # It held, and nobody has to look at it.
-        folded=how is Standing.AS_EXPECTED
-        and verdict_of(row) == Verdict.HOLDS
-        and not is_excused(row),
-        bound=bound(row["bound_low"], row["bound_high"], unit),
-        measured=_measured(row),
-        unit=unit,
-        gauge=gauge(row),
-        examined=number(row["examined"]),
-        violations=number(row["violations"]),
-        unknowns=number(row["unknowns"]) if row["unknowns"] else "",
-        reason=clip(row["reason"], _MOST_TEXT),
-        because=clip(row["because"], _MOST_TEXT),
-        evidence=row["evidence"] or "",
-        link=link(run, row["evidence"]),
-    )
-
-
-def _measured(row: Row) -> tuple[tuple[str, str], ...]:
-    values = [(name, row[f"measured_{name}"]) for name in ("min", "p50", "max")]
-    texts = [(name, number(value)) for name, value in values]
-    if all(absent(value) for _, value in values):
+def measured(row: Row) -> tuple[tuple[str, str], ...]:
+    """The numbers of a verdict with their names; one without a name where all are alike."""
+    values = {name: row[f"measured_{name}"] for name in ("min", "p50", "max")}
+    if all(map(absent, values.values())):
         return ()
-    if len({text for _, text in texts}) == 1:
-        return (("", texts[0][1]),)
-    return tuple(texts)
+    texts = [(name, number(value)) for name, value in values.items()]
+    alike = len({text for _, text in texts}) == 1
+    return (("", texts[0][1]),) if alike else tuple(texts)
 
 
 def gauge(row: Row) -> Gauge | None:
@@ -136,40 +77,15 @@ def link(run: Run, evidence: str | None) -> str:
     return quote(str(path))
 
 
-def rebalance_rows(run: Run, members: Members, zero: datetime | None) -> list[Shown]:
-    """Make the rows of the rebalance table, by generation as recorded."""
-    rows = run.tables["rebalances"]
-    longest_ms = max((ms for row in rows if (ms := _length_ms(row)) is not None), default=0.0)
-    still = stops.longest_by(run, "generation")
-    return [
-        _rebalance_row(row, members, zero, longest_ms, still.get((row["generation"],)))
-        for row in rows[:MOST_ROWS]
-    ]
+def trigger_member(row: Row, members: Members) -> str:
+    """The member that set off a rebalance, where one did."""
+    named, member_id = row["trigger_member"], row["trigger_member_id"]
+    return named or (members.of_id(member_id) if member_id else "")
 
 
-def _rebalance_row(
-    row: Row, members: Members, zero: datetime | None, longest_ms: float, still: Row | None
-) -> Shown:
-    member = row["trigger_member"] or ""
-    if not member and row["trigger_member_id"]:
-        member = members.of_id(row["trigger_member_id"])
-    return Shown(
-        generation=number(row["generation"]),
-        at=seconds(row["started_at"], zero),
-        trigger=row["trigger"] or NOTHING,
-        member=member,
-        colour=members.colour(member),
-        reason=clip(row["reason"], 200),
-        members=f"{number(row['members_before'])} → {number(row['members_after'])}",
-        leader=row["leader"] or NOTHING,
-        duration=duration(row["duration_ms"]) if row["completed_at"] else "not completed",
-        steps=_steps(row, longest_ms),
-        moved=number(row["partitions_moved"]),
-        kept=number(row["partitions_kept"]),
-        revoked=number(row["partitions_revoked"]),
-        standstill=duration(still["ms"]) if still else NOTHING,
-        where=partition_name(still["topic"], still["partition"]) if still else "",
-    )
+def longest_rebalance_ms(run: Run) -> float:
+    lasted = map(_length_ms, run.tables["rebalances"])
+    return max((ms for ms in lasted if ms is not None), default=0.0)
 
 
 def _length_ms(row: Row) -> float | None:
@@ -182,14 +98,14 @@ def _length_ms(row: Row) -> float | None:
 _STEPS: Final = ("join", "sync", "assign")
 
 
-def _steps(row: Row, longest_ms: float) -> tuple[Shown, ...]:
-    """Split a rebalance: all joined, leader's assignment in, last member told."""
+def steps(row: Row, longest_ms: float) -> tuple[Shown, ...]:
+    """Split a rebalance: all joined, leader's assignment in, last member has its part."""
     at: datetime | None = row["started_at"]
     if at is None or longest_ms <= 0:
         return ()
     started = at
-    steps = []
-    # In KIP-848: target computed, every member at its epoch, last change told.
+    found = []
+    # In KIP-848: target computed, every member at its epoch, last change sent.
     names = ("target", "epoch", "assign") if row["protocol"] == "consumer" else _STEPS
     for css, name, column in zip(
         ("joining", "syncing", "telling"),
@@ -202,69 +118,30 @@ def _steps(row: Row, longest_ms: float) -> tuple[Shown, ...]:
             continue
         left = 100 * _ms(started, at) / longest_ms
         width = 100 * _ms(at, end) / longest_ms
-        steps.append(stops.part(css, name, left, width, _ms(at, end)))
+        found.append(stops.part(css, name, left, width, _ms(at, end)))
         at = end
-    return tuple(steps)
+    return tuple(found)
 
 
 def _ms(from_at: datetime, to_at: datetime) -> float:
     return (to_at - from_at).total_seconds() * 1_000
 
 
-def redelivery_rows(run: Run, members: Members, zero: datetime | None) -> list[Shown]:
-    """Make the rows of the redelivery table: the unexplained first, then the largest."""
+def redeliveries(run: Run) -> list[Row]:
+    """The unexplained first, then the largest."""
     rows = run.tables["redeliveries"]
-    ranked = sorted(rows, key=lambda row: (bool(row["explained"]), -(row["count"] or 0)))
-    return [
-        Shown(
-            partition=partition_name(row["topic"], row["partition"]),
-            offsets=_range(row["first_offset"], row["last_offset"]),
-            count=number(row["count"]),
-            first=row["first_member"] or NOTHING,
-            first_colour=members.colour(row["first_member"]),
-            second=row["member"] or NOTHING,
-            second_colour=members.colour(row["member"]),
-            at=seconds(row["polled_at"], zero),
-            after=_between(row["first_polled_at"], row["polled_at"]),
-            committed=number(row["committed"]) if row["committed"] is not None else "none yet",
-            explained=bool(row["explained"]),
-            why=row.get("why") or "",
-        )
-        for row in ranked[:MOST_ROWS]
-    ]
+    return sorted(rows, key=lambda row: (bool(row["explained"]), -(row["count"] or 0)))
 
 
-def _between(first: datetime | None, second: datetime | None) -> str:
+def between(first: datetime | None, second: datetime | None) -> str:
     return NOTHING if first is None or second is None else duration(_ms(first, second))
 
 
-def _range(first: Any, last: Any) -> str:
+def span_of(first: Any, last: Any) -> str:
     return number(first) if first == last else f"{number(first)} – {number(last)}"
 
 
-def fault_rows(run: Run, zero: datetime | None) -> list[Shown]:
-    """Make the rows of the fault table, in the order of injection."""
-    return [_fault_row(story, zero) for story in stories(run.history["faults"])[:MOST_ROWS]]
-
-
-def _fault_row(story: FaultStory, zero: datetime | None) -> Shown:
-    effect, text = _effect(story)
-    return Shown(
-        name=story.fault,
-        target=story.target or NOTHING,
-        resolved=story.resolved or NOTHING,
-        parameters=clip(_parameters(story), 200),
-        planned=seconds(story.injecting_at or story.planned_at, zero),
-        injected=seconds(story.injected_at, zero),
-        healed=seconds(story.healed_at, zero),
-        lasted=_between(story.injected_at, story.healed_at),
-        effect=effect,
-        effect_text=text,
-        evidence=clip(story.evidence, _MOST_TEXT),
-    )
-
-
-def _parameters(story: FaultStory) -> str:
+def parameters(story: FaultStory) -> str:
     """Write them as "latency 200 ms, lasts 3 s": a name ends in its unit."""
     given = {name: value for name, value in story.parameters.items() if value is not None}
     return ", ".join(_parameter(name, value) for name, value in sorted(given.items()))
@@ -278,18 +155,13 @@ def _parameter(name: str, value: object) -> str:
     return f"{name.replace('_', ' ')} {text}".strip()
 
 
-def _effect(story: FaultStory) -> tuple[str, str]:
+def effect(story: FaultStory) -> tuple[str, str]:
+    """A sign and words: whether a fault took effect."""
     if story.failed_at is not None:
-        return "no", "failed"
+        return "✗", "failed"
     if story.took_effect is None:
-        return "unknown", "not known" if story.injected_at else "never injected"
-    return ("yes", "took effect") if story.took_effect else ("no", "no effect")
-
-
-def left_out(total: int, name: str) -> str:
-    """Say how many rows a table does not show, and where they are."""
-    hidden = total - MOST_ROWS
-    return "" if hidden <= 0 else f"{hidden:,} more rows are in {name}."
+        return "?", "not known" if story.injected_at else "never injected"
+    return ("✓", "took effect") if story.took_effect else ("✗", "no effect")
 
 
 def rebalanced(run: Run) -> str:

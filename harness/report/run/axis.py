@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from harness.report.load import Run
 
@@ -17,6 +17,7 @@ CHARACTER_PX: Final = 6.4  # of the 11 px chart font, a little generous
 _LEAD: Final = timedelta(seconds=15)  # most that is shown from before steady state
 _STEPS_S: Final = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600)
 _MOST_TICKS: Final = 10
+_Time = TypeVar("_Time", datetime, int)
 
 
 @dataclass(frozen=True)
@@ -125,9 +126,9 @@ def _free_row(occupied: list[list[tuple[float, float]]], extent: tuple[float, fl
     return len(occupied) - 1
 
 
-def stack(spans: Sequence[tuple[datetime, datetime]]) -> list[int]:
+def stack(spans: Sequence[tuple[_Time, _Time]]) -> list[int]:
     """Give every interval the first row where it overlaps no earlier one; touching is none."""
-    ends: list[datetime] = []
+    ends: list[_Time] = []
     rows = []
     for from_at, to_at in spans:
         row = next((n for n, end in enumerate(ends) if end <= from_at), len(ends))

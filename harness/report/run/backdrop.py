@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from harness.base.words import plural
+from harness.report.formats import NOTHING, duration, generation_word, number, seconds
 from harness.report.load import Row, Run
 from harness.report.parts.faults import FaultStory, stories
 from harness.report.run.axis import NARROWEST_PX, Axis, place, text_px
-from harness.report.run.shapes import Bar, Chart, Line, Text
-from harness.report.words import NOTHING, duration, generation_word, number, seconds
+from harness.report.run.shapes import Chart, bar, label, line
 
 _LABEL_ROW_PX = 15
 _MOST_GENERATION_ROWS = 2
@@ -29,22 +29,23 @@ def close_chart(chart: Chart, run: Run, axis: Axis) -> Chart:
     height = chart.height
     for story in stories(run.history["faults"]):
         _fault_window(chart, axis, story, height)
-    told = _with_next(run.tables["rebalances"])
-    if len(told) > _MOST_REBALANCES:
-        chart.left_out.append(f"{plural(len(told) - _MOST_REBALANCES, 'rebalance')}")
-    for row, next_row in told[:_MOST_REBALANCES]:
+    rebalances = run.tables["rebalances"]
+    rows = list(zip(rebalances, [*rebalances, None][1:], strict=True))
+    if len(rows) > _MOST_REBALANCES:
+        chart.left_out.append(f"{plural(len(rows) - _MOST_REBALANCES, 'rebalance')}")
+    for row, next_row in rows[:_MOST_REBALANCES]:
         _rebalance_window(chart, axis, row, next_row, height)
     for percent, text in axis.ticks():
         zero = " zero" if text == "0" else ""
-        chart.behind.append(Line(percent, 0, height, f"grid{zero}"))
+        chart.behind.append(line(percent, 0, height, f"grid{zero}"))
         anchor = "middle" if 2 < percent < 98 else "start" if percent <= 2 else "end"
-        chart.labels.append(Text(percent, height + 15, f"{text} s", "tick", anchor))
+        chart.labels.append(label(percent, height + 15, f"{text} s", "tick", anchor))
     chart.height += _AXIS_PX
     return chart
 
 
-def _fault_lane(chart: Chart, axis: Axis, told: Sequence[FaultStory]) -> None:
-    shown = [(s, s.injected_at) for s in told if s.injected_at and axis.holds(s.injected_at)]
+def _fault_lane(chart: Chart, axis: Axis, faults: Sequence[FaultStory]) -> None:
+    shown = [(s, s.injected_at) for s in faults if s.injected_at and axis.holds(s.injected_at)]
     if not shown:
         return
     labels = [(axis.percent(at), story.label) for story, at in shown]
@@ -54,7 +55,7 @@ def _fault_lane(chart: Chart, axis: Axis, told: Sequence[FaultStory]) -> None:
     for (percent, text), where in zip(labels, places, strict=True):
         dx = 4 if where.anchor == "start" else -4
         baseline = y + 13 + where.row * _LABEL_ROW_PX
-        chart.labels.append(Text(percent, baseline, text, "fault halo", where.anchor, dx))
+        chart.labels.append(label(percent, baseline, text, "fault halo", where.anchor, dx))
 
 
 def _fault_window(chart: Chart, axis: Axis, story: FaultStory, height: float) -> None:
@@ -68,15 +69,13 @@ def _fault_window(chart: Chart, axis: Axis, story: FaultStory, height: float) ->
     span = axis.span(story.injected_at, end)
     if span is None:
         return
-    data = (
-        ("fault", story.fault),
-        ("injected", story.injected_at.isoformat()),
-        ("healed", story.healed_at.isoformat() if story.healed_at else ""),
-    )
-    chart.behind.append(Bar(*span, 0, height, "fault-window", title, data))
-    chart.marks.append(Line(span[0], 0, height, "fault-edge", title))
+    injected, healed = story.injected_at.isoformat(), story.healed_at
+    times = {"injected": injected, "healed": healed.isoformat() if healed else ""}
+    data = {"fault": story.fault, **times}
+    chart.behind.append(bar(*span, 0, height, "fault-window", title, data))
+    chart.marks.append(line(span[0], 0, height, "fault-edge", title))
     if story.healed_at is not None:
-        chart.marks.append(Line(round(sum(span), 3), 0, height, "fault-edge healed", title))
+        chart.marks.append(line(round(sum(span), 3), 0, height, "fault-edge healed", title))
 
 
 def _rebalance_lane(chart: Chart, axis: Axis, rebalances: Sequence[Row]) -> None:
@@ -97,7 +96,7 @@ def _rebalance_lane(chart: Chart, axis: Axis, rebalances: Sequence[Row]) -> None
         if where.row < rows:
             dx = 3 if where.anchor == "start" else -3
             baseline = y + 12 + where.row * _LABEL_ROW_PX
-            chart.labels.append(Text(percent, baseline, text, "generation halo", where.anchor, dx))
+            chart.labels.append(label(percent, baseline, text, "generation halo", where.anchor, dx))
     hidden = sum(where.row >= rows for where in places)
     if hidden:
         chart.left_out.append(f"{plural(hidden, 'generation number')} where they would overlap")
@@ -118,13 +117,9 @@ def _rebalance_window(
     took = duration(row["duration_ms"])
     name = f"{generation_word(row['protocol'])} {number(row['generation'])}"
     title = f"{name}: {took}, {row['reason'] or 'no reason known'}"
-    chart.behind.append(Bar(*span, 0, height, "rebalance-window", title))
+    chart.behind.append(bar(*span, 0, height, "rebalance-window", title))
     if completed is not None and axis.holds(completed):
-        chart.marks.append(Line(axis.percent(completed), 0, height, "rebalance-mark", title))
-
-
-def _with_next(rows: Sequence[Row]) -> list[tuple[Row, Row | None]]:
-    return list(zip(rows, [*rows, None][1:], strict=True))
+        chart.marks.append(line(axis.percent(completed), 0, height, "rebalance-mark", title))
 
 
 def phase_lane(chart: Chart, run: Run, axis: Axis) -> None:
@@ -135,6 +130,6 @@ def phase_lane(chart: Chart, run: Run, axis: Axis) -> None:
         return
     y = chart.lane("phases", 18)
     for name, (left, width) in spans:
-        chart.shapes.append(Bar(left, width, y + 2, 14, "phase", name))
+        chart.shapes.append(bar(left, width, y + 2, 14, "phase", name))
         if text_px(name) <= width / 100 * NARROWEST_PX:
-            chart.labels.append(Text(left, y + 13, name, "phase-name", dx=4))
+            chart.labels.append(label(left, y + 13, name, "phase-name", dx=4))

@@ -7,12 +7,12 @@ from statistics import median
 from typing import Final
 
 from harness.base.words import plural
+from harness.report.formats import absent, duration, number, seconds
 from harness.report.load import Row, Run
-from harness.report.parts.members import Members
+from harness.report.parts.member_names import Members
 from harness.report.run.axis import Axis, place
 from harness.report.run.backdrop import close_chart, open_chart
-from harness.report.run.shapes import PATH_WIDTH, Chart, Line, Path, Text
-from harness.report.words import absent, duration, number, seconds
+from harness.report.run.shapes import PATH_WIDTH, Chart, curve, label, line
 
 MOST_TICKS: Final = 5_000
 MOST_MEMBERS: Final = 40
@@ -69,20 +69,20 @@ def _row(
     for css, codes in (("beat", {_OK}), ("beat rebalancing", {_REBALANCE_IN_PROGRESS})):
         chosen = [row["at"] for row in beats if row["error_code"] in codes]
         if chosen:
-            chart.shapes.append(Path(ticks_y, _TICK_PX, _ticks(axis, chosen), css))
+            chart.shapes.append(curve(ticks_y, _TICK_PX, _ticks(axis, chosen), css))
     for row in beats:
         if row["error_code"] not in (_OK, _REBALANCE_IN_PROGRESS) and axis.holds(row["at"]):
             code = "no answer" if row["error_code"] is None else f"error {row['error_code']}"
             title = f"{code} at {seconds(row['at'], axis.zero)}"
             x = axis.percent(row["at"])
-            chart.shapes.append(Line(x, ticks_y - 2, _TICK_PX + 4, "beat-error", title))
+            chart.shapes.append(line(x, ticks_y - 2, _TICK_PX + 4, "beat-error", title))
     for (x, text), where in zip(labels, places, strict=True):
         baseline = ticks_y - 4 - where.row * _MARK_ROW_PX
         dx = 3 if where.anchor == "start" else -3
         css = "evicted" if text.startswith("✕") else "noticed"
         down_px = ticks_y + _TICK_PX - baseline + 9
-        chart.marks.append(Line(x, baseline - 9, down_px, f"{css}-mark"))
-        chart.labels.append(Text(x, baseline, text, f"{css} halo", where.anchor, dx))
+        chart.marks.append(line(x, baseline - 9, down_px, f"{css}-mark"))
+        chart.labels.append(label(x, baseline, text, f"{css} halo", where.anchor, dx))
 
 
 def _ticks(axis: Axis, times: Iterable[datetime]) -> str:
@@ -103,7 +103,7 @@ def _marks(run: Run, axis: Axis) -> dict[str, list[tuple[datetime, str]]]:
 
 
 def _silence(row: Row) -> str:
-    """How long a member had been silent; from the least to the most where no line tells."""
+    """How long a member had been silent; from the least to the most where no line says."""
     most, least = row["silence_ms"], row.get("silence_least_ms")
     if absent(most):
         return ""

@@ -19,19 +19,27 @@ from harness.base.paths import COMMAND
 from harness.base.words import plural
 from harness.history.derived import VERDICTS_FILE
 from harness.history.whose import BY_CLIENT_ID
+from harness.report import outcome
+from harness.report.formats import (
+    NOTHING,
+    bound,
+    clip,
+    duration,
+    number,
+    partition_name,
+    seconds,
+    utc,
+)
 from harness.report.load import Manifest, Run, libraries_of
-from harness.report.outcome import files_lost, left_out, name_of, others_in, outcome
 from harness.report.parts import stops, tables
-from harness.report.parts.costs import costs
-from harness.report.parts.members import members_of
-from harness.report.parts.records import Records, records
-from harness.report.parts.story import story
+from harness.report.parts.faults import stories
+from harness.report.parts.member_names import members_of
+from harness.report.parts.record_counts import RecordCounts, records
+from harness.report.parts.story import costs, story
 from harness.report.run.axis import axis_of
 from harness.report.run.heartbeats import heartbeat_chart
-from harness.report.run.shapes import PATH_WIDTH
 from harness.report.run.timeline import timeline
 from harness.report.run.views import MOST_REBALANCES, two_views
-from harness.report.words import NOTHING, duration, number, partition_name, utc
 
 _TEMPLATES: Final = Path(__file__).parents[1] / "templates"
 _MOST_FILES: Final = 60
@@ -47,6 +55,8 @@ _SECTIONS: Final = (
     ("files", "Files"),
 )
 _MOST_CONFIGURATION: Final = 60_000  # characters
+MOST_ROWS: Final = 200  # of a table
+_OF_VERDICTS: Final = ("expected_of", "name_of", "sign_of", "standing", "title_of", "verdict_of")
 
 
 @dataclass(frozen=True)
@@ -61,9 +71,7 @@ def page(run: Run) -> str:
     axis = axis_of(run)
     members = members_of(run)
     zero = axis.zero if axis else None
-    counts, result = records(run), outcome(run)
-    rebalances = run.tables["rebalances"]
-    redeliveries = run.tables["redeliveries"]
+    counts, result = records(run), outcome.of_run(run)
     return (
         environment()
         .get_template("page.html.j2")
@@ -80,33 +88,32 @@ def page(run: Run) -> str:
             figures=_figures(run, counts),
             story=story(run, counts),
             costs=costs(run),
-            verdicts=tables.verdict_rows(run),
+            run=run,
+            zero=zero,
+            verdicts=outcome.in_order(run.verdicts or []),
             unjudged=run.verdicts is None,
-            lost=files_lost(run),
-            left_out=left_out(run.manifest),
-            others=others_in(run),
-            name_of=name_of,
+            lost=outcome.files_lost(run),
+            left_out=outcome.left_out(run.manifest),
+            others=outcome.others_in(run),
             members=members,
-            path_width=PATH_WIDTH,
+            most_rows=MOST_ROWS,
             timeline=timeline(run, axis, members) if axis else None,
             heartbeats=heartbeat_chart(run, axis, members) if axis else None,
-            rebalances=tables.rebalance_rows(run, members, zero),
-            rebalances_left_out=tables.left_out(len(rebalances), "tables/rebalances.parquet"),
-            stops=stops.changes(run, members, zero),
+            rebalances=run.tables["rebalances"],
+            longest_rebalance_ms=tables.longest_rebalance_ms(run),
+            longest_by_generation=stops.longest_by(run, "generation"),
+            stops=stops.changes(run),
+            stop_in_words=stops.said,
             stop_parts=stops.PARTS,
             views=two_views(run, members),
             most_views=MOST_REBALANCES,
-            rebalance_count=len(rebalances),
-            redeliveries=tables.redelivery_rows(run, members, zero),
-            redeliveries_left_out=tables.left_out(len(redeliveries), "tables/redeliveries.parquet"),
-            redelivery_count=len(redeliveries),
+            redeliveries=tables.redeliveries(run),
             records=counts,
-            faults=tables.fault_rows(run, zero),
+            faults=stories(run.history["faults"]),
             no_faults=_no_faults(run),
             has=run.has,
             files=_files(run.path),
             configuration=_configuration(run.manifest.effective),
-            plural=plural,
         )
     )
 
@@ -121,7 +128,11 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    engine.globals["kind_of"] = lambda shape: type(shape).__name__
+    engine.globals |= {name: getattr(outcome, name) for name in _OF_VERDICTS}
+    engine.globals |= {"bound": bound, "plural": plural, "tables": tables}
+    engine.filters |= {"number": number, "duration": duration, "clip": clip}
+    engine.filters |= {"seconds": seconds, "partition": partition_name}
+    engine.tests["folded"] = tables.is_folded
     return engine
 
 
@@ -163,18 +174,18 @@ def _of_an_app(manifest: Manifest) -> list[Fact]:
     assignors = ", ".join(observed.get("assignors") or ()) or NOTHING
     return [
         Fact("Program", _say(app.get("name")), " ".join(app.get("command") or ())),
-        Fact("Client", libraries_of(observed), "by what it tells brokers"),
+        Fact("Client", libraries_of(observed), "as it names itself to brokers"),
         Fact("Group", size, f"assignor {assignors}"),
-        _told_apart(observed),
+        _identified(observed),
         Fact("Session timeout", duration(observed.get("session_timeout_ms")), "as it joined with"),
-        Fact("Told to end by", _say(stop.get("signal")), f"killed after {stop.get('grace_s'):g} s"),
+        Fact("Ended by", _say(stop.get("signal")), f"killed after {stop.get('grace_s'):g} s"),
     ]
 
 
-def _told_apart(observed: Mapping[str, Any]) -> Fact:
+def _identified(observed: Mapping[str, Any]) -> Fact:
     if observed.get("told_apart_by") == BY_CLIENT_ID:
-        return Fact("Told apart by", "client.id", "they are too many for a listener each")
-    return Fact("Told apart by", "a listener for each process", "whatever its client.id is")
+        return Fact("Identified by", "client.id", "they are too many for a listener each")
+    return Fact("Identified by", "a listener for each process", "whatever its client.id is")
 
 
 def _surroundings(manifest: Manifest, load: Mapping[str, Any]) -> list[Fact]:
@@ -197,13 +208,13 @@ def _surroundings(manifest: Manifest, load: Mapping[str, Any]) -> list[Fact]:
     ]
 
 
-def _figures(run: Run, counts: Records) -> list[Fact]:
+def _figures(run: Run, counts: RecordCounts) -> list[Fact]:
     """Choose the few numbers that say what the faults did."""
     rebalances = run.tables["rebalances"]
     count = len(rebalances) if run.has("rebalances") else None
     evicted = plural(len(run.tables["evictions"]), "eviction") if run.has("evictions") else ""
     still = stops.longest(run)
-    lost = "" if counts.lost is None else "read by nobody"
+    lost = "" if counts.lost is None else "read by no member"
     unexplained = "" if counts.unexplained is None else f"{counts.unexplained:,} unexplained"
     return [
         Fact("rebalances", number(count), evicted),
@@ -282,7 +293,7 @@ def _host(host: Mapping[str, Any]) -> str:
 
 
 def _busy(host: Mapping[str, Any]) -> str:
-    """What it runs, and how often somebody had to wait for a processor while it was measured."""
+    """What it runs, and how often something had to wait for a processor while it was measured."""
     some = _part(host, "cpu_pressure").get("some")
     busy = f", processors wanting for {some:.0%} of the time" if some is not None else ""
     return f"{_say(host.get('platform'))}{busy}"

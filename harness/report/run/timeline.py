@@ -1,4 +1,4 @@
-"""The ownership timeline: who held which partition when, and how much was processed meanwhile."""
+"""The ownership timeline: who held which partition when, and how much was processed."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -6,14 +6,14 @@ from datetime import datetime
 from typing import Final
 
 from harness.base.words import plural
+from harness.report.formats import duration, number, partition_name, seconds
 from harness.report.load import Row, Run
-from harness.report.parts.members import Members
-from harness.report.parts.records import Partition, Throughput, throughput
+from harness.report.parts.member_names import Members
+from harness.report.parts.record_counts import Partition, Throughput, throughput
 from harness.report.parts.stops import longest_by
 from harness.report.run.axis import Axis, fits, stack
 from harness.report.run.backdrop import close_chart, open_chart, phase_lane
-from harness.report.run.shapes import PATH_WIDTH, Bar, Chart, Path, Text
-from harness.report.words import duration, number, partition_name, seconds
+from harness.report.run.shapes import PATH_WIDTH, Chart, bar, curve, label
 
 MOST_PARTITIONS: Final = 24
 MOST_BARS: Final = 2_000
@@ -23,7 +23,7 @@ _TOTAL_PX: Final = 56
 
 
 def timeline(run: Run, axis: Axis, members: Members) -> Chart | None:
-    """Draw the timeline; null if nobody ever held or processed anything."""
+    """Draw the timeline; null if nothing was ever held or processed."""
     rates = throughput(run, axis.start, axis.end)
     held = _held(run.tables["ownership"])
     partitions = sorted(set(held) | set(rates.per_partition))
@@ -37,15 +37,26 @@ def timeline(run: Run, axis: Axis, members: Members) -> Chart | None:
     still_ms = longest_standstills_ms(run)
     several_topics = len({topic for topic, _ in partitions}) > 1
     for partition in shown:
-        row = _PartitionRow(chart, axis, members, rates)
-        row.draw(partition, held[partition], still_ms.get(partition), several_topics)
+        name = f"partition {number(partition[1])}"
+        name = partition_name(*partition) if several_topics else name
+        still = still_ms.get(partition)
+        note = "" if still is None else f"standstill {duration(still)}"
+        rows = stack([(row["from_at"], row["to_at"] or axis.end) for row in held[partition]])
+        depth = (max(rows, default=0) + 1) * (_BAR_PX + 1)
+        y = chart.lane(name, depth + _STRIP_PX + 10, note, partition_name(*partition))
+        for owned, place in zip(held[partition], rows, strict=True):
+            _owner(chart, axis, members, owned, y + 4 + place * (_BAR_PX + 1))
+        if processed := rates.per_partition.get(partition):
+            title = f"records processed per second, highest {number(max(processed))}"
+            drawn = step_path(processed, rates.strip_top, _STRIP_PX, bin_width(axis, rates))
+            chart.shapes.append(curve(y + 5 + depth, _STRIP_PX, drawn, "rate", title))
     if rates.per_partition:
         _total_lane(chart, axis, rates)
     return close_chart(chart, run, axis)
 
 
 def longest_standstills_ms(run: Run) -> dict[Partition, float]:
-    """Each partition's longest standstill; one that never stood still is left out."""
+    """Each partition's longest standstill; one that never stopped is left out."""
     return {
         (row["topic"], row["partition"]): float(row["ms"])
         for row in longest_by(run, "topic", "partition").values()
@@ -71,73 +82,39 @@ def coordinator_lane(chart: Chart, run: Run, axis: Axis) -> None:
             continue
         name = f"broker {broker}"
         since = seconds(at, axis.zero)
-        chart.shapes.append(Bar(*span, y + 3, 14, "coordinator", f"{name} since {since}"))
+        chart.shapes.append(bar(*span, y + 3, 14, "coordinator", f"{name} since {since}"))
         if fits(name, span[1]):
-            chart.labels.append(Text(span[0], y + 14, name, "phase-name", dx=4))
+            chart.labels.append(label(span[0], y + 14, name, "phase-name", dx=4))
 
 
-class _PartitionRow:
-    """Draws one partition: bars of its owners, and below them what was processed."""
+def _owner(chart: Chart, axis: Axis, members: Members, row: Row, y: float) -> None:
+    """Draw when a member had a partition, and from when on it had lost it unknowingly."""
+    end: datetime = row["to_at"] or axis.end
+    removed: datetime | None = row["removed_at"]
+    lost_at = max(removed, row["from_at"]) if removed is not None and removed < end else None
+    colour = members.colour(row["member"])
+    title = _title(axis, members, row)
+    span = axis.span(row["from_at"], lost_at or end)
+    if span is not None:
+        chart.shapes.append(bar(*span, y, _BAR_PX, f"owner {colour}", title))
+        name = members.short(row["member"])
+        if fits(name, span[1]):
+            chart.labels.append(label(span[0], y + 11, name, "owner-name", dx=5))
+    zombie = axis.span(lost_at, end) if lost_at else None
+    if zombie is not None:
+        chart.shapes.append(bar(*zombie, y, _BAR_PX, f"owner zombie {colour}", title))
+        chart.shapes.append(bar(*zombie, y, _BAR_PX, "hatch", title))
 
-    def __init__(self, chart: Chart, axis: Axis, members: Members, rates: Throughput) -> None:
-        self.chart = chart
-        self.axis = axis
-        self.members = members
-        self.rates = rates
 
-    def draw(
-        self, partition: Partition, held: Sequence[Row], still_ms: float | None, with_topic: bool
-    ) -> None:
-        spans = [(row["from_at"], row["to_at"] or self.axis.end) for row in held]
-        rows = stack(spans)
-        depth = max(rows, default=0) + 1
-        name = partition_name(*partition) if with_topic else f"partition {number(partition[1])}"
-        note = "" if still_ms is None else f"standstill {duration(still_ms)}"
-        height = depth * (_BAR_PX + 1) + _STRIP_PX + 10
-        y = self.chart.lane(name, height, note, partition_name(*partition))
-        for row, depth_of_row in zip(held, rows, strict=True):
-            self._owner(row, y + 4 + depth_of_row * (_BAR_PX + 1))
-        strip_y = y + 5 + depth * (_BAR_PX + 1)
-        rates = self.rates.per_partition.get(partition)
-        if rates:
-            title = f"records processed per second, highest {number(max(rates))}"
-            path = step_path(
-                rates, self.rates.strip_top, _STRIP_PX, bin_width(self.axis, self.rates)
-            )
-            self.chart.shapes.append(Path(strip_y, _STRIP_PX, path, "rate", title))
-
-    def _owner(self, row: Row, y: float) -> None:
-        end: datetime = row["to_at"] or self.axis.end
-        removed: datetime | None = row["removed_at"]
-        is_zombie = removed is not None and removed < end
-        known_until = max(removed, row["from_at"]) if is_zombie and removed else end
-        colour = self.members.colour(row["member"])
-        title = self._title(row)
-        span = self.axis.span(row["from_at"], known_until)
-        if span is not None:
-            self.chart.shapes.append(Bar(*span, y, _BAR_PX, f"owner {colour}", title))
-            name = self.members.short(row["member"])
-            if fits(name, span[1]):
-                self.chart.labels.append(Text(span[0], y + 11, name, "owner-name", dx=5))
-        zombie = self.axis.span(known_until, end) if is_zombie else None
-        if zombie is not None:
-            self.chart.shapes.append(Bar(*zombie, y, _BAR_PX, f"owner zombie {colour}", title))
-            self.chart.shapes.append(Bar(*zombie, y, _BAR_PX, "hatch", title))
-
-    def _title(self, row: Row) -> str:
-        zero = self.axis.zero
-        until = (
-            f"{seconds(row['to_at'], zero)} ({row['ended_by'] or '?'})"
-            if row["to_at"]
-            else "the end"
-        )
-        title = (
-            f"{self.members.short(row['member'])}, generation {number(row['generation'])}: "
-            f"from {seconds(row['from_at'], zero)} to {until}"
-        )
-        if row["removed_at"] is not None:
-            title += f"; removed by the coordinator at {seconds(row['removed_at'], zero)}"
-        return title
+def _title(axis: Axis, members: Members, row: Row) -> str:
+    ended = f"{seconds(row['to_at'], axis.zero)} ({row['ended_by'] or '?'})"
+    title = (
+        f"{members.short(row['member'])}, generation {number(row['generation'])}: "
+        f"from {seconds(row['from_at'], axis.zero)} to {ended if row['to_at'] else 'the end'}"
+    )
+    if row["removed_at"] is not None:
+        title += f"; removed by the coordinator at {seconds(row['removed_at'], axis.zero)}"
+    return title
 
 
 def bin_width(axis: Axis, rates: Throughput) -> float:
@@ -165,9 +142,9 @@ def _total_lane(chart: Chart, axis: Axis, rates: Throughput) -> None:
     note = "per second" if rates.bin_s == 1 else f"per second, over {rates.bin_s:g} s"
     y = chart.lane("all records", _TOTAL_PX + 12, note) + 8
     title = f"records processed per second over all partitions, highest {number(highest)}"
-    path = step_path(total, highest, _TOTAL_PX, bin_width(axis, rates))
-    chart.shapes.append(Path(y, _TOTAL_PX, path, "rate total", title))
-    chart.labels.append(Text(0, y + 9, f"{number(highest)} / s", "tick halo", dx=4))
+    drawn = step_path(total, highest, _TOTAL_PX, bin_width(axis, rates))
+    chart.shapes.append(curve(y, _TOTAL_PX, drawn, "rate total", title))
+    chart.labels.append(label(0, y + 9, f"{number(highest)} / s", "tick halo", dx=4))
 
 
 def _held(ownership: Iterable[Row]) -> dict[Partition, list[Row]]:
@@ -179,13 +156,13 @@ def _held(ownership: Iterable[Row]) -> dict[Partition, list[Row]]:
 
 
 def _worth_showing(partitions: list[Partition], run: Run, chart: Chart) -> list[Partition]:
-    """Keep those that stood still longest where there are too many to read."""
+    """Keep those that stopped for longest where there are too many to read."""
     if len(partitions) <= MOST_PARTITIONS:
         return partitions
     still_ms = longest_standstills_ms(run)
     ranked = sorted(partitions, key=lambda partition: -still_ms.get(partition, 0.0))
     left_out = len(partitions) - MOST_PARTITIONS
-    chart.left_out.append(f"the {left_out:,} partitions that stood still least")
+    chart.left_out.append(f"the {left_out:,} partitions that stopped least")
     return sorted(ranked[:MOST_PARTITIONS])
 
 

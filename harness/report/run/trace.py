@@ -2,12 +2,11 @@
 
 The format is Chrome's "Trace Event Format", as a JSON object: times are microseconds, here since
 the run's first moment on record. Every track is a thread of a made-up process: faults, the group,
-partitions by who held them and by when they stood still, each member, each broker.
+partitions by who held them and by when they stopped, each member, each broker.
 """
 
-import heapq
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +14,7 @@ from typing import Any, Final
 import duckdb
 
 from harness.report.load import load_manifest
+from harness.report.run.axis import stack
 from harness.report.text import sql
 
 NAME: Final = "trace.json"
@@ -46,7 +46,9 @@ class _Trace:
             if row["from_us"] is not None and row["to_us"] is not None:
                 by_track.setdefault(row["track"], []).append(row)
         for track, found in by_track.items():
-            for place, row in _side_by_side(found):
+            found.sort(key=lambda row: (row["from_us"], row["to_us"]))
+            spans = [(row["from_us"], max(row["to_us"], row["from_us"] + 1)) for row in found]
+            for place, row in zip(stack(spans), found, strict=True):
                 name = track if place == 0 else f"{track} ({place + 1})"
                 self.slice(process, name, row)
 
@@ -72,7 +74,7 @@ class _Trace:
                 self._add("i", process, row["track"], row, s="t")
 
     def _add(self, kind: str, process: str, track: str, row: Row, **more: Any) -> None:
-        told = {key: _plain(row[key]) for key in row if key not in _NOT_SHOWN}
+        shown = {key: _plain(row[key]) for key in row if key not in _NOT_SHOWN}
         self.events.append(
             {
                 "ph": kind,
@@ -82,7 +84,7 @@ class _Trace:
                 "tid": self._track(process, track),
                 "ts": row["from_us"],
                 **more,
-                "args": {key: value for key, value in told.items() if value is not None},
+                "args": {key: value for key, value in shown.items() if value is not None},
             }
         )
 
@@ -106,22 +108,6 @@ class _Trace:
         self.events.append({**about, "name": f"{what}_sort_index", "args": {"sort_index": order}})
 
 
-def _side_by_side(rows: Sequence[Row]) -> Iterator[tuple[int, Row]]:
-    """Each with the first place in which nothing else is at that time."""
-    free: list[int] = []
-    taken: list[tuple[int, int]] = []  # until when, and which place
-    places = 0
-    for row in sorted(rows, key=lambda each: (each["from_us"], each["to_us"])):
-        while taken and taken[0][0] <= row["from_us"]:
-            heapq.heappush(free, heapq.heappop(taken)[1])
-        if free:
-            place = heapq.heappop(free)
-        else:
-            place, places = places, places + 1
-        heapq.heappush(taken, (max(row["to_us"], row["from_us"] + 1), place))
-        yield place, row
-
-
 def _plain(value: object) -> object:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
@@ -134,7 +120,8 @@ def trace(run_dir: Path) -> str:
 
 def trace_of(database: duckdb.DuckDBPyConnection, run_dir: Path) -> dict[str, Any]:
     there = set(sql.tables_in(database))
-    rows = sum(_count(database, name) for name in _DETAILED if name in there)
+    counts = (f"SELECT count(*) FROM {name}" for name in _DETAILED if name in there)
+    rows = sum(int(sql.ask(database, query)[1][0][0]) for query in counts)
     detailed = rows <= MOST_ROWS
     trace = _Trace()
     for name in _QUERIES:
@@ -144,15 +131,11 @@ def trace_of(database: duckdb.DuckDBPyConnection, run_dir: Path) -> dict[str, An
     zero = min((event["ts"] for event in timed), default=0)
     for event in timed:
         event["ts"] -= zero
-    told = load_manifest(run_dir)
-    about = {"run": told.run, "experiment": told.experiment, "began_at_us": zero}
+    manifest = load_manifest(run_dir)
+    about = {"run": manifest.run, "experiment": manifest.experiment, "began_at_us": zero}
     if not detailed:
         about["left_out"] = f"{', '.join(_DETAILED)}: {rows:,} rows, more than {MOST_ROWS:,}"
     return {"traceEvents": trace.events, "displayTimeUnit": "ms", "otherData": about}
-
-
-def _count(database: duckdb.DuckDBPyConnection, name: str) -> int:
-    return int(sql.ask(database, f"SELECT count(*) FROM {name}")[1][0][0])
 
 
 def _rows(database: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any]]:
@@ -206,15 +189,15 @@ _QUERIES: Final = {
         FROM ownership ORDER BY topic, partition, from_at
     """,
     "stops": f"""
-        SELECT 'partitions: stood still' AS process, topic || '-' || partition AS track,
-               topic, partition, 'stood still: ' || coalesce(cause, 'no cause') AS name,
+        SELECT 'partitions: stopped' AS process, topic || '-' || partition AS track,
+               topic, partition, 'stopped: ' || coalesce(cause, 'no cause') AS name,
                epoch_us(from_at) AS from_us, epoch_us(to_at) AS to_us, subject, old_member,
                new_member, generation, redelivered, {", ".join(f"{part}_ms" for part in _PARTS)}
         FROM stops WHERE stopped AND from_at IS NOT NULL AND to_at IS NOT NULL
         ORDER BY topic, partition, from_at
     """,
     "deliveries": """
-        SELECT coalesce(member, 'nobody') AS process, member, 'batches' AS track,
+        SELECT coalesce(member, 'no member') AS process, member, 'batches' AS track,
                sum("count") || ' records' AS name,
                epoch_us(min(polled_at)) AS from_us,
                epoch_us(coalesce(max(processed_at), min(polled_at))) AS to_us,
@@ -223,7 +206,7 @@ _QUERIES: Final = {
         FROM deliveries GROUP BY member, poll ORDER BY member, from_us
     """,
     "reads": """
-        SELECT coalesce(member, 'nobody') AS process, member, 'read' AS track,
+        SELECT coalesce(member, 'no member') AS process, member, 'read' AS track,
                "count" || ' records' AS name, epoch_us(polled_at) AS from_us,
                topic, partition, first_offset, last_offset
         FROM reads ORDER BY member, polled_at
@@ -234,7 +217,7 @@ _QUERIES: Final = {
         FROM client_events ORDER BY member, event_at
     """,
     "commits": """
-        SELECT coalesce(member, 'nobody') AS process, member, 'commits' AS track,
+        SELECT coalesce(member, 'no member') AS process, member, 'commits' AS track,
                how || ' commit' AS name,
                epoch_us(coalesce(min(asked_at), min(answered_at))) AS from_us,
                epoch_us(coalesce(max(answered_at), min(asked_at))) AS to_us,
@@ -245,7 +228,7 @@ _QUERIES: Final = {
     """,
     "requests": """
         SELECT 'requests to broker-' || broker AS process, broker,
-               coalesce(program, client_id, 'nobody') AS track, api AS name,
+               coalesce(program, client_id, 'no client') AS track, api AS name,
                epoch_us(arrived_at) AS from_us, epoch_us(answered_at) AS to_us,
                member_id, generation, error_code, evidence
         FROM requests ORDER BY broker, arrived_at

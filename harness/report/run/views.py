@@ -1,4 +1,4 @@
-"""Each rebalance told twice: by the coordinator, and by the members it happened to."""
+"""Each rebalance from both sides: by the coordinator, and by the members it happened to."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,11 @@ from types import SimpleNamespace as Shown
 from typing import Any, Final
 
 from harness.base.words import plural
+from harness.report.formats import clip, duration, generation_word, number
 from harness.report.load import Row, Run
-from harness.report.parts.members import Members
+from harness.report.parts.member_names import Members
+from harness.report.parts.record_counts import Range, merge
 from harness.report.parts.stops import longest_by
-from harness.report.words import clip, duration, generation_word, number
 
 MOST_LINES: Final = 40
 MOST_REBALANCES: Final = 60
@@ -32,7 +33,6 @@ class Said:
     at: datetime
     after: str
     member: str
-    colour: str
     text: str
 
 
@@ -40,7 +40,7 @@ def two_views(run: Run, members: Members) -> list[Shown]:
     """Sort what both sides said to the rebalance during which they said it."""
     rebalances = [row for row in run.tables["rebalances"] if row["started_at"] is not None]
     coordinator = sorted([*_events(run, members), *_requests(run, members)], key=_time)
-    noticed = sorted(_client_events(run, members), key=_time)
+    noticed = sorted(_client_events(run), key=_time)
     starts = [row["started_at"] - _CAUSE for row in rebalances]
     still = longest_by(run, "generation")
     worst = max(rebalances, key=lambda row: _standstill_ms(row, still), default=None)
@@ -63,7 +63,7 @@ def _views(row: Row, coordinator: list[Said], noticed: list[Said], *, opened: bo
         coordinator=_after(coordinator[:MOST_LINES], row["started_at"]),
         members=_after(noticed[:MOST_LINES], row["started_at"]),
         left_out=f"{plural(hidden, 'more line')} in history/." if hidden else "",
-        opened=opened,  # the one to look at first: around it a partition stood still longest
+        opened=opened,  # the one to look at first: around it a partition stopped for longest
     )
 
 
@@ -77,7 +77,7 @@ def _after(said: Iterable[Said], zero: datetime) -> list[Said]:
     for line in said:
         ms = (line.at - zero).total_seconds() * 1_000
         after = f"{'−' if ms < 0 else '+'}{abs(ms):,.0f} ms"
-        lines.append(Said(line.at, after, line.member, line.colour, line.text))
+        lines.append(Said(line.at, after, line.member, line.text))
     return lines
 
 
@@ -89,8 +89,8 @@ def _time(said: Said) -> datetime:
     return said.at
 
 
-def _said(at: datetime, member: str | None, members: Members, text: str) -> Said:
-    return Said(at, "", member or "", members.colour(member), clip(text, 200))
+def _said(at: datetime, member: str | None, text: str) -> Said:
+    return Said(at, "", member or "", clip(text, 200))
 
 
 def _events(run: Run, members: Members) -> Iterable[Said]:
@@ -105,7 +105,7 @@ def _events(run: Run, members: Members) -> Iterable[Said]:
             text += f", {plural(row['members'], 'member')}"
         if row["reason"]:
             text += f": {row['reason']}"
-        yield _said(row["at"], member, members, text)
+        yield _said(row["at"], member, text)
 
 
 def _requests(run: Run, members: Members) -> Iterable[Said]:
@@ -114,8 +114,8 @@ def _requests(run: Run, members: Members) -> Iterable[Said]:
         if at is None:
             continue
         if row["api"] == "CONSUMER_GROUP_HEARTBEAT" and not row["error_code"]:
-            if told := _heartbeat(row):
-                yield _said(at, row["client_id"], members, told)
+            if changed := _heartbeat(row):
+                yield _said(at, row["client_id"], changed)
             continue
         text = f"answers {_REQUEST_NAMES.get(row['api'], row['api'])}"
         if row["error_code"]:
@@ -124,7 +124,7 @@ def _requests(run: Run, members: Members) -> Iterable[Said]:
             text += f", generation {row['generation']}"
         if row["assigned"]:
             text += f": gives {partitions(row['assigned'])}"
-        yield _said(at, row["client_id"] or members.of_id(row["member_id"]), members, text)
+        yield _said(at, row["client_id"] or members.of_id(row["member_id"]), text)
 
 
 # A line each would hide the others; the chart of heartbeats shows the first.
@@ -153,7 +153,7 @@ def _heartbeat(row: Row) -> str:
     return ", ".join(said)
 
 
-def _client_events(run: Run, members: Members) -> Iterable[Said]:
+def _client_events(run: Run) -> Iterable[Said]:
     for row in run.history["client_events"]:
         at = row["event_at"] or row["observed_at"]
         if at is None or row["event"] in _TOO_MANY:
@@ -165,22 +165,15 @@ def _client_events(run: Run, members: Members) -> Iterable[Said]:
             text += f", generation {row['generation']}"
         if row["detail"]:
             text += f": {row['detail']}"
-        yield _said(at, row["member"], members, text)
+        yield _said(at, row["member"], text)
 
 
 def partitions(given: Iterable[Any]) -> str:
     """Format partitions per topic, runs joined: "orders 0–2, 5"."""
-    per_topic: dict[str, list[int]] = {}
+    per_topic: dict[str, list[Range]] = {}
     for item in given:
-        per_topic.setdefault(item["topic"], []).append(item["partition"])
-    return "; ".join(f"{topic} {_runs(sorted(ids))}" for topic, ids in sorted(per_topic.items()))
-
-
-def _runs(ids: Sequence[int]) -> str:
-    runs: list[tuple[int, int]] = []
-    for number_ in ids:
-        if runs and number_ == runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], number_)
-        else:
-            runs.append((number_, number_))
-    return ", ".join(f"{a}" if a == b else f"{a}–{b}" for a, b in runs)
+        per_topic.setdefault(item["topic"], []).append((item["partition"], item["partition"]))
+    return "; ".join(
+        f"{topic} {', '.join(f'{a}' if a == b else f'{a}–{b}' for a, b in merge(ids))}"
+        for topic, ids in sorted(per_topic.items())
+    )

@@ -4,17 +4,9 @@ import re
 import xml.etree.ElementTree as ET
 from typing import Final
 
+from harness.report import outcome
+from harness.report.formats import bound, measured, number
 from harness.report.load import Row, Run
-from harness.report.outcome import (
-    Standing,
-    expected_of,
-    name_of,
-    others_in,
-    outcome,
-    standing,
-    verdict_of,
-)
-from harness.report.words import bound, measured, number
 
 # XML 1.0 cannot hold these, not even escaped; a reader would refuse the whole file.
 NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -24,7 +16,7 @@ def junit(run: Run) -> str:
     manifest = run.manifest
     rows = run.verdicts or []
     unjudged = not manifest.complete or not rows
-    failures = sum(standing(row) is Standing.DIFFERS for row in rows)
+    failures = sum(map(outcome.differs, rows))
     suites = ET.Element("testsuites")
     suite = ET.SubElement(
         suites,
@@ -47,7 +39,7 @@ def junit(run: Run) -> str:
     )
     properties = ET.SubElement(suite, "properties")
     named = [("run", manifest.run), ("seed", manifest.seed)]
-    if sentence := others_in(run).sentence:
+    if sentence := outcome.others_in(run).sentence:
         named.append(("others", sentence))
     for name, value in named:
         ET.SubElement(properties, "property", {"name": name, "value": _clean(value)})
@@ -55,7 +47,7 @@ def junit(run: Run) -> str:
         _error(suite, run)
     for row in rows:
         _case(suite, manifest.experiment, row)
-    ET.SubElement(suite, "system-out").text = _clean(outcome(run).headline)
+    ET.SubElement(suite, "system-out").text = _clean(outcome.of_run(run).headline)
     ET.SubElement(suite, "system-err")
     ET.indent(suites)
     return (
@@ -64,18 +56,18 @@ def junit(run: Run) -> str:
 
 
 def _case(suite: ET.Element, experiment: str, row: Row) -> None:
-    case = _new_case(suite, experiment, name_of(row["rule"]))
+    case = _new_case(suite, experiment, outcome.name_of(row["rule"]))
     kept = ET.SubElement(case, "properties")
     ET.SubElement(kept, "property", {"name": "id", "value": _clean(str(row["rule"]))})
-    if standing(row) is not Standing.DIFFERS:
+    if not outcome.differs(row):
         return
-    reason = str(row["reason"] or "no reason given")
+    reason, verdict = str(row["reason"] or "no reason given"), outcome.verdict_of(row)
     failure = ET.SubElement(
         case,
         "failure",
         {
-            "type": verdict_of(row),
-            "message": _clean(f"{verdict_of(row)}, expected {expected_of(row)}: {reason}"),
+            "type": verdict,
+            "message": _clean(f"{verdict}, expected {outcome.expected_of(row)}: {reason}"),
         },
     )
     failure.text = _clean("\n".join(_lines(row, reason)))
@@ -94,7 +86,7 @@ def _lines(row: Row, reason: str) -> list[str]:
 
 def _error(suite: ET.Element, run: Run) -> None:
     """Add a case that cannot pass: a run that shows nothing must not turn a build green."""
-    result = outcome(run)
+    result = outcome.of_run(run)
     case = _new_case(suite, run.manifest.experiment, "the run can be judged")
     message = _clean(f"{result.headline}. {result.detail}")
     ET.SubElement(case, "error", {"type": run.manifest.status.upper(), "message": message})

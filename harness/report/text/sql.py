@@ -101,14 +101,14 @@ def ask(database: duckdb.DuckDBPyConnection, query: str) -> tuple[list[str], lis
     Raises BadInput where it cannot be understood, NoData where a file cannot be read.
     """
 
-    def told() -> tuple[list[str], list[tuple[Any, ...]]]:
+    def answer() -> tuple[list[str], list[tuple[Any, ...]]]:
         found = database.execute(query)
         return [column[0] for column in found.description or ()], found.fetchall()
 
     # An interruption is raised in the main thread. Within a query DuckDB would wait there for
-    # threads of its own, which go on to the end unless they are told.
+    # threads of its own, which go on to the end unless they are stopped.
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="query") as beside:
-        asked = beside.submit(told)
+        asked = beside.submit(answer)
         try:
             return asked.result()
         except KeyboardInterrupt:
@@ -125,8 +125,8 @@ def ask(database: duckdb.DuckDBPyConnection, query: str) -> tuple[list[str], lis
 
 def _sentence(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith(("LINE ", "^"))]
-    return " ".join(told) or type(error).__name__
+    said = [line for line in lines if not line.startswith(("LINE ", "^"))]
+    return " ".join(said) or type(error).__name__
 
 
 def write(
@@ -139,8 +139,8 @@ def write(
         writer.writerow(columns)
         writer.writerows([_plain(value) for value in row] for row in rows)
     elif how == "json":
-        told = [dict(zip(columns, row, strict=True)) for row in rows]
-        out.write(json.dumps(told, indent=2, default=_plain) + "\n")
+        named = [dict(zip(columns, row, strict=True)) for row in rows]
+        out.write(json.dumps(named, indent=2, default=_plain) + "\n")
     else:
         _print(columns, rows, Console(file=out, highlight=False))
 

@@ -18,8 +18,8 @@ rebalances: one row per generation of a group (KIP-848: per epoch)
     what set off each rebalance, and how long did it take?
     SELECT started_at, generation, trigger, trigger_member, duration_ms, reason FROM rebalances
         ORDER BY started_at
-stops: how long nobody processed a partition, and where the time went
-    which partitions stood still longest?
+stops: how long no member processed a partition, and where the time went
+    which partitions stopped for longest?
     SELECT topic, partition, cause, subject, ms, detection_ms, join_ms, sync_ms FROM stops WHERE
         stopped ORDER BY ms DESC LIMIT 10
 ownership: who held which partition from when to when

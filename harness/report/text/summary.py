@@ -2,24 +2,13 @@
 
 from typing import Final
 
+from harness.report import outcome
+from harness.report.formats import NOTHING, bound, clip, measured, number, safe, table_row
 from harness.report.load import Manifest, Row, Run
-from harness.report.outcome import (
-    expected_of,
-    files_lost,
-    in_order,
-    left_out,
-    name_of,
-    others_in,
-    outcome,
-    sign_of,
-    verdict_of,
-)
 from harness.report.parts import stops
-from harness.report.parts.costs import costs
-from harness.report.parts.records import fate, records
+from harness.report.parts.record_counts import fate, records
+from harness.report.parts.story import costs
 from harness.report.parts.tables import rebalanced
-from harness.report.text.markdown import safe, table_row
-from harness.report.words import NOTHING, bound, clip, measured, number
 
 # GitHub drops a step summary above 1 MiB whole; many runs may write into one.
 MOST_RULES: Final = 150
@@ -28,7 +17,7 @@ _MOST_REASON: Final = 300
 
 def summary(run: Run) -> str:
     manifest = run.manifest
-    result = outcome(run)
+    result = outcome.of_run(run)
     lines = [
         f"## {safe(manifest.experiment)}: {safe(result.headline)}",
         "",
@@ -36,14 +25,14 @@ def summary(run: Run) -> str:
         "",
         safe(result.detail),
         "",
-        *([safe(files_lost(run)), ""] if run.problems else []),
-        *_verdicts(in_order(run.verdicts or [])),
+        *([safe(outcome.files_lost(run)), ""] if run.problems else []),
+        *_verdicts(outcome.in_order(run.verdicts or [])),
         *(f"- {safe(cost)}" for cost in costs(run)),
         f"- rebalances: {rebalanced(run)}",
         f"- standstill: {safe(stops.sentence(run))}",
         f"- records: {fate(records(run))}",
-        *([f"- others: {safe(others)}"] if (others := others_in(run).sentence) else []),
-        *([f"- rules: {left}"] if (left := left_out(manifest)[0]) else []),
+        *([f"- others: {safe(others)}"] if (others := outcome.others_in(run).sentence) else []),
+        *([f"- rules: {left}"] if (left := outcome.left_out(manifest)[0]) else []),
         "",
         _origin(manifest),
         "",
@@ -70,15 +59,15 @@ def _verdicts(rows: list[Row]) -> list[str]:
         "|---|---|---|---|---|---:|---|",
     ]
     for row in rows[:MOST_RULES]:
-        verdict = verdict_of(row)
-        if verdict != expected_of(row):
-            verdict = f"**{verdict}**, expected {expected_of(row)}"
+        verdict = outcome.verdict_of(row)
+        if verdict != outcome.expected_of(row):
+            verdict = f"**{verdict}**, expected {outcome.expected_of(row)}"
         elif verdict != "HOLDS":
             verdict += ", as expected"
         why = " ".join(text for text in (row["reason"], row["because"]) if text)
         cells = (
-            sign_of(row),
-            safe(name_of(row["rule"])),
+            outcome.sign_of(row),
+            safe(outcome.name_of(row["rule"])),
             verdict,
             safe(measured(row)),
             safe(bound(row["bound_low"], row["bound_high"], row["unit"] or "")),

@@ -9,31 +9,16 @@ from rich.text import Text
 
 from harness.base.paths import here
 from harness.experiment import Verdict
+from harness.report import outcome
+from harness.report.formats import NOTHING, bound, measured_range, number
 from harness.report.load import Manifest, Row, Run, load
-from harness.report.outcome import (
-    Outcome,
-    Standing,
-    expected_of,
-    files_lost,
-    in_order,
-    left_out,
-    name_of,
-    others_in,
-    others_of,
-    outcome,
-    outcome_of,
-    sign_of,
-    standing,
-    verdict_of,
-)
-from harness.report.parts.costs import costs
-from harness.report.parts.records import fate, records
+from harness.report.parts.record_counts import fate, records
 from harness.report.parts.stops import sentence as stops_sentence
+from harness.report.parts.story import costs
 from harness.report.parts.tables import rebalanced
 from harness.report.text.columns import align, show, width_of
-from harness.report.words import NOTHING, bound, measured_range, number
 
-_STYLES: Final = {Standing.AS_EXPECTED: "green", Standing.RESULT: "cyan", Standing.DIFFERS: "red"}
+_STYLES: Final = {"as-expected": "green", "result": "cyan", "differs": "red"}
 _MEANINGS: Final = {
     "✗": "differs from what the experiment expects",
     "?": "could not be judged",
@@ -64,36 +49,39 @@ def print_verdicts(
     `others` are rows of the table `other_rules`; what they come to is one line.
     """
     console = console or Console(highlight=False)
-    rows = in_order(verdicts)
-    lines = [_headline(manifest, outcome_of(manifest, verdicts)), Text()]
+    rows = outcome.in_order(verdicts)
+    lines = [_headline(manifest, outcome.of_verdicts(manifest, verdicts)), Text()]
     lines += [*_table(rows, width_of(console)), *_sentences(rows)]
-    if others and (sentence := others_of(others).sentence):
+    if others and (sentence := outcome.others_of(others).sentence):
         lines += [Text(), Text(f"others      {sentence}")]
     show(console, lines)
 
 
 def _sentences(rows: Sequence[Row]) -> list[Text]:
     """The reason of each verdict that differs from what was expected."""
-    differing = [row for row in rows if standing(row) is Standing.DIFFERS]
-    told = [Text(f"{name_of(row['rule'])}: {row['reason']}") for row in differing]
-    return [Text(), *told] if told else []
+    found = [
+        Text(f"{outcome.name_of(row['rule'])}: {row['reason']}")
+        for row in rows
+        if outcome.differs(row)
+    ]
+    return [Text(), *found] if found else []
 
 
-def _headline(manifest: Manifest, result: Outcome) -> Text:
+def _headline(manifest: Manifest, result: outcome.Overall) -> Text:
     style = {"as-expected": "bold green", "differs": "bold red"}.get(result.kind, "bold yellow")
     headline = Text(f"{manifest.experiment} {manifest.run}: ")
     return headline.append(result.headline, style)
 
 
 def _lines(run: Run, width: int) -> list[Text]:
-    result = outcome(run)
+    result = outcome.of_run(run)
     lines = [_headline(run.manifest, result)]
     if result.kind == "unjudged":
         lines.append(Text(result.detail))
     if run.problems:
-        lines.append(Text(files_lost(run)))
+        lines.append(Text(outcome.files_lost(run)))
     if run.verdicts:
-        rows = in_order(run.verdicts)
+        rows = outcome.in_order(run.verdicts)
         lines += [Text(), *_table(rows, width), *_legend(run.verdicts)]
         lines += _sentences(rows)
     lines += [
@@ -106,9 +94,9 @@ def _lines(run: Run, width: int) -> list[Text]:
     for cost in costs(run):
         lines.append(Text(f"{head}{cost}"))
         head = " " * len(head)
-    if sentence := others_in(run).sentence:
+    if sentence := outcome.others_in(run).sentence:
         lines.append(Text(f"others      {sentence}"))
-    if left := left_out(run.manifest)[0]:
+    if left := outcome.left_out(run.manifest)[0]:
         lines.append(Text(f"rules       {left}"))
     lines.append(Text(f"report      {here(run.path / 'report.html')}"))
     return lines
@@ -116,14 +104,14 @@ def _lines(run: Run, width: int) -> list[Text]:
 
 def _legend(rows: list[Row]) -> list[Text]:
     """What a sign means that does not explain itself, where there is one."""
-    found = {sign_of(row) for row in rows}
+    found = {outcome.sign_of(row) for row in rows}
     return [Text(f"{sign} {meaning}") for sign, meaning in _MEANINGS.items() if sign in found]
 
 
 def _table(rows: list[Row], width: int) -> list[Text]:
     head = ("", "rule", "verdict", "measured", "bound", "rows")
     cells = [head, *(_cells(row) for row in rows)]
-    styles = ["bold", *(_STYLES[standing(row)] for row in rows)]
+    styles = ["bold", *(_STYLES[outcome.standing(row)] for row in rows)]
     rows_of_text = align(cells, width, free=_FREE, right=(5,))
     marked = rows_of_text[0].index(head[3])  # all before it carries the colour
     lines = []
@@ -138,21 +126,21 @@ def _table(rows: list[Row], width: int) -> list[Text]:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    verdict = verdict_of(row)
-    if standing(row) is Standing.DIFFERS and expected_of(row) != Verdict.HOLDS:
-        verdict = f"{verdict}, not {expected_of(row)}"
+    verdict = outcome.verdict_of(row)
+    if outcome.differs(row) and outcome.expected_of(row) != Verdict.HOLDS:
+        verdict = f"{verdict}, not {outcome.expected_of(row)}"
     found = measured_range(row)
     unit = "" if found != NOTHING else row["unit"] or ""  # said once is enough on one line
     limits = bound(row["bound_low"], row["bound_high"], unit)
     rows = number(row["examined"])
-    return sign_of(row), name_of(row["rule"]), verdict, found, limits, rows
+    return outcome.sign_of(row), outcome.name_of(row["rule"]), verdict, found, limits, rows
 
 
 def print_rows(rows: Mapping[str, Sequence[Row]], console: Console | None = None) -> None:
     """Print each thing that rules examined: verdict, what was measured, its bounds, and why."""
     lines = []
     for rule, found in rows.items():
-        lines += [Text(), Text(f"{name_of(rule)}: {len(found):,} examined")]
+        lines += [Text(), Text(f"{outcome.name_of(rule)}: {len(found):,} examined")]
         lines += [Text(f"  {row_text(row)}") for row in found]
     show(console or Console(highlight=False), lines)
 
@@ -163,14 +151,14 @@ def row_text(row: Row) -> str:
     Of one that is accused of something else than its number, only that is said.
     """
     states = {True: Verdict.HOLDS, False: Verdict.VIOLATED, None: Verdict.UNKNOWN}
-    told = [f"{states[row['ok']]:<8} {row['subject']}"]
+    parts = [f"{states[row['ok']]:<8} {row['subject']}"]
     measured, low, high = row["measured"], row["bound_low"], row["bound_high"]
     if row["ok"] is False and (low, high) != (None, None) and not row["outside"]:
         measured = low = high = None
     if measured is not None:
-        told.append(f"measured {number(measured)}")
+        parts.append(f"measured {number(measured)}")
     if low is not None:
-        told.append(f"at least {number(low)}")
+        parts.append(f"at least {number(low)}")
     if high is not None:
-        told.append(f"at most {number(high)}")
-    return ", ".join([*told, *filter(None, (row["why"] or row["excused"],))])
+        parts.append(f"at most {number(high)}")
+    return ", ".join([*parts, *filter(None, (row["why"] or row["excused"],))])

@@ -7,21 +7,11 @@ import json
 from math import isfinite
 from typing import Any, Final
 
+from harness.report import outcome
 from harness.report.load import Row, Run
-from harness.report.outcome import (
-    Standing,
-    exit_code_of,
-    expected_of,
-    in_order,
-    name_of,
-    outcome,
-    standing,
-    title_of,
-    verdict_of,
-)
-from harness.report.parts.costs import costs
-from harness.report.parts.records import records
+from harness.report.parts.record_counts import records
 from harness.report.parts.stops import longest_ms
+from harness.report.parts.story import costs
 
 _COLUMNS: Final = (
     *("examined", "violations", "measured_min", "measured_max", "bound_low", "bound_high"),
@@ -34,7 +24,7 @@ def values(run: Run) -> dict[str, Any]:
 
     No standstill is given where records were left unread: it went on when the run ended.
     """
-    result = outcome(run)
+    result = outcome.of_run(run)
     count = records(run)
     still_ms = None if count.unseen else longest_ms(run)
     folder = run.path.resolve()
@@ -43,7 +33,7 @@ def values(run: Run) -> dict[str, Any]:
         "run": run.manifest.run,
         "folder": str(folder),
         "page": str(folder / "report.html"),
-        "exit_code": int(exit_code_of(run.manifest, run.verdicts)),
+        "exit_code": int(outcome.exit_code_of(run.manifest, run.verdicts)),
         "sentence": f"{result.headline}: {result.detail}",
         "standstill_s": None if still_ms is None else still_ms / 1_000,
         "acknowledged": count.acknowledged,
@@ -52,7 +42,7 @@ def values(run: Run) -> dict[str, Any]:
         "repeats": count.redelivered,
         "fetched_only": count.fetched_only,
         "costs": costs(run),
-        "verdicts": [_verdict(row) for row in in_order(run.verdicts or [])],
+        "verdicts": [_verdict(row) for row in outcome.in_order(run.verdicts or [])],
     }
 
 
@@ -63,11 +53,11 @@ def as_json(run: Run) -> str:
 def _verdict(row: Row) -> dict[str, Any]:
     return {
         "rule": row["rule"],
-        "name": name_of(row["rule"]),
-        "title": title_of(row) or row["statement"],
-        "verdict": verdict_of(row),
-        "expected": expected_of(row),
-        "as_expected": standing(row) is not Standing.DIFFERS,
+        "name": outcome.name_of(row["rule"]),
+        "title": outcome.title_of(row) or row["statement"],
+        "verdict": outcome.verdict_of(row),
+        "expected": outcome.expected_of(row),
+        "as_expected": not outcome.differs(row),
         **{column: _plain(row[column]) for column in _COLUMNS},
     }
 

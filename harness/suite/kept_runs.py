@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import json
 import re
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from harness.base.errors import BadInput, NoData, VoidRun
 from harness.base.paths import COMMAND, here
 from harness.base.whole import whole
-from harness.history import copies, manifest, seals
+from harness.history import manifest, seals
 from harness.history.schema import HISTORY
 from harness.run.interrupts import keyboard_interrupts
 
@@ -56,7 +58,7 @@ def keep(
     recorded.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=recorded, prefix=".") as scratch:
         half = Path(scratch) / folder.name
-        copies.copy(run_dir, half, _facts(run_dir, project))
+        copy(run_dir, half, _facts(run_dir, project))
         found = _found_in(half, engine, named=run_dir)
         if not found:
             raise BadInput(
@@ -66,6 +68,17 @@ def keep(
         _write(half, found)
         half.rename(folder)
     return folder, found
+
+
+def copy(run: Path, folder: Path, facts: Mapping[str, Any]) -> None:
+    """Copy a run's history, all that judging reads, into a new folder with these facts."""
+    (folder / "history").mkdir(parents=True)
+    text = json.dumps(manifest.sealed(facts), separators=(",", ":"))
+    (folder / manifest.FILE_NAME).write_text(text + "\n")
+    for name in HISTORY:
+        file = f"{name}.parquet"
+        if (run / "history" / file).exists():  # a run of an older schema lacks what has come since
+            shutil.copyfile(run / "history" / file, folder / "history" / file)
 
 
 def _free_name(name: str, recorded: Path) -> str:

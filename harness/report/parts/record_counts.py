@@ -1,4 +1,4 @@
-"""What became of the records: how many were acknowledged, read by nobody, read twice, and when.
+"""What became of the records: how many were acknowledged, read by no member, read twice, and when.
 
 Ranges only: a run of a million records has a few thousand of them.
 """
@@ -13,8 +13,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harness.report.formats import number
 from harness.report.load import Run
-from harness.report.words import number
 
 Partition = tuple[str, int]
 Range = tuple[int, int]
@@ -23,12 +23,12 @@ MAX_BINS: Final = 300
 
 
 @dataclass(frozen=True)
-class Records:
+class RecordCounts:
     """Counts over the whole run.
 
-    `lost`: acknowledged, before the last position that any member read, and read by nobody.
-    `unseen`: acknowledged after that position, so nobody had come to it yet.
-    Null where the file that would tell is missing.
+    `lost`: acknowledged, before the last position that any member read, and read by none.
+    `unseen`: acknowledged after that position, so no member had come to it yet.
+    Null where the file that would show it is missing.
     """
 
     acknowledged: int | None
@@ -70,7 +70,7 @@ class Throughput:
         return 2 * median(busy) if busy else 0.0
 
 
-def records(run: Run) -> Records:
+def records(run: Run) -> RecordCounts:
     acknowledged = run.sends.filter(pc.equal(run.sends["outcome"], pa.scalar("acknowledged")))
     read = _ranges(run.deliveries)
     lost = unseen = 0
@@ -81,19 +81,20 @@ def records(run: Run) -> Records:
         lost += sum(min(last, end) - first + 1 for first, last in missing if first <= end)
         unseen += sum(last - max(first, end + 1) + 1 for first, last in missing if last > end)
     again = run.tables["redeliveries"]
-    told, read_told, again_told = run.has("sends"), run.has("deliveries"), run.has("redeliveries")
+    sent, read_too = run.has("sends"), run.has("sends", "deliveries")
+    known = run.has("redeliveries")
     unexplained = sum(row["count"] or 0 for row in again if not row["explained"])
-    return Records(
-        acknowledged=_total(acknowledged) if told else None,
-        lost=lost if told and read_told else None,
-        unseen=unseen if told and read_told else None,
-        redelivered=sum(row["count"] or 0 for row in again) if again_told else None,
-        unexplained=unexplained if again_told else None,
+    return RecordCounts(
+        acknowledged=int(pc.sum(acknowledged["count"]).as_py() or 0) if sent else None,
+        lost=lost if read_too else None,
+        unseen=unseen if read_too else None,
+        redelivered=sum(row["count"] or 0 for row in again) if known else None,
+        unexplained=unexplained if known else None,
         fetched_only=run.fetched_only,
     )
 
 
-def fate(count: Records) -> str:
+def fate(count: RecordCounts) -> str:
     if {count.acknowledged, count.lost, count.redelivered} == {None}:
         return "not recorded"
     text = (
@@ -169,7 +170,3 @@ def _ranges(table: pa.Table) -> dict[Partition, list[Range]]:
         if first is not None and last is not None:
             found[topic, partition].append((first, last))
     return {partition: merge(ranges) for partition, ranges in found.items()}
-
-
-def _total(table: pa.Table) -> int:
-    return int(pc.sum(table["count"]).as_py() or 0)

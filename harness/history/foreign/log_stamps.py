@@ -1,7 +1,5 @@
 """Times as people's logs write them: with a date or without, by name of month, since the epoch."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime

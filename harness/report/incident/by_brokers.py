@@ -5,15 +5,13 @@ history of a run; a test holds both against each other. Without the requests it 
 the last member had its assignment, only when the group leader's came.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from harness.history.foreign.events import Event, Read
 from harness.report.incident import by_clients, reasons
-from harness.report.incident.rows import Group, Incident, Rebalance, Removal
+from harness.report.incident.logged import Incident, LoggedGroup, LoggedRebalance, Removal
 
 # What may come before the epoch that it caused.
 _BEFORE_EPOCHS: Final = (
@@ -45,6 +43,21 @@ _OF_EPOCHS: Final = {
     "metadata": "metadata",
 }
 
+# Members that a coordinator removed, by event: the cause. And others that went, or never came, with
+# where in a group they are kept.
+_REMOVED: Final = {
+    "evicted": "session_expired",
+    "fenced": "rebalance_timeout",
+    "dropped": "rebalance_timeout",
+    "instance_fenced": "instance_fenced",
+}
+_NOTED: Final = {
+    "left_for_now": ("leaves", "static_away"),
+    "replaced": ("replaced", "instance_replaced"),
+    "replacing_failed": ("turned_away", "instance_taken"),
+    "pending_evicted": ("turned_away", "pending_expired"),
+    "shutdown_asked": ("turned_away", "shutdown_asked"),
+}
 _LIST: Final = re.compile(r"^(?:\[|\w*Set\()|[\])]$")
 _TO_A_GROUP: Final = re.compile(r"to a \w+ group")
 NOT_NAMED: Final = "(a group that its clients do not name)"
@@ -59,7 +72,7 @@ def incident_of(read: Read, only: str | None = None) -> Incident:
     homes = _homes(read.events) if any(not event.group for event in read.events) else {}
     named = {event.group for event in read.events if event.group}
     alone = named.pop() if len(named) == 1 else None
-    tellers: dict[str, _Teller] = {}
+    tellers: dict[str, _BrokersStory] = {}
     of_clients: dict[str, list[Event]] = {}
     for event in read.events:
         name = event.group or homes.get(event.member_id or "") or homes.get(event.other_id or "")
@@ -69,15 +82,15 @@ def incident_of(read: Read, only: str | None = None) -> Incident:
             of_clients.setdefault(name or NOT_NAMED, []).append(event)
         elif name is not None:
             if name not in tellers:
-                tellers[name] = _Teller(name, instances)
+                tellers[name] = _BrokersStory(name, instances)
             tellers[name].take(event)
-    told = {name: teller.done() for name, teller in tellers.items()}
+    found = {name: teller.done() for name, teller in tellers.items()}
     for name, events in of_clients.items():
-        if name in told:
-            by_clients.explain_leaves(told[name], events)
+        if name in found:
+            by_clients.explain_leaves(found[name], events)
         else:
-            told[name] = by_clients.group_of(name, events)
-    groups = [group for name, group in told.items() if only in (None, name)]
+            found[name] = by_clients.group_of(name, events)
+    groups = [group for name, group in found.items() if only in (None, name)]
     groups.sort(key=lambda group: (-len(group.rebalances), -len(group.removals), group.name))
     of_brokers = [(event, event.broker) for event in read.events if event.broker is not None]
     ended = [(one.at, broker) for one, broker in of_brokers if one.event == "broker_stopping"]
@@ -90,7 +103,7 @@ def incident_of(read: Read, only: str | None = None) -> Incident:
 
 
 def _instances(read: Read) -> dict[str, str]:
-    """Instance ids by member id: whoever has one has the id of it in front of a UUID."""
+    """Instance ids by member id: a member that has one has the id of it in front of a UUID."""
     found = {
         member: client.instance_id for member, client in read.clients.items() if client.instance_id
     }
@@ -117,6 +130,9 @@ def _homes(events: Iterable[Event]) -> dict[str, str]:
     return found
 
 
+_Generation = tuple[int | None, int]  # with the broker that counts it
+
+
 class _Bump(NamedTuple):
     event: Event
     trigger: str
@@ -125,18 +141,18 @@ class _Bump(NamedTuple):
     named: tuple[str, ...]
 
 
-class _Teller:
+class _BrokersStory:
     """Follows one group through its lines, in order of time."""
 
     def __init__(self, name: str, instances: dict[str, str]) -> None:
-        self._group = Group(name)
+        self._group = LoggedGroup(name)
         self._instances = instances
-        self._started: dict[tuple[int | None, int], Rebalance] = {}  # by broker and old generation
-        self._last: dict[tuple[int | None, int], Rebalance] = {}  # by broker and generation
+        self._started: dict[_Generation, LoggedRebalance] = {}  # by the old generation
+        self._last: dict[_Generation, LoggedRebalance] = {}
         self._said: dict[str, str] = {}  # by member id, why it left
         self._here: set[str] = set()  # who was named as joining and has not gone
         self._announced: set[str] = set()  # whose join has a line before that of the rebalance
-        self._latest: Rebalance | None = None  # the last generation that began
+        self._latest: LoggedRebalance | None = None  # the last generation that began
         self._members: int | None = None  # of the last generation
         self._bumps: list[_Bump] = []
         self._places: list[tuple[int, int, str]] = []  # time, broker, and what it said
@@ -155,14 +171,19 @@ class _Teller:
         if broker is not None and (broker != self._broker or event.event in ("loaded", "unloaded")):
             self._broker = broker
             self._places.append((event.at, broker, event.event))
-        if taken := getattr(self, f"_{event.event}", None):
+        if event.event in _REMOVED:
+            self._removed(event, _REMOVED[event.event])
+        elif event.event in _NOTED:
+            rows, cause = _NOTED[event.event]
+            getattr(group, rows).append(self._removal(event, cause))
+        elif taken := getattr(self, f"_{event.event}", None):
             taken(event)
         if event.event in _BEFORE_EPOCHS:
             self._line, self._hint = event, None
         elif event.event in ("subscribed", "metadata_computed", "dropped"):
             self._hint = event
 
-    def done(self) -> Group:
+    def done(self) -> LoggedGroup:
         """The group, with what was never completed."""
         self._group.rebalances += self._started.values()
         self._started.clear()
@@ -181,8 +202,8 @@ class _Teller:
         loads = [(at, broker) for at, broker, event in self._places if event == "loaded"]
         silent = {broker for _, broker, _ in self._places} - {broker for _, broker in loads}
         places = [(at, broker) for at, broker, event in self._places if event != "unloaded"]
-        told = loads if silent <= set(before) else places
-        for at, broker in told:
+        changes = loads if silent <= set(before) else places
+        for at, broker in changes:
             if before and before[-1] != broker:
                 group.moves.append((at, before[-1], broker))
             if before[-1:] != [broker]:
@@ -201,8 +222,8 @@ class _Teller:
             self._group.joins += [(each, event.at) for each in named if each not in self._announced]
             self._announced.difference_update(named)
         if cause == "left":
-            told = [why for member in named if (why := self._said.get(member))]
-            said = said or next(iter(told), None)
+            reported = [why for member in named if (why := self._said.get(member))]
+            said = said or next(iter(reported), None)
             cause = reasons.of_leave(said)
         if not reason:
             cause, named = self._just_gone(event.at)
@@ -214,7 +235,7 @@ class _Teller:
             for member in named:  # before 2.2 this line alone has it
                 if not self._has_left(member, event.at):
                     self._group.leaves.append(self._removal(event, cause, member))
-        self._started[event.broker, generation] = Rebalance(
+        self._started[event.broker, generation] = LoggedRebalance(
             self._group.name, generation + 1, _classic_trigger(reason), cause, named, reason,
             "classic", event.broker, event, self._members, client_reason=said, started_at=event.at,
         )  # fmt: skip
@@ -229,23 +250,18 @@ class _Teller:
 
     def _completed(self, event: Event, members: int | None) -> None:
         generation = event.generation or 0
-        one = self._started.pop((event.broker, generation - 1), None) or Rebalance(
-            self._group.name,
-            generation,
-            "other",
-            "unknown",
-            (),
-            None,
-            "classic",
-            event.broker,
-            event,
-        )
+        one = self._started.pop((event.broker, generation - 1), None)
+        one = one or self._unexplained(event, generation, "classic")
         one.evidence, one.joined_at = event, event.at
         one.members_before = self._members if generation > 1 else 0
         one.members_after = members
         self._members = members
         self._last[event.broker, generation] = self._latest = one
         self._group.rebalances.append(one)
+
+    def _unexplained(self, event: Event, generation: int, protocol: str) -> LoggedRebalance:
+        about = generation, "other", "unknown", (), None, protocol
+        return LoggedRebalance(self._group.name, *about, event.broker, event)
 
     def _stabilized(self, event: Event) -> None:
         self._completed(event, event.members)
@@ -283,33 +299,10 @@ class _Teller:
         last = self._group.leaves[-1:]
         return any(one.member_id == member and at - one.at < _MOMENT_US for one in last)
 
-    def _left_for_now(self, event: Event) -> None:
-        self._group.leaves.append(self._removal(event, "static_away"))
-
-    def _replaced(self, event: Event) -> None:
-        self._group.replaced.append(self._removal(event, "instance_replaced"))
-
     def _unloaded(self, event: Event) -> None:
         """What a broker began and has not completed goes on elsewhere, as another rebalance."""
         for key in [key for key in self._started if key[0] == event.broker]:
             self._group.rebalances.append(self._started.pop(key))
-
-    def _evicted(self, event: Event) -> None:
-        self._removed(event, "session_expired")
-
-    def _fenced(self, event: Event) -> None:
-        self._removed(event, "rebalance_timeout")
-
-    _dropped = _fenced
-
-    def _instance_fenced(self, event: Event) -> None:
-        self._removed(event, "instance_fenced")
-
-    def _replacing_failed(self, event: Event) -> None:
-        self._group.turned_away.append(self._removal(event, "instance_taken"))
-
-    def _pending_evicted(self, event: Event) -> None:
-        self._group.turned_away.append(self._removal(event, "pending_expired"))
 
     def _upgraded(self, event: Event) -> None:
         found = _TO_A_GROUP.search(event.reason or "")
@@ -317,9 +310,6 @@ class _Teller:
         self._group.turned_away.append(one)
 
     _downgraded = _upgraded
-
-    def _shutdown_asked(self, event: Event) -> None:
-        self._group.turned_away.append(self._removal(event, "shutdown_asked"))
 
     def _never_synced(self, event: Event) -> None:
         for member in [event.member_id] if event.member_id else _listed(event):
@@ -371,9 +361,9 @@ class _Teller:
             cause = reasons.of_leave(line.client_reason)
         if line is None and hint is not None:
             cause = _OF_EPOCHS.get(hint.event, cause)
-        told = line or (hint if hint and hint.member_id else None)
-        named = (told.member_id,) if told and told.member_id else ()
-        reason = (told.reason if told else None) or event.reason
+        about = line or (hint if hint and hint.member_id else None)
+        named = (about.member_id,) if about and about.member_id else ()
+        reason = (about.reason if about else None) or event.reason
         self._hash = event.reason or self._hash
         trigger = _TRIGGERS.get(by or "", "other")
         self._bumps.append(_Bump(event, trigger, cause, reason, named))
@@ -382,10 +372,8 @@ class _Teller:
         epoch = event.generation or 0
         ours = [bump for bump in self._bumps if (bump.event.generation or 0) <= epoch]
         self._bumps = [bump for bump in self._bumps if (bump.event.generation or 0) > epoch]
-        one = Rebalance(
-            self._group.name, epoch, "other", "unknown", (), None, "consumer", event.broker, event,
-            joined_at=event.at,
-        )  # fmt: skip
+        one = self._unexplained(event, epoch, "consumer")
+        one.joined_at = event.at
         if ours:
             first = ours[0]
             one.trigger, one.cause = first.trigger, first.cause

@@ -26,7 +26,7 @@ _COOPERATIVE: Final = frozenset({"cooperative-sticky", "stream"})
 _SESSION: Final = "group.consumer.session.timeout.ms"
 
 
-class Programs:
+class AppRecord:
     """The processes of an app, by their journal: each request is named as it is read.
 
     A day has millions of requests, so none of them is kept here.
@@ -40,8 +40,8 @@ class Programs:
             Started(each["member"], each["lane"], each["started_at"]) for each in self._members
         )
         self._by_name = {member["member"]: member for member in self._members}
-        # By process and column, what was told last, and when that arrived and was processed.
-        self._told: dict[tuple[str, str], tuple[tuple[int, int], Any]] = {}
+        # By process and column, the last value, and when that arrived and was processed.
+        self._latest: dict[tuple[str, str], tuple[tuple[int, int], Any]] = {}
         self._writes: list[tuple[str, int, int, str | None]] = []
         self.sent = shown.Sent()
 
@@ -64,7 +64,7 @@ class Programs:
 
         `others` are the journals of the sink and of the output topic.
         """
-        for (name, column), (_, value) in self._told.items():
+        for (name, column), (_, value) in self._latest.items():
             self._by_name[name][column] = value
         kept["members"].extend(self._members)
         kept["client_events"].extend(_dropped(of_kinds(self._frames, "program_told")))
@@ -75,7 +75,11 @@ class Programs:
         frames = chain(
             of_kinds(self._frames, "shown"),
             *(of_kinds(each.frames, "shown") for each in others),
-            *(shown.written(each.frames, writes) for each in others if _has_topic(each)),
+            *(
+                shown.written(each.frames, writes)
+                for each in others
+                if next(of_kinds(each.frames, "topic"), None) is not None
+            ),
         )
         kept["effects"].extend(shown.effects(frames, self.sent, str(self._about.get("topic"))))
 
@@ -95,17 +99,13 @@ class Programs:
     def _tell(self, name: str, column: str, request: Row, value: Any) -> None:
         """Keep what arrived last, whichever broker's log is read first."""
         when = int(request["arrived_at"]), int(request["processed_at"])
-        before = self._told.get((name, column))
+        before = self._latest.get((name, column))
         if before is None or before[0] <= when:
-            self._told[name, column] = when, value
-
-
-def _has_topic(journal: JournalContent) -> bool:
-    return next(of_kinds(journal.frames, "topic"), None) is not None
+            self._latest[name, column] = when, value
 
 
 def _dropped(frames: Iterable[Frame]) -> list[Row]:
-    """Signals that told a process to end, and that the kernel did not deliver."""
+    """Signals that ask a process to end, and that the kernel did not deliver."""
     return [
         {
             **dict.fromkeys(HISTORY["client_events"].names),
@@ -181,5 +181,5 @@ def observed(run_dir: Path, broker_settings: Mapping[str, str]) -> Row:
         "assignors": sorted({each["assignor"] for each in own if each["assignor"]}),
         "session_timeout_ms": max(sessions, default=None),
         "told_apart_by": BY_CLIENT_ID if any(each["lane"] == SHARED for each in own) else BY_LANE,
-        "shown": shown.told(run_dir),
+        "shown": shown.summary(run_dir),
     }

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from harness.report.formats import NOTHING
 from harness.report.load import Row, Run
-from harness.report.words import NOTHING
 
 COLOURS: Final = 10
 

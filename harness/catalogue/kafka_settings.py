@@ -1,4 +1,4 @@
-"""Brokers' own settings that can be turned like knobs, by Kafka's names.
+"""Brokers' own settings that can be set like ours, by Kafka's names.
 
 Known are those of Kafka 3.9 to 4.4 by which brokers behave; where they listen, who may connect and
 what this harness decides for a run are left out. A value of the wrong sort is refused here, for a
@@ -12,7 +12,7 @@ from typing import Final
 
 from harness.base.errors import BadInput
 from harness.experiment import UNSET
-from harness.experiment.checks import numbers_of
+from harness.experiment.value_checks import numbers_of
 
 FIELD: Final = "cluster.settings"  # of an experiment, where they are declared
 
@@ -100,11 +100,11 @@ _TEXTS: Final = """
 """
 _LEAST: Final = -1  # where there is no limit, and such
 _MOST: Final = 2**63 - 1
-# Timers of a group of KIP-848, with the knob that each follows from.
+# Timers of a group of KIP-848, with our setting that each follows from.
 _TIMERS: Final = {
-    f"group.consumer.{which}{timer}.ms": knob
+    f"group.consumer.{which}{timer}.ms": ours
     for which in ("", "min.", "max.")
-    for timer, knob in (
+    for timer, ours in (
         ("session.timeout", "session_timeout_ms"),
         ("heartbeat.interval", "heartbeat_interval_ms"),
     )
@@ -135,7 +135,7 @@ _DECLARED: Final = {"group.coordinator.rebalance.protocols": "protocol", **_TIME
 def named(text: str, *, of_app: bool = False) -> str | None:
     """The broker's setting of this name, with or without that of its field; null if there is none.
 
-    Raises BadInput for one that follows from a knob; of a program's group no timer does.
+    Raises BadInput for one that follows from ours; of a program's group no timer does.
     """
     name = text.removeprefix(f"{FIELD}.")
     if name in _DECLARED and not (of_app and name in _TIMERS):
@@ -157,9 +157,9 @@ def check_release(settings: Iterable[str], version: str) -> None:
             )
 
 
-def nearest(text: str, knobs: Iterable[str]) -> str | None:
-    """The setting or knob whose name is most like this; null if none is."""
-    known = [*knobs, *KNOWN]
+def nearest(text: str, ours: Iterable[str]) -> str | None:
+    """The setting, a broker's or ours, whose name is most like this; null if none is."""
+    known = [*ours, *KNOWN]
     near = difflib.get_close_matches(text.removeprefix(f"{FIELD}."), known, n=1)
     return near[0] if near else None
 

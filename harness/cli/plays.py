@@ -125,10 +125,10 @@ def _judged(order: "Order", *, as_json: bool) -> int:
 
 def _repeat(order: "Order", times: int) -> int:
     from harness.catalogue.cover import Candidate
-    from harness.suite import play
+    from harness.suite import director
 
     candidate = Candidate.of(order.name, order.experiment)
-    repeated = play.new_repeat(order.results, candidate, times)
+    repeated = director.new_repeat(order.results, candidate, times)
     screen = Screen()
     screen.say(f"{order.name}: {order.experiment.claim}")
     screen.say(f"{times} runs, into {here(repeated.path)}")
@@ -147,14 +147,14 @@ def play_suite(
 ) -> Exit:
     """Play a suite, show what came of it, and add its verdicts to the dataset; its exit code.
 
-    `seed`, `jobs` and `port_base` are those of `suite.play.play`.
+    `seed`, `jobs` and `port_base` are those of `suite.director.play`.
     """
     from harness.report.many.blocks import print_shown
-    from harness.suite import play
+    from harness.suite import director
     from harness.trend import dataset
 
     results = suite.path.parent.parent
-    code = play.play(
+    code = director.play(
         suite,
         runs,
         results,
@@ -175,7 +175,7 @@ def matrix_command(arguments: argparse.Namespace) -> int:
     from harness.catalogue.choice import Choice
     from harness.catalogue.cover import Candidate
     from harness.cli.asked import limits_of, settings_of
-    from harness.suite import play
+    from harness.suite import director
 
     check_repeat(arguments.repeat)
     own = arguments.project.apps
@@ -200,9 +200,9 @@ def matrix_command(arguments: argparse.Namespace) -> int:
         "examples": all(Path(each.folder).parent == apps.EXAMPLES for each in programs),
         "command": _matrix_typed(arguments, programs),
     }
-    suite = play.new_rounds("matrix", arguments.results.resolve(), parts, asked)
+    suite = director.new_rounds("matrix", arguments.results.resolve(), parts, asked)
     screen = Screen()
-    # How long they take depends on session timeouts that nobody knows before.
+    # How long they take depends on session timeouts that are not known before.
     screen.say(f"{plural(len(suite.entries), 'run')}, into {here(suite.path)}")
     runs = [candidate for candidate, _, _ in parts] * arguments.repeat
     return play_suite(suite, runs, screen, arguments.seed, jobs=arguments.jobs)
@@ -228,16 +228,16 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     from harness.catalogue import cover, registry
     from harness.catalogue.refusals import check_client_version
     from harness.cli.asked import limits_of, names_of, refuse_to_set, settings_of, share_of
-    from harness.suite import play
+    from harness.suite import director
 
     for option, allowed in (("client", CLIENTS), ("protocol", PROTOCOLS)):
         if getattr(arguments, option) is not None:
             one_of(option, getattr(arguments, option), allowed)
     refuse_to_set(arguments.set, "client", "protocol", "backend")
     settings = {
-        knob: value
-        for knob, value in settings_of(arguments).items()
-        if knob not in ("group.client", "group.protocol")
+        name: value
+        for name, value in settings_of(arguments).items()
+        if name not in ("group.client", "group.protocol")
     }
     if arguments.client_version is not None:
         check_client_version(arguments.client or "java", arguments.client_version)
@@ -265,7 +265,7 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     asked = {name: getattr(arguments, name) for name in _CHOOSES_A_NIGHT} | {"settings": settings}
     if choice.limits.promised:
         asked["limits"] = choice.limits.promised
-    night = play.new_nightly(arguments.results.resolve(), plan, asked)
+    night = director.new_nightly(arguments.results.resolve(), plan, asked)
     screen = Screen()
     many = plural(len(plan.runs), "run")
     screen.say(f"{many}, about {plan.estimate_s / 60:.0f} min, into {here(night.path)}")

@@ -108,7 +108,7 @@ def test_without_a_series_it_says_so() -> None:
     assert trend.headline([]).startswith("No rule measured anything on two days (UTC) yet")
 
 
-def test_series_of_one_name_are_told_apart_by_their_set_up(tmp_path: Path) -> None:
+def test_series_of_one_name_are_set_apart_by_their_set_up(tmp_path: Path) -> None:
     rows = [series("worse", setup="1a2b"), series("moved", setup="3c4d"), series("moved", "R14")]
     page = blocks.page(trend.shown(rows))
     file = io.StringIO()

@@ -1,7 +1,5 @@
 """The Spark that does the work: one JVM here, a cluster, or a Spark Connect server."""
 
-from __future__ import annotations
-
 import logging
 import uuid
 from collections.abc import Iterator, Mapping
@@ -50,8 +48,8 @@ def spark_at(master: str | None) -> Iterator[SparkSession]:
             spark = SparkSession.builder.remote(master).getOrCreate()
         except Exception as error:
             # What gRPC raises has many lines, and what happened in its details.
-            told = error.details() if hasattr(error, "details") else error
-            [said, *_] = [*str(told).splitlines(), type(error).__name__]
+            details = error.details() if hasattr(error, "details") else error
+            [said, *_] = [*str(details).splitlines(), type(error).__name__]
             raise SetupError(
                 f"no Spark Connect server answers at {master} ({said}): say --spark sc://HOST:PORT "
                 "of one"
@@ -68,7 +66,7 @@ def spark_at(master: str | None) -> Iterator[SparkSession]:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a line for the root logger tells something.
+    """Whether a line for the root logger says something new.
 
     The bridge to Spark logs Ctrl-C and the end of the JVM there, and raises them as well.
     """
@@ -81,7 +79,7 @@ def _set(spark: SparkSession, settings: Mapping[str, str]) -> None:
 
 
 def _ask(master: str) -> None:
-    """Ask a Connect server for what changes nothing there: the end of a session that nobody has.
+    """Ask a Connect server for what changes nothing there: the end of an unknown session.
 
     Spark itself would go on asking for minutes, of whatever listens there. Raises what gRPC raises
     where no such server answers within 10 s, and what Spark raises for an address of another form.

@@ -3,8 +3,6 @@
 Columns that a run's tables of these names have too mean the same here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -15,8 +13,8 @@ import pyarrow as pa
 from harness.history import store
 from harness.history.column_types import AT, INT, REAL, TEXT, schema_of
 from harness.history.foreign.events import Read
+from harness.report.incident.logged import LoggedGroup, LoggedRebalance, Removal
 from harness.report.incident.names import Names
-from harness.report.incident.rows import Group, Rebalance, Removal
 
 Row = dict[str, Any]
 
@@ -65,15 +63,14 @@ EVICTIONS: Final = schema_of(
 )
 
 
-def rebalance_row(one: Rebalance, read: Read, names: Names) -> Row:
+def rebalance_row(one: LoggedRebalance, read: Read, names: Names) -> Row:
     member = one.named[0] if one.named else None
-    whole = one.joined_at is not None and one.started_at is not None
     return {
         **{each.name: getattr(one, each.name) for each in fields(one)},
         **_about(names, member, "trigger_"),
         "trigger_instance_id": names.instance(member) if member else None,
         "leader_member_id": one.leader,
-        "joining_ms": ((one.joined_at or 0) - (one.started_at or 0)) / 1e3 if whole else None,
+        "joining_ms": one.joining_ms,
         "evidence": read.place(one.evidence),
     }
 
@@ -96,9 +93,14 @@ def _about(names: Names, member: str | None, which: str = "") -> Row:
     return {f"{which}{name}": value for name, value in {"member_id": member, **found}.items()}
 
 
-def tables_of(groups: Sequence[Group], read: Read, names: Names) -> dict[str, pa.Table]:
+def in_order(groups: Sequence[LoggedGroup]) -> tuple[list[LoggedRebalance], list[Removal]]:
+    """The rebalances and the removals of all groups, by time."""
     rebalances = sorted((one for group in groups for one in group.rebalances), key=lambda o: o.at)
-    removals = sorted((one for group in groups for one in group.removals), key=lambda o: o.at)
+    return rebalances, sorted((one for each in groups for one in each.removals), key=lambda o: o.at)
+
+
+def tables_of(groups: Sequence[LoggedGroup], read: Read, names: Names) -> dict[str, pa.Table]:
+    rebalances, removals = in_order(groups)
     return {
         "rebalances": store.table_of(
             (rebalance_row(one, read, names) for one in rebalances), REBALANCES

@@ -1,22 +1,21 @@
 """An incident on a terminal: of each group what drives it, what to look at, and its reasons."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
+from textwrap import wrap
 
 from rich.console import Console
 from rich.text import Text
 
 from harness.base.words import plural
-from harness.report.incident.findings import Explained, Finding, listed
-from harness.report.incident.view import View, at, span
+from harness.report.incident.explain_view import IncidentView, at, span
+from harness.report.incident.findings import Driver, Explained, listed
 from harness.report.text.columns import align, show, width_of
 
 MOST_GROUPS = 10
 _MOST_LOOKED_AT = 2  # findings of which is said what to look at
 
 
-def print_view(view: View, console: Console | None = None) -> None:
+def print_view(view: IncidentView, console: Console | None = None) -> None:
     """Print what was found, the busiest groups in full."""
     console = console or Console(highlight=False)
     width = width_of(console)
@@ -25,10 +24,10 @@ def print_view(view: View, console: Console | None = None) -> None:
     for one in view.groups[:MOST_GROUPS]:
         lines += [Text(), *_group(one, width)]
     if (more := len(view.groups) - MOST_GROUPS) > 0:
-        told = (
+        others = (
             f"and {plural(more, 'group')} more, of which none rebalanced more often: --group NAME"
         )
-        lines += [Text(), Text(told)]
+        lines += [Text(), Text(others)]
     show(console, lines)
 
 
@@ -40,16 +39,16 @@ def _group(one: Explained, width: int) -> Iterator[Text]:
         f"{group.name}{program}: {', '.join(counts)}, {at(group.first_at)} to {at(group.last_at)}",
         "bold",
     )
-    told: set[str] = set()
+    shown: set[str] = set()
     for storm, findings in one.storms:
         length = span(storm.from_at, storm.to_at)
         count = plural(len(storm.rebalances), "rebalance")
         yield from _said("storm", f"{count} in {length}, from {at(storm.from_at)}", width)
         yield from _findings(_drivers(findings)[:_MOST_LOOKED_AT], width)
-        told.update(finding.cause.name for finding in findings)
-    rest = [finding for finding in one.findings if finding.cause.name not in told]
-    left = [each for each in rest if each.cause.sort == "fault" or not told]
-    yield from _findings(left, width, first=not told)
+        shown.update(finding.cause.name for finding in findings)
+    rest = [finding for finding in one.findings if finding.cause.name not in shown]
+    left = [each for each in rest if each.cause.sort == "fault" or not shown]
+    yield from _findings(left, width, first=not shown)
     cells = [("reason", "times", "who")]
     cells += [
         (finding.cause.title, str(finding.count), listed([_often(each) for each in finding.who]))
@@ -63,7 +62,7 @@ def _group(one: Explained, width: int) -> Iterator[Text]:
         yield from (Text(f"  {row}") for row in rows)
 
 
-def _drivers(findings: Sequence[Finding]) -> list[Finding]:
+def _drivers(findings: Sequence[Driver]) -> list[Driver]:
     """What explains a storm: of a fault, that a member came back, and second steps, only follow."""
     if not findings or findings[0].cause.sort != "fault":
         return list(findings)
@@ -82,11 +81,11 @@ def _often(who: tuple[str, int]) -> str:
     return who[0] if who[1] == 1 else f"{who[0]} ({who[1]:,})"
 
 
-def _findings(findings: Sequence[Finding], width: int, *, first: bool = True) -> Iterator[Text]:
+def _findings(findings: Sequence[Driver], width: int, *, first: bool = True) -> Iterator[Text]:
     for place, finding in enumerate(findings):
         yield from _said(
             "cause" if first and place == 0 else "also",
-            f"{finding.told} {finding.back}".strip(),
+            f"{finding.sentence} {finding.back}".strip(),
             width,
         )
         if place < _MOST_LOOKED_AT:
@@ -96,10 +95,7 @@ def _findings(findings: Sequence[Finding], width: int, *, first: bool = True) ->
 
 def _said(name: str, sentence: str, width: int) -> Iterator[Text]:
     """A sentence in lines beside its name."""
-    room, line = max(width - 11, 40), ""
-    for word in sentence.split():
-        if line and len(line) + len(word) >= room:
-            yield Text(f"  {name:<8} {line}")
-            name, line = "", ""
-        line = f"{line} {word}".strip()
-    yield Text(f"  {name:<8} {line}")
+    room = max(width - 11, 40)
+    for line in wrap(sentence, room, break_long_words=False, break_on_hyphens=False) or [""]:
+        yield Text(f"  {name:<8} {line}")
+        name = ""

@@ -1,6 +1,4 @@
-"""What logs tell of groups: rebalances, who went, and whole groups, however it is known."""
-
-from __future__ import annotations
+"""What logs say of groups: rebalances, who went, and whole groups, however it is known."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +6,7 @@ from harness.history.foreign.events import Event
 
 
 @dataclass(slots=True)
-class Rebalance:
+class LoggedRebalance:
     """One generation or group epoch; `joined_at` is None where it was not completed."""
 
     group: str
@@ -33,6 +31,13 @@ class Rebalance:
     def at(self) -> int:
         """When it began, as far as that is known."""
         return self.started_at if self.started_at is not None else self.joined_at or 0
+
+    @property
+    def joining_ms(self) -> float | None:
+        """How long all took to join; None where its beginning or its end is not on record."""
+        if self.joined_at is None or self.started_at is None:
+            return None
+        return (self.joined_at - self.started_at) / 1e3
 
     @property
     def ended_at(self) -> int | None:
@@ -70,9 +75,9 @@ class Removal:
 
 
 @dataclass
-class Group:
+class LoggedGroup:
     name: str
-    rebalances: list[Rebalance] = field(default_factory=list)
+    rebalances: list[LoggedRebalance] = field(default_factory=list)
     removals: list[Removal] = field(default_factory=list)  # by the coordinator
     leaves: list[Removal] = field(default_factory=list)
     replaced: list[Removal] = field(default_factory=list)  # another process took the instance id
@@ -84,7 +89,7 @@ class Group:
     coordinators: list[int] = field(default_factory=list)
     first_at: int = 0
     last_at: int = 0
-    by_clients: bool = False  # told by their logs alone
+    by_clients: bool = False  # known from their logs alone
     unseen: list[int] = field(default_factory=list)  # generations in which none of them was
 
 
@@ -92,7 +97,7 @@ class Group:
 class Incident:
     """Every group of the logs, the busiest first, with known instance ids and ended brokers."""
 
-    groups: list[Group]
+    groups: list[LoggedGroup]
     instances: dict[str, str]  # by member id
     ended: list[tuple[int, int]]  # times, and brokers that were shut down in order
     expired: list[tuple[int, int]]  # times, and brokers that removed offsets of unnamed groups

@@ -24,9 +24,9 @@ from harness.report.many.sweep import (
     OF_GROUP,
     STANDSTILL,
     STOPPED,
-    Axis,
     Spot,
     Sweep,
+    SweptSetting,
     as_json,
     sweep_of,
 )
@@ -47,8 +47,8 @@ from tests.report.sample_sweep import (
 )
 
 if TYPE_CHECKING:
-    from harness.report.many.blocks import Shape
     from harness.report.many.sweep import Measure
+    from harness.report.run.shapes import Shape
 
 SESSION = "session_timeout_ms"
 
@@ -66,7 +66,7 @@ def swept(measured: Runs, *names: str) -> Sweep:
         settings = dict(zip(names, values.split(","), strict=True))
         spots.append(Spot(experiment, points.index(values) + 1, settings, rows))
     experiments = dict.fromkeys(spot.experiment for spot in spots)
-    axes = [Axis(name, tuple({spot.settings[name]: 0 for spot in spots})) for name in names]
+    axes = [SweptSetting(name, tuple({spot.settings[name]: 0 for spot in spots})) for name in names]
     entries = [entry(f"{name}:librdkafka/eager") for name in experiments]
     suite = Suite(Path("a-sweep"), "sweep", "2026-11-24T10:00:00Z", entries)
     return Sweep(suite, tuple(axes), tuple(spots))
@@ -75,7 +75,7 @@ def swept(measured: Runs, *names: str) -> Sweep:
 def of(
     runs: int, standstill_ms: float, false: int = 0, twice: int = 0
 ) -> list[tuple[float, int, int]]:
-    """Runs that differ by a little in how long they stood still."""
+    """Runs that differ by a little in their standstill."""
     return [(standstill_ms + 7 * n, false, twice) for n in range(runs)]
 
 

@@ -14,7 +14,7 @@ from harness.report.load import load_manifest
 from harness.report.outcome import name_of
 from harness.report.text.terminal import print_verdicts
 from tests.report.sample_run import measured, verdict, write_run
-from tests.report.test_page import Parsed
+from tests.report.test_run_page import Parsed
 
 
 def row(rule: str, verdict: str, reason: str = "3 joins") -> dict[str, Any]:

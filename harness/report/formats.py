@@ -1,5 +1,6 @@
 """Numbers and times as a reader wants them; nothing is ever shown as "nan" or "None"."""
 
+import html
 import math
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -8,6 +9,7 @@ from typing import Any, Final
 from harness.base.distribution import Distribution
 
 NOTHING: Final = "–"
+_MARKDOWN: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]|~#"})
 
 
 def absent(value: object) -> bool:
@@ -124,3 +126,13 @@ def clip(text: object, most: int) -> str:
     """Cut a text that would otherwise flood a table."""
     whole = "" if absent(text) else " ".join(str(text).split())
     return whole if len(whole) <= most else whole[: most - 1] + "…"
+
+
+def table_row(*cells: str) -> str:
+    """A row of a table in Markdown."""
+    return f"| {' | '.join(cells)} |"
+
+
+def safe(text: str) -> str:
+    """Escape what Markdown and the HTML inside it would take as markup."""
+    return html.escape(" ".join(text.split()).translate(_MARKDOWN), quote=False)

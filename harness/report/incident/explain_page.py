@@ -1,22 +1,22 @@
 """`explain.html`: one file, no script, nothing loaded from anywhere."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from harness.base.paths import COMMAND
 from harness.base.words import plural
+from harness.history.foreign.events import Log
+from harness.report.formats import NOTHING, clip, duration, number
 from harness.report.incident.causes import CAUSES
-from harness.report.incident.findings import STORM_LEAST, STORM_S, Explained, Finding
-from harness.report.incident.rows import Rebalance, Removal
-from harness.report.incident.tables import tables_of, write
-from harness.report.incident.view import View, at, moment, span, zone
-from harness.report.run.files import write_whole
+from harness.report.incident.explain_tables import in_order, tables_of, write
+from harness.report.incident.explain_view import IncidentView, at, moment, span, zone
+from harness.report.incident.findings import STORM_LEAST, STORM_S, Explained
+from harness.report.incident.logged import LoggedRebalance, Removal
 from harness.report.run.page import Fact, environment
-from harness.report.words import NOTHING, clip, duration, number
+from harness.report.run.page_files import write_whole
 
 PAGE: Final = "explain.html"
 MOST_ROWS: Final = 500  # of a table; the files have all
@@ -36,7 +36,7 @@ class Bar:
     text: str
 
 
-def write_page(folder: Path, view: View) -> Path:
+def write_page(folder: Path, view: IncidentView) -> Path:
     """Write the tables and the page into a folder; the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
     write(folder, tables_of([one.group for one in view.groups], view.read, view.names))
@@ -45,13 +45,8 @@ def write_page(folder: Path, view: View) -> Path:
     return path
 
 
-def page(view: View) -> str:
-    rebalances = sorted(
-        (one for each in view.groups for one in each.group.rebalances), key=lambda one: one.at
-    )
-    removals = sorted(
-        (one for each in view.groups for one in each.group.removals), key=lambda one: one.at
-    )
+def page(view: IncidentView) -> str:
+    rebalances, removals = in_order([each.group for each in view.groups])
     return (
         environment()
         .get_template("explain.html.j2")
@@ -69,11 +64,17 @@ def page(view: View) -> str:
             notes=view.notes,
             groups=[_group(view, one) for one in view.groups[:MOST_GROUPS]],
             groups_left_out=max(0, len(view.groups) - MOST_GROUPS),
-            rebalances=[_rebalance(view, one) for one in rebalances[:MOST_ROWS]],
-            rebalances_left_out=max(0, len(rebalances) - MOST_ROWS),
-            removals=[_removal(view, one) for one in removals[:MOST_ROWS]],
-            removals_left_out=max(0, len(removals) - MOST_ROWS),
-            logs=list(_logs(view)),
+            rebalances=rebalances,
+            removals=removals,
+            most_rows=MOST_ROWS,
+            at=at,
+            causes=CAUSES,
+            command=COMMAND,
+            who=partial(_who, view),
+            name_of_member=view.names.of,
+            place=view.read.place,
+            logs=zip(view.read.names, view.read.logs, strict=True),
+            note=_note,
             storm=f"{STORM_LEAST} or more rebalances of one group within {STORM_S // 60} minutes",
         )
     )
@@ -88,14 +89,13 @@ _SECTIONS: Final = (
 )
 
 
-def _figures(view: View, rebalances: list[Rebalance], removals: list[Removal]) -> list[Fact]:
+def _figures(
+    view: IncidentView, rebalances: list[LoggedRebalance], removals: list[Removal]
+) -> list[Fact]:
     storms = [(storm, one) for one in view.groups for storm, _ in one.storms]
     largest = max(storms, key=lambda each: len(each[0].rebalances), default=None)
-    lasted = [
-        (one.joined_at - one.started_at) / 1e3
-        for one in rebalances
-        if one.joined_at is not None and one.started_at is not None and one.protocol == "classic"
-    ]
+    classic = [one for one in rebalances if one.protocol == "classic"]
+    lasted = [ms for one in classic if (ms := one.joining_ms) is not None]
     figures = [
         Fact("Rebalances", number(len(rebalances)), plural(len(view.groups), "group")),
         Fact("Evictions", number(len(removals)), "", "bad" if removals else ""),
@@ -115,10 +115,10 @@ def _figures(view: View, rebalances: list[Rebalance], removals: list[Removal]) -
     return figures
 
 
-def _group(view: View, one: Explained) -> dict[str, object]:
+def _group(view: IncidentView, one: Explained) -> dict[str, object]:
     group = one.group
     whole = [storm for storm, _ in one.storms if len(storm.rebalances) == len(group.rebalances)]
-    told = {finding.cause.name for _, found in one.storms for finding in found} if whole else set()
+    shown = {finding.cause.name for _, found in one.storms for finding in found} if whole else set()
     return {
         "name": group.name,
         "about": (f"{one.program.name}: " if one.program else "")
@@ -129,27 +129,14 @@ def _group(view: View, one: Explained) -> dict[str, object]:
         "bars": list(_bars(one)),
         "storms": [
             {
-                "told": f"{plural(len(storm.rebalances), 'rebalance')} in "
+                "about": f"{plural(len(storm.rebalances), 'rebalance')} in "
                 f"{span(storm.from_at, storm.to_at)}",
                 "when": f"{at(storm.from_at)} to {at(storm.to_at)}",
-                "findings": [_finding(each) for each in findings],
+                "findings": findings,
             }
             for storm, findings in one.storms
         ],
-        "findings": [_finding(each) for each in one.findings if each.cause.name not in told],
-    }
-
-
-def _finding(finding: Finding) -> dict[str, object]:
-    return {
-        "sort": finding.cause.sort,
-        "told": f"{finding.told} {finding.back}".strip(),
-        "next": finding.next,
-        "experiment": f"{COMMAND} experiment {finding.cause.experiment}"
-        if finding.cause.experiment
-        else "",
-        "who": [f"{name}: {number(count)}" for name, count in finding.who[:20]],
-        "more": max(0, len(finding.who) - 20),
+        "findings": [each for each in one.findings if each.cause.name not in shown],
     }
 
 
@@ -179,53 +166,10 @@ def _bars(one: Explained) -> Iterator[Bar]:
                 )
 
 
-def _rebalance(view: View, one: Rebalance) -> dict[str, str]:
-    joined, started = one.joined_at, one.started_at
-    whose = [view.names.of(member) for member in one.named]
-    lasted = (joined - started) / 1e3 if joined is not None and started is not None else None
-    return {
-        "at": at(one.at),
-        "group": one.group,
-        "generation": number(one.generation),
-        "cause": CAUSES[one.cause].title,
-        "sort": CAUSES[one.cause].sort,
-        "who": clip(", ".join(whose), 80) or NOTHING,
-        "reason": clip(one.reason or "", 160) or NOTHING,
-        "members": f"{number(one.members_before)} → {number(one.members_after)}",
-        "lasted": "not over" if joined is None else duration(lasted),
-        "storm": number(one.storm) if one.storm else "",
-        "evidence": view.read.place(one.evidence),
-    }
+def _who(view: IncidentView, one: LoggedRebalance) -> str:
+    return clip(", ".join(map(view.names.of, one.named)), 80) or NOTHING
 
 
-def _removal(view: View, one: Removal) -> dict[str, str]:
-    return {
-        "at": at(one.at),
-        "group": one.group,
-        "cause": CAUSES[one.cause].title,
-        "who": clip(view.names.of(one.member_id, one.instance_id), 80),
-        "member_id": clip(one.member_id, 80),
-        "reason": clip(one.reason or "", 160) or NOTHING,
-        "broker": number(one.coordinator),
-        "evidence": view.read.place(one.evidence),
-    }
-
-
-def _logs(view: View) -> Iterator[dict[str, str]]:
-    for name, log in zip(view.read.names, view.read.logs, strict=True):
-        yield {
-            "name": name,
-            "lines": number(log.lines),
-            "told": number(log.told),
-            "twice": number(log.twice),
-            "brokers": ", ".join(map(str, sorted(log.brokers))) or NOTHING,
-            "from": at(log.first_at),
-            "to": at(log.last_at),
-            "note": "; ".join(
-                [
-                    *([log.lacks] if log.lacks else []),
-                    *([f"says who {plural(log.clients, 'client')} are"] if log.clients else []),
-                    *log.damage,
-                ]
-            ),
-        }
+def _note(log: Log) -> str:
+    clients = f"says who {plural(log.clients, 'client')} are" if log.clients else None
+    return "; ".join(filter(None, (log.lacks, clients, *log.damage)))

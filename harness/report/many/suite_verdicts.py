@@ -15,7 +15,7 @@ from harness.history import judged
 from harness.history.derived import SPOILT, VERDICTS, VERDICTS_FILE
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
 from harness.report.load import Row
-from harness.report.outcome import Standing, exit_code, standing
+from harness.report.outcome import differs, exit_code
 
 # `verdicts.parquet` of a suite: one row per run and rule.
 SUITE_VERDICTS: Final = pa.schema(
@@ -125,7 +125,7 @@ def _unknown(entry: Entry, rule: Row) -> Row:
 
 
 def only_withheld(suite: Suite, entry: Entry) -> bool:
-    """Whether all that differs in a run is what was withheld because this machine stood still."""
+    """Whether all that differs in a run is what was withheld because this machine stalled."""
     run_dir = suite.run_dir(entry)
     if entry.state is not State.DIFFERS or run_dir is None:
         return False
@@ -166,4 +166,4 @@ def headline(suite: Suite) -> str:
 
 
 def differing(rows: Iterable[Row]) -> list[Row]:
-    return [row for row in rows if standing(row) is Standing.DIFFERS]
+    return [row for row in rows if differs(row)]

@@ -1,7 +1,5 @@
 """What a page and a terminal say of an incident, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -9,19 +7,19 @@ from typing import Final
 
 from harness.base.words import plural
 from harness.history.foreign.events import Log, Read
-from harness.history.foreign.stamps import YEAR_NOT_SAID
+from harness.history.foreign.log_stamps import YEAR_NOT_SAID
+from harness.report.formats import duration
+from harness.report.incident.by_brokers import incident_of
 from harness.report.incident.findings import Explained, explained, listed
-from harness.report.incident.groups import incident_of
+from harness.report.incident.logged import Incident
 from harness.report.incident.names import Names
-from harness.report.incident.rows import Incident
-from harness.report.words import duration
 
 _MOST_USELESS: Final = 3  # files that are named one by one
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class View:
+class IncidentView:
     read: Read
     names: Names
     groups: tuple[Explained, ...]
@@ -46,7 +44,7 @@ def span(from_us: int, to_us: int) -> str:
     return duration((to_us - from_us) / 1e3)
 
 
-def view_of(read: Read, only: str | None = None) -> View:
+def view_of(read: Read, only: str | None = None) -> IncidentView:
     """What there is to say of these logs, or of one group in them."""
     incident = incident_of(read, only)
     names = Names(incident, read.clients)
@@ -59,7 +57,7 @@ def view_of(read: Read, only: str | None = None) -> View:
         f"{plural(len(groups), 'group')}: {plural(rebalances, 'rebalance')}, "
         f"{plural(removals, 'eviction')}, {plural(storms, 'storm') if storms else 'no storm'}"
     )
-    return View(
+    return IncidentView(
         read,
         names,
         groups,
@@ -75,7 +73,7 @@ def _of_clients(incident: Incident) -> Iterator[str]:
     if by_clients:
         names = listed([group.name for group in by_clients])
         yield (
-            f"{names}: told by clients' logs alone, which say what these clients did and heard. "
+            f"{names}: known from clients' logs alone, which say what these clients did and heard. "
             "The logs of the brokers have all members and each reason"
         )
     for group in by_clients:
@@ -99,7 +97,7 @@ def _of_brokers(incident: Incident) -> Iterator[str]:
 
 
 def _detail(logs: Sequence[Log]) -> str:
-    useful = [log for log in logs if log.told or log.twice]
+    useful = [log for log in logs if log.used or log.twice]
     of_brokers = [log for log in useful if log.brokers]
     brokers = sorted({broker for log in of_brokers for broker in log.brokers})
     versions = sorted({version for log in of_brokers for version in log.versions})
@@ -109,8 +107,8 @@ def _detail(logs: Sequence[Log]) -> str:
     numbers = ", ".join(map(str, brokers))
     whose = f"{plural(len(of_brokers), 'log')} of {plural(len(brokers), 'broker')} ({numbers})"
     clients = f"{plural(len(useful) - len(of_brokers), 'log')} of clients"
-    told = [whose] * bool(of_brokers) + [clients] * (len(of_brokers) < len(useful))
-    return f"{' and '.join(told)}{kafka}, {at(first)} to {at(last)} {zone(useful)}"
+    parts = [whose] * bool(of_brokers) + [clients] * (len(of_brokers) < len(useful))
+    return f"{' and '.join(parts)}{kafka}, {at(first)} to {at(last)} {zone(useful)}"
 
 
 def zone(logs: Sequence[Log]) -> str:
@@ -134,7 +132,7 @@ def _notes(read: Read) -> Iterator[str]:
             f"{len(useless)} of {len(named)} files are of no use, such as {name}, which {lacks}; "
             "the page lists them"
         )
-    useful = [(name, log) for name, log in named if log.told or log.twice]
+    useful = [(name, log) for name, log in named if log.used or log.twice]
     assumed = [name for name, log in useful if log.clock.assumed and not log.clock.said]
     if assumed and not any(log.clock.given for _, log in useful):
         more = "" if len(assumed) == 1 else f" and {plural(len(assumed) - 1, 'more log')}"

@@ -16,13 +16,13 @@ from harness.base import processes
 from harness.base.errors import Exit, SetupError
 from harness.base.paths import check_for_kafka
 from harness.catalogue.cover import Candidate, Cover
-from harness.catalogue.limits import promised_in
+from harness.catalogue.promises import promised_in
 from harness.cluster.backends import check_engines
 from harness.cluster.dependency_proxies import check_reachable
 from harness.experiment import Verdict
 from harness.history import manifest
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
-from harness.report.many.verdicts import only_withheld, state_of
+from harness.report.many.suite_verdicts import only_withheld, state_of
 from harness.run.folder import fresh, point_latest, sweep, sweep_results
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
 from harness.run.screen import Screen
@@ -149,7 +149,7 @@ def play(
 
     `seed` is the first run's, and one more for each that follows; null draws every one. `jobs` runs
     are measured at one time (null: as many as this machine is large enough for), and one more is
-    warmed up meanwhile if no `port_base` is given.
+    warmed up beside them if no `port_base` is given.
     The record is saved after every run. `publish` is called at the end, and after a run where it
     has not been for PUBLISH_EVERY_S. Ctrl-C heals, and ends the suite with what there is; a second
     one ends the judge as well, which may hang.
@@ -179,7 +179,7 @@ def play(
                 for spoilt, candidate in _to_play_again(suite, runs):
                     again = _again(spoilt, candidate)
                     suite.entries.append(again)
-                    said = f"{again.label}: this machine stood still in the run before"
+                    said = f"{again.label}: this machine stalled in the run before"
                     stage.play([(again, candidate, said)], lambda: None)
                     _settle(suite, judge, say, wait=True)
                     _give_way(spoilt, again)
@@ -213,7 +213,7 @@ def _saving(
 
 
 def _to_play_again(suite: Suite, runs: Sequence[Candidate]) -> list[tuple[Entry, Candidate]]:
-    """Runs that show less than they should only because this machine stood still.
+    """Runs that show less than they should only because this machine stalled.
 
     That says nothing of Kafka, and the record keeps both. What was violated is never played again,
     and a machine that spoils many runs is no machine to measure on: then none is.

@@ -1,7 +1,5 @@
 """Which process a client's line is of: pods and replicas of a service share a client.id."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -9,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from harness.history.foreign.clients import Client, made_of
+from harness.history.foreign.clients import KnownClient, made_of
 from harness.history.foreign.log import Event, Log
 
 IN: Final = " in "  # before the process of a client, if several share its client.id
 UNNAMED: Final = "a client"  # whose lines name neither it nor a member id
 _AT_ONCE_US: Final = 60_000_000  # members join one generation within this
-# What stands around a line and tells whose it is, the most certain first.
+# What stands around a line and says whose it is, the most certain first.
 _PLACES: Final = tuple(
     re.compile(pattern)
     for pattern in (
@@ -40,8 +38,8 @@ _HANDLE: Final = re.compile(r"#(?:consumer|producer)-\d+$")
 def place_of(line: bytes) -> str:
     """The pod, container or host that a line names beside its message; "" if none."""
     found = next((match for each in _PLACES if (match := each.search(line))), None)
-    told = [match[1].decode("utf-8", "replace") for match in (found, _TABLE.search(line)) if match]
-    return "/".join(told).replace(" ", "/")
+    names = [match[1].decode("utf-8", "replace") for match in (found, _TABLE.search(line)) if match]
+    return "/".join(names).replace(" ", "/")
 
 
 def once(logs: Sequence[Log], found: dict[int, list[tuple[Event, int]]]) -> None:
@@ -51,8 +49,8 @@ def once(logs: Sequence[Log], found: dict[int, list[tuple[Event, int]]]) -> None
     only if it is the same in the time that both cover, or if one has all lines of the other.
     """
     before: list[tuple[int, dict[int, int]]] = []  # files, and times by line
-    for number, told in found.items():
-        ours = {key: event.at for event, key in told if event.broker is None}
+    for number, events in found.items():
+        ours = {key: event.at for event, key in events if event.broker is None}
         for other, theirs in before:
             both = ours.keys() & theirs.keys()
             if both and (
@@ -60,9 +58,11 @@ def once(logs: Sequence[Log], found: dict[int, list[tuple[Event, int]]]) -> None
                 or both == _within(ours, theirs) == _within(theirs, ours)
             ):
                 logs[number].process = logs[other].process
-                kept = [each for each in told if each[0].broker is not None or each[1] not in both]
-                logs[number].twice += len(told) - len(kept)
-                told[:] = kept
+                kept = [
+                    each for each in events if each[0].broker is not None or each[1] not in both
+                ]
+                logs[number].twice += len(events) - len(kept)
+                events[:] = kept
         before.append((number, ours))
 
 
@@ -112,7 +112,7 @@ class _Key(NamedTuple):
     place: str
 
 
-def tell_apart(events: Iterable[Event], logs: Sequence[Log]) -> dict[str, Client]:
+def tell_apart(events: Iterable[Event], logs: Sequence[Log]) -> dict[str, KnownClient]:
     """Give each client's line the member whose it is; what is known of those, by that name.
 
     A member is a client.id in one process, which stays when it joins again with another id. Where
@@ -135,18 +135,18 @@ def tell_apart(events: Iterable[Event], logs: Sequence[Log]) -> dict[str, Client
             lines[key].append(event)
             if event.member_id:  # of one process, wherever it stands
                 same[key] = homes.setdefault((event.group, name, event.member_id), key.place)
-    told: dict[_Key, list[Event]] = defaultdict(list)
+    by_client: dict[_Key, list[Event]] = defaultdict(list)
     for key, each in lines.items():
-        told[key._replace(place=same.get(key, key.place))] += each
-    names = {key: _name_of(key, each) for key, each in told.items()}
+        by_client[key._replace(place=same.get(key, key.place))] += each
+    names = {key: _name_of(key, each) for key, each in by_client.items()}
     sharing: dict[tuple[str | None, str], set[_Key]] = defaultdict(set)
     for key, name in names.items():
         sharing[key.group, name].add(key)
     files = {log.process for log in logs}
     alike = Counter(Path(file).name for file in files)
     short = {file: name for file in files if alike[name := Path(file).name] == 1}
-    found: dict[str, Client] = {}
-    for key, each in told.items():
+    found: dict[str, KnownClient] = {}
+    for key, each in by_client.items():
         each.sort(key=lambda event: event.at)
         name = names[key]
         others = sharing[key.group, name]
@@ -154,7 +154,7 @@ def tell_apart(events: Iterable[Event], logs: Sequence[Log]) -> dict[str, Client
         whole = f"{name or UNNAMED}{IN}{place}" if place else name or UNNAMED
         _name_members(each, whole)
         for event in each:
-            client = found.setdefault(event.who, Client())
+            client = found.setdefault(event.who, KnownClient())
             client.learn(client_id=event.client_id or name, instance_id=event.instance_id)
             client.learn(place=place)
     return found
@@ -170,7 +170,7 @@ def _name_of(key: _Key, events: Sequence[Event]) -> str:
 
 
 def _shown(key: _Key, others: Iterable[_Key], place: str) -> str:
-    """What tells a client from others of its name: its process, or its number within that."""
+    """What sets a client apart from others of its name: its process, or its number within that."""
     number = _HANDLE.search(key.name)
     alone = sum(each.place == key.place for each in others) == 1
     return place if alone or number is None else f"{place}{number[0]}"

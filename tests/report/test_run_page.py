@@ -1,4 +1,4 @@
-"""The page tells what the files say, safely, in the right order, whatever is missing in them."""
+"""The page shows what the files say, safely, in the right order, whatever is missing in them."""
 
 import re
 from datetime import datetime, timedelta
@@ -91,7 +91,7 @@ def test_page_says_outcome_claim_and_facts(page: str) -> None:
         assert fact in text
 
 
-def test_an_upgrade_is_told_with_both_releases_and_the_levels_that_it_raised(
+def test_an_upgrade_is_shown_with_both_releases_and_the_levels_that_it_raised(
     tmp_path: Path,
 ) -> None:
     run_dir = write_run(tmp_path / "run")
@@ -109,7 +109,7 @@ def test_an_upgrade_is_told_with_both_releases_and_the_levels_that_it_raised(
     assert "Kafka 4.2.2 to 4.3.1" in (run_dir / "summary.md").read_text(encoding="utf-8")
 
 
-def test_how_a_secured_cluster_was_spoken_to_is_told_and_plain_text_is_not(tmp_path: Path) -> None:
+def test_how_a_secured_cluster_was_spoken_to_is_shown_and_plain_text_is_not(tmp_path: Path) -> None:
     run_dir = write_run(tmp_path / "run")
     cluster = {"brokers": 3, "controllers": 1, "kafka_version": "4.3.1"}
     for security, nodes, kafka in (
@@ -219,7 +219,7 @@ def test_zombie_is_drawn_from_removal_to_notice(page: str) -> None:
     assert len(zombies) == sum(removed is not None for *_, removed in owners()) == 2
 
 
-def test_rebalances_are_told_with_phases_and_standstill(page: str) -> None:
+def test_rebalances_are_shown_with_phases_and_standstill(page: str) -> None:
     text = Parsed(page.partition('id="rebalances"')[2].partition("</section>")[0]).text
 
     assert "expiry member-1" in text
@@ -288,7 +288,7 @@ def test_zero_rows_everywhere_is_a_page_that_says_so(tmp_path: Path) -> None:
     text = Parsed(page).text
     assert "No rule was judged" in text
     assert "No rebalance was recorded" in text
-    assert "No record came twice" in text
+    assert "No record was redelivered" in text
     assert "this run is a baseline" in text
     assert "as expected" not in text.partition("Verdicts Timeline")[0]
 
@@ -301,7 +301,7 @@ def test_void_run_says_why_and_shows_no_success(tmp_path: Path) -> None:
 
     assert "Void: the run was spoilt, so it shows nothing" in text
     assert "broker-3 died by itself. No rule was judged." in text
-    assert "Redeliveries were not derived" in text  # not "no record came twice": nobody looked
+    assert "Redeliveries were not derived" in text  # not "no record was redelivered": it is unknown
     assert "baseline" not in text
     assert "Every verdict" not in text
 
@@ -380,7 +380,7 @@ def test_large_run_stays_a_small_page_and_says_what_it_leaves_out(tmp_path: Path
     assert "4,800 more rows are in tables/redeliveries.parquet" in text
     assert "700 more rows are in tables/rebalances.parquet" in text
     assert "of the good ones only every" in text
-    assert "the 66 partitions that stood still least" in text
+    assert "the 66 partitions that stopped least" in text
     assert "generation numbers where they would overlap" in text
 
 
@@ -423,7 +423,7 @@ def test_complete_run_with_a_missing_file_says_so_and_invents_nothing(
     assert "2 verdicts differ from the expected" in text
 
 
-def test_unjudged_run_is_told_how_to_be_judged(tmp_path: Path) -> None:
+def test_unjudged_run_is_shown_how_to_be_judged(tmp_path: Path) -> None:
     run_dir = write_run(tmp_path / "run", verdicts=None)
 
     with pytest.raises(NoData, match=r"python3 -m harness check .*run"):

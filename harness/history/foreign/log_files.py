@@ -1,7 +1,5 @@
 """The lines of a log file, plain or compressed, as far as it can be read."""
 
-from __future__ import annotations
-
 import bz2
 import codecs
 import gzip
@@ -46,8 +44,8 @@ def files_of(arguments: list[Path]) -> list[Path]:
 def blocks_of(path: Path, damage: Callable[[str], None]) -> Iterator[tuple[bytes, bool]]:
     """The file in pieces of whole lines, each with whether its last line has an end.
 
-    A line that is too long is left out. `damage` is told why the file cannot be read to its end.
-    Raises OSError where it cannot be opened.
+    A line that is too long is left out. `damage` gets why the file cannot be read to
+    its end. Raises OSError where it cannot be opened.
     """
     with path.open("rb") as file:
         begins = file.peek(8)[:8]  # a pipe cannot be read twice
@@ -66,7 +64,8 @@ def blocks_of(path: Path, damage: Callable[[str], None]) -> Iterator[tuple[bytes
                     damage("has a line of more than 16 MB, which is left out")
                     rest = b""
         except _DAMAGED as error:
-            damage(f"is damaged from somewhere on ({_reason(error)})")
+            [reason, *_] = str(error).splitlines() or [type(error).__name__]
+            damage(f"is damaged from somewhere on ({reason[:120]})")
         if rest:
             yield rest, False
 
@@ -100,7 +99,3 @@ class _Utf16:
 
     def read(self, size: int) -> bytes:
         return self._text.read(size).encode("utf-8", "replace")
-
-
-def _reason(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:120]

@@ -92,7 +92,7 @@ def test_what_cannot_be_is_one_sentence(
 
 
 @pytest.mark.parametrize("place", ["s3://nights/dataset", "s3n://nights/dataset"])
-def test_a_store_by_a_name_that_hadoop_has_no_longer_is_told_the_other(
+def test_a_store_by_a_name_that_hadoop_has_no_longer_is_shown_the_other(
     tmp_path: Path, place: str
 ) -> None:
     answer = trend(tmp_path, "--dataset", place)
@@ -161,7 +161,7 @@ def test_a_place_with_nothing_in_it_is_no_data(tmp_path: Path) -> None:
 @pytest.mark.long(12)
 @pytest.mark.spark
 def test_a_damaged_file_elsewhere_is_one_sentence(tmp_path: Path, results: Path) -> None:
-    """Nobody looks at its files beforehand, as at those of the results of this machine."""
+    """Its files are not looked at beforehand, as at those of the results of this machine."""
     damaged = min((results / dataset.FOLDER).glob("*/*/*/R14.parquet"))
     content = bytearray(damaged.read_bytes())
     group = pq.read_metadata(damaged).row_group(0)
@@ -181,7 +181,7 @@ def test_a_damaged_file_elsewhere_is_one_sentence(tmp_path: Path, results: Path)
 
 @contextmanager
 def silent() -> Iterator[int]:
-    """A port where somebody listens, and never says anything."""
+    """A port where a listener never says anything."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield listener.getsockname()[1]
 

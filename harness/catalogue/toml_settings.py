@@ -2,10 +2,11 @@
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import fields
 from math import inf
 from pathlib import Path
 from types import UnionType
-from typing import Any, get_args, get_origin
+from typing import Any, get_args, get_origin, get_type_hints
 
 from harness.base.errors import BadInput
 from harness.base.paths import here
@@ -23,10 +24,21 @@ def read(file: Path, otherwise: str) -> dict[str, Any]:
 
 
 def known(where: str, found: Mapping[str, Any], names: tuple[str, ...]) -> None:
-    """Refuse a name that there is not. Raises BadInput with the nearest."""
+    """Refuse an unknown name. Raises BadInput with the nearest."""
     for name in found:
         if name not in names:
             raise BadInput(f"there is no setting {where}{name!r}: {hint(name, names)}")
+
+
+def table(name: str, kind: type, found: Any) -> Any:
+    """A table of a TOML file as the value of this dataclass. Raises BadInput."""
+    if not isinstance(found, dict):
+        raise BadInput(f"{name} is {found!r}, not a table: write [{name}] above its settings")
+    known(f"[{name}] ", found, tuple(each.name for each in fields(kind)))
+    hints = get_type_hints(kind)
+    return kind(
+        **{each: typed(f"[{name}] {each}", value, hints[each]) for each, value in found.items()}
+    )
 
 
 def typed(name: str, value: Any, declared: Any) -> Any:

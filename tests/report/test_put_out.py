@@ -87,5 +87,5 @@ def test_who_is_put_out_by_both_sides_is_put_out_once_until_it_is_back(
 
 
 @pytest.mark.parametrize("name", ["evictions", "faults", "client_events", "coordinator_events"])
-def test_without_the_record_nobody_can_tell(tmp_path: Path, name: str) -> None:
+def test_without_the_record_nothing_can_tell(tmp_path: Path, name: str) -> None:
     assert found(tmp_path, **{name: None}) is None

@@ -93,7 +93,7 @@ def check_asked(
             _check_asked_of_program(rule)
         elif rule.clients == (APP,):
             raise BadInput(
-                f"{name} is about programs of somebody else's, and this run is of our own members: "
+                f"{name} is about programs of users, and this run is of our own members: "
                 "judge a run of `try` by it"
             )
         elif rule.limit and rule.limit not in given:
