@@ -77,20 +77,18 @@ CEILINGS: dict[str, tuple[int, int, int]] = {
 
 # Modules of less than `SMALL` lines with one importer, which could be a part of it.
 TINY = """
-    harness/history/copies.py harness/tables/broker_settings.py
+    harness/tables/broker_settings.py
 """
 
 # Names of several files, and of several classes of the product.
 FILES = """
-    base broker_settings checks clocks command commands consumer derived files
-    judged kept limits load own page play playing processes records rounds rows
-    settings spark sql stamps tables terminal test_apps test_by_hand test_command
-    test_compose test_evictions test_java test_limits test_other_rules
-    test_ownership_by_brokers test_page test_probes test_programs test_project
-    test_secured test_stops test_store test_sweep turns verdicts words
+    base checks clocks command commands consumer derived judged load rounds rows sql
+    test_apps test_by_hand test_compose test_java test_limits
+    test_ownership_by_brokers test_probes test_programs test_project test_secured
+    test_store turns
 """
 CLASSES = """
-    Axis Bar Group Line Outcome Records Run Standing Verdict _Reader _Teller
+    Run Verdict
 """
 
 
