@@ -47,7 +47,7 @@ class NotPlayed(Exception):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PlayedVerdict:
     """What one rule came to. `measured` and `bound` are lowest and highest, null for none."""
 
     rule: str
@@ -89,10 +89,10 @@ class Result:
     acknowledged: float
     fetched_only: bool
     costs: tuple[str, ...]  # a sentence for each fault of a program's run
-    verdicts: Mapping[str, Verdict] = field(repr=False)
+    verdicts: Mapping[str, PlayedVerdict] = field(repr=False)
 
     @property
-    def differing(self) -> tuple[Verdict, ...]:
+    def differing(self) -> tuple[PlayedVerdict, ...]:
         return tuple(each for each in self.verdicts.values() if not each.as_expected)
 
     def __str__(self) -> str:
@@ -108,7 +108,7 @@ class Result:
 def read(text: str) -> Result:
     found: dict[str, Any] = json.loads(text)
     # A rule may be judged more than once, for different reasons: the worst comes first.
-    verdicts: dict[str, Verdict] = {}
+    verdicts: dict[str, PlayedVerdict] = {}
     for each in found["verdicts"]:
         verdicts.setdefault(each["rule"], _verdict(each))
     numbers = {
@@ -128,8 +128,8 @@ def read(text: str) -> Result:
     )
 
 
-def _verdict(found: Mapping[str, Any]) -> Verdict:
-    return Verdict(
+def _verdict(found: Mapping[str, Any]) -> PlayedVerdict:
+    return PlayedVerdict(
         **{name: found[name] for name in ("rule", "title", "verdict", "expected", "as_expected")},
         reason=found["reason"] or "",
         unit=found["unit"] or "",

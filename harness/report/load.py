@@ -99,7 +99,7 @@ class Manifest:
 
 
 @dataclass(frozen=True)
-class Run:
+class JudgedRun:
     path: Path
     manifest: Manifest
     verdicts: list[Row] | None  # null: the run was never judged
@@ -125,7 +125,7 @@ def libraries_of(observed: Mapping[str, Any]) -> str:
     return " and ".join(observed.get("clients") or ()) or NAMELESS
 
 
-def load(run_dir: Path) -> Run:
+def load(run_dir: Path) -> JudgedRun:
     """Read `run_dir`.
 
     Raises:
@@ -150,7 +150,7 @@ def load(run_dir: Path) -> Run:
         deliveries = reader.columns("tables", "reads", DELIVERY_COLUMNS)
         shown = reader.columns("history", "effects", ("count",)).num_rows > 0
     sends = reader.columns("history", "sends", SEND_COLUMNS)
-    return Run(
+    return JudgedRun(
         path=run_dir,
         manifest=manifest,
         verdicts=verdicts,

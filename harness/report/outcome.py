@@ -12,7 +12,7 @@ from harness.base.paths import COMMAND
 from harness.base.words import plural
 from harness.experiment import Verdict
 from harness.history.derived import SPOILT
-from harness.report.load import Manifest, Row, Run, load_verdicts
+from harness.report.load import JudgedRun, Manifest, Row, load_verdicts
 
 
 class Standing(StrEnum):
@@ -95,7 +95,7 @@ class Overall:
     detail: str
 
 
-def of_run(run: Run) -> Overall:
+def of_run(run: JudgedRun) -> Overall:
     return of_verdicts(run.manifest, run.verdicts)
 
 
@@ -189,11 +189,11 @@ def others_of(rows: Sequence[Row]) -> Others:
     )
 
 
-def others_in(run: Run) -> Others:
+def others_in(run: JudgedRun) -> Others:
     return others_of(run.tables.get("other_rules", ()))
 
 
-def files_lost(run: Run) -> str:
+def files_lost(run: JudgedRun) -> str:
     """Say which files of a run are missing or damaged, and what to do; nothing if none is."""
     if not run.problems:
         return ""

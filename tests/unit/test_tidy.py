@@ -87,9 +87,7 @@ FILES = """
     test_ownership_by_brokers test_probes test_programs test_project test_secured
     test_store turns
 """
-CLASSES = """
-    Run Verdict
-"""
+CLASSES = ""
 
 
 @cache

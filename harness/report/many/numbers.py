@@ -22,7 +22,7 @@ from harness.base.distribution import (
 )
 from harness.experiment import Verdict
 from harness.report.formats import NOTHING, number
-from harness.report.load import Row, Run, load
+from harness.report.load import JudgedRun, Row, load
 from harness.report.many.suite_verdicts import again, rows_in
 from harness.report.outcome import Standing, expected_of, in_order, standing, verdict_of
 from harness.report.parts import stops
@@ -43,12 +43,12 @@ UNITS: Final = {
 }
 
 
-def numbers(run_dir: Path, run: Run | None = None) -> Numbers:
+def numbers(run_dir: Path, run: JudgedRun | None = None) -> Numbers:
     """The numbers of a judged run. Raises NoData where they cannot be read."""
     return {**_measured(run_dir), **_figures(run or load(run_dir))}
 
 
-def _figures(run: Run) -> Numbers:
+def _figures(run: JudgedRun) -> Numbers:
     rebalances, count = run.tables["rebalances"], records(run)
     figures: Sequence[Sequence[float | None]] = (
         [len(rebalances) if run.has("rebalances") else None],

@@ -11,8 +11,8 @@ from harness.history import store
 from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import Entry, State, Suite
 from harness.report.formats import clip, duration
+from harness.report.load import JudgedRun, load
 from harness.report.load import Row as Verdict
-from harness.report.load import Run, load
 from harness.report.many import blocks
 from harness.report.many.blocks import ASIDE, Block, Column, Line
 from harness.report.many.suite_verdicts import (
@@ -65,7 +65,7 @@ def link_to(suite: Suite, entry: Entry) -> str:
 
 
 def read_run(
-    suite: Suite, entry: Entry, read: Callable[[Run], Found]
+    suite: Suite, entry: Entry, read: Callable[[JudgedRun], Found]
 ) -> tuple[Found | None, dict[str, str]]:
     """What a judged run shows; where its page is, its state and, if it shows nothing, why.
 

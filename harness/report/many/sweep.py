@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from harness.history.suites import Entry, Suite
-from harness.report.load import Row, Run
+from harness.report.load import JudgedRun, Row
 from harness.report.many.numbers import Spread
 from harness.report.many.suite_rows import read_run
 from harness.report.parts import stops
@@ -170,7 +170,7 @@ def _run(suite: Suite, entry: Entry) -> Row:
     return {**{name: getattr(entry, name) for name in names}, **about, "measured": measured}
 
 
-def _measured(run: Run) -> dict[str, float | None]:
+def _measured(run: JudgedRun) -> dict[str, float | None]:
     put_out, count = false_evictions(run), records(run)
     return {
         STANDSTILL.name: stops.longest_ms(run),
@@ -181,7 +181,7 @@ def _measured(run: Run) -> dict[str, float | None]:
     }
 
 
-def _of_group(run: Run) -> dict[str, float | None]:
+def _of_group(run: JudgedRun) -> dict[str, float | None]:
     """What clients, protocols and sizes differ in, from steady state to the end of the load."""
     phases = {phase.name: phase for phase in run.manifest.phases}
     stopped, worst = stops.stopped(run), stops.longest(run) or {}

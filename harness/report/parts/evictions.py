@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from harness.history.effects import OF_OLD_JOURNALS
-from harness.report.load import Run
+from harness.report.load import JudgedRun
 from harness.report.parts.faults import FaultStory, stories
 
 
@@ -26,7 +26,7 @@ class PutOut:
     by: str
 
 
-def false_evictions(run: Run) -> list[PutOut] | None:
+def false_evictions(run: JudgedRun) -> list[PutOut] | None:
     """Those from steady state on, in order of time; null where the record of it is missing.
 
     A process that was killed, or had begun to close, was not there any more. One that is put out
@@ -45,7 +45,7 @@ def false_evictions(run: Run) -> list[PutOut] | None:
     return sorted(found, key=lambda each: each.at)
 
 
-def _every(run: Run) -> Iterator[PutOut]:
+def _every(run: JudgedRun) -> Iterator[PutOut]:
     names = {
         row["member_id"]: row["member"] for row in run.history["client_events"] if row["member_id"]
     }
@@ -67,7 +67,7 @@ def _every(run: Run) -> Iterator[PutOut]:
             yield PutOut(row["member"], row["member_id"] or "", row["event_at"], "max poll")
 
 
-def _once_each(run: Run, found: Iterable[PutOut]) -> Iterator[PutOut]:
+def _once_each(run: JudgedRun, found: Iterable[PutOut]) -> Iterator[PutOut]:
     """The first of several of one member id, until its member is given partitions again."""
     back = defaultdict(list)
     for row in run.history["client_events"]:
@@ -81,7 +81,7 @@ def _once_each(run: Run, found: Iterable[PutOut]) -> Iterator[PutOut]:
             yield each
 
 
-def _ends(run: Run) -> dict[str, list[datetime]]:
+def _ends(run: JudgedRun) -> dict[str, list[datetime]]:
     """When processes were killed, by member, and when they began to close, by member id."""
     found: dict[str, list[datetime]] = defaultdict(list)
     for fault in stories(run.history["faults"]):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness.report.formats import NOTHING
-from harness.report.load import Row, Run
+from harness.report.load import JudgedRun, Row
 
 COLOURS: Final = 10
 
@@ -33,7 +33,7 @@ class Members:
         return self.by_id.get(member_id) or f"{member_id[:20]}…"
 
 
-def members_of(run: Run) -> Members:
+def members_of(run: JudgedRun) -> Members:
     """Collect the members from all sides of the history."""
     by_id: dict[str, str] = {}
     names = set()
@@ -48,7 +48,7 @@ def members_of(run: Run) -> Members:
     return Members(tuple(sorted(names, key=_natural)), by_id)
 
 
-def _naming_rows(run: Run) -> Iterable[Row]:
+def _naming_rows(run: JudgedRun) -> Iterable[Row]:
     for table in ("ownership", "evictions", "heartbeats"):
         yield from run.tables[table]
     yield from run.history["client_events"]

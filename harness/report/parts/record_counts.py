@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from harness.report.formats import number
-from harness.report.load import Run
+from harness.report.load import JudgedRun
 
 Partition = tuple[str, int]
 Range = tuple[int, int]
@@ -70,7 +70,7 @@ class Throughput:
         return 2 * median(busy) if busy else 0.0
 
 
-def records(run: Run) -> RecordCounts:
+def records(run: JudgedRun) -> RecordCounts:
     acknowledged = run.sends.filter(pc.equal(run.sends["outcome"], pa.scalar("acknowledged")))
     read = _ranges(run.deliveries)
     lost = unseen = 0
@@ -131,7 +131,7 @@ def subtract(ranges: Sequence[Range], covered: Sequence[Range]) -> Iterable[Rang
             yield next_first, last
 
 
-def throughput(run: Run, start: datetime, end: datetime) -> Throughput:
+def throughput(run: JudgedRun, start: datetime, end: datetime) -> Throughput:
     """Bin the processed deliveries per partition; a bin is 1 s, wider only for long runs."""
     length_s = max((end - start).total_seconds(), 1.0)
     bin_s = float(max(1, -(-int(length_s) // MAX_BINS)))

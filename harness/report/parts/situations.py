@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from harness.base.errors import NoData
 from harness.history.derived import TABLES
 from harness.report.formats import partition_name
-from harness.report.load import Row, Run
+from harness.report.load import JudgedRun, Row
 from harness.report.parts.faults import FaultStory, stories
 from harness.rules import RULES
 
@@ -168,12 +168,14 @@ def in_order(found: Iterable[str]) -> list[str]:
     )
 
 
-def shown(run: Run) -> list[Shown]:
+def shown(run: JudgedRun) -> list[Shown]:
     """What a judged run shows of each fault, in their order. Raises NoData as `sample` does."""
     return _shown_by(run, _judgements(run), _stop_at(run))
 
 
-def _shown_by(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime) -> list[Shown]:
+def _shown_by(
+    run: JudgedRun, judged: Mapping[str, Sequence[Row]], stop_at: datetime
+) -> list[Shown]:
     if not run.has("faults"):
         raise NoData("its record of what was done is lost")
     faults = stories(run.history["faults"])
@@ -185,7 +187,7 @@ def _shown_by(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime) 
     ]
 
 
-def sample(run: Run) -> Row:
+def sample(run: JudgedRun) -> Row:
     """What a judged run shows of each situation, and what was found at its end, by rule.
 
     Raises NoData where its record of that is lost.
@@ -213,7 +215,7 @@ def sample(run: Run) -> Row:
 
 
 def _shown(
-    run: Run,
+    run: JudgedRun,
     window: _Window,
     stood: Sequence[_Still],
     judged: Mapping[str, Sequence[Row]],
@@ -267,7 +269,7 @@ def _standing(rows: Iterable[Row], nothing: SignFound = SignFound.NOTHING) -> Si
     return SignFound.FINE if found else nothing
 
 
-def _judgements(run: Run) -> Mapping[str, list[Row]]:
+def _judgements(run: JudgedRun) -> Mapping[str, list[Row]]:
     """What the rules that are signs found, by rule."""
     path = run.path / "tables" / "judgements.parquet"
     found: dict[str, list[Row]] = {sign.rule: [] for sign in (*IN_SITUATIONS, *AT_THE_END)}
@@ -286,7 +288,7 @@ def _judgements(run: Run) -> Mapping[str, list[Row]]:
     return found
 
 
-def _stop_at(run: Run) -> datetime:
+def _stop_at(run: JudgedRun) -> datetime:
     """When all processes were asked to end: what comes after it is not what a fault cost."""
     for phase in run.manifest.phases:
         if phase.name == "stop":
@@ -311,7 +313,9 @@ def _windows(faults: Iterable[FaultStory], stop_at: datetime) -> list[_Window]:
     ]
 
 
-def _stood_still(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime) -> list[_Still]:
+def _stood_still(
+    run: JudgedRun, judged: Mapping[str, Sequence[Row]], stop_at: datetime
+) -> list[_Still]:
     found = [
         _Still(
             max(row["from_at"], row["cause_at"] or row["from_at"]),
@@ -326,7 +330,7 @@ def _stood_still(run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetim
 
 
 def _never_again(
-    run: Run, judged: Mapping[str, Sequence[Row]], stop_at: datetime
+    run: JudgedRun, judged: Mapping[str, Sequence[Row]], stop_at: datetime
 ) -> Iterable[_Still]:
     """Partitions with records that no member came to: a stop is on record only once it is over.
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from harness.base.words import plural
 from harness.report.formats import NOTHING, duration, number, partition_name
-from harness.report.load import Row, Run
+from harness.report.load import JudgedRun, Row
 
 MOST_CHANGES: Final = 40
 MOST_PARTITIONS: Final = 24
@@ -41,14 +41,14 @@ PARTS: Final = (
 )
 
 
-def changes(run: Run) -> list[Shown]:
+def changes(run: JudgedRun) -> list[Shown]:
     """Sort the stops to what they came from, in order of time, scaled to the longest of all."""
     groups = _groups(run.tables["stops"])[:MOST_CHANGES]
     longest_ms = max((row["ms"] for rows in groups for row in rows), default=0.0)
     return [_change(rows, longest_ms) for rows in groups]
 
 
-def stopped(run: Run) -> list[Row]:
+def stopped(run: JudgedRun) -> list[Row]:
     """Those that stopped once the group was in steady state: to gather is no standstill."""
     steady = run.manifest.steady_at
     return [
@@ -58,12 +58,12 @@ def stopped(run: Run) -> list[Row]:
     ]
 
 
-def longest(run: Run) -> Row | None:
+def longest(run: JudgedRun) -> Row | None:
     """Find the longest of them; null if there is none."""
     return max(stopped(run), key=lambda row: float(row["ms"]), default=None)
 
 
-def longest_ms(run: Run) -> float | None:
+def longest_ms(run: JudgedRun) -> float | None:
     """The longest of them, 0 if there is none; null where stops were not derived."""
     row = longest(run)
     if row is not None:
@@ -71,7 +71,7 @@ def longest_ms(run: Run) -> float | None:
     return 0.0 if run.has("stops") else None
 
 
-def longest_by(run: Run, *columns: str) -> dict[tuple[object, ...], Row]:
+def longest_by(run: JudgedRun, *columns: str) -> dict[tuple[object, ...], Row]:
     """The longest stop for each value of these columns, among all that stopped."""
     found: dict[tuple[object, ...], Row] = {}
     for row in run.tables["stops"]:
@@ -81,7 +81,7 @@ def longest_by(run: Run, *columns: str) -> dict[tuple[object, ...], Row]:
     return found
 
 
-def sentence(run: Run) -> str:
+def sentence(run: JudgedRun) -> str:
     """The longest standstill and its parts in one line."""
     if not run.has("stops"):
         return "not derived"

@@ -6,7 +6,7 @@ from typing import Final
 from harness.base.errors import NoData
 from harness.base.words import listed, plural
 from harness.report.formats import duration, partition_name, seconds
-from harness.report.load import Run
+from harness.report.load import JudgedRun
 from harness.report.parts import situations, stops
 from harness.report.parts.faults import FaultStory, stories
 from harness.report.parts.record_counts import RecordCounts
@@ -23,7 +23,7 @@ _NAMES: Final = {
 }
 
 
-def story(run: Run, count: RecordCounts) -> list[str]:
+def story(run: JudgedRun, count: RecordCounts) -> list[str]:
     """Sentences without numbers that were not recorded; none for a run that shows nothing."""
     if not run.manifest.complete:
         return []
@@ -31,7 +31,7 @@ def story(run: Run, count: RecordCounts) -> list[str]:
     return [*([] if known else [_broken(run)]), *_cost(run), *_records(count)]
 
 
-def _broken(run: Run) -> str:
+def _broken(run: JudgedRun) -> str:
     zero = run.manifest.steady_at
     faults = [fault for fault in stories(run.history["faults"]) if fault.injected_at]
     if not run.has("faults"):
@@ -53,7 +53,7 @@ def _fault(fault: FaultStory, at: str) -> str:
     return f"{text})"
 
 
-def _cost(run: Run) -> Iterator[str]:
+def _cost(run: JudgedRun) -> Iterator[str]:
     if run.has("rebalances", "evictions"):
         rebalances, evictions = len(run.tables["rebalances"]), len(run.tables["evictions"])
         evicted = f" and evicted {plural(evictions, 'member')}" if evictions else ""
@@ -81,7 +81,7 @@ def _records(count: RecordCounts) -> Iterator[str]:
     yield f"Of {count.acknowledged:,} acknowledged records {lost} and {again}."
 
 
-def costs(run: Run) -> list[str]:
+def costs(run: JudgedRun) -> list[str]:
     """A sentence for each fault of an app's run; none where it shows nothing."""
     if run.manifest.app is None or not run.manifest.complete:
         return []
@@ -92,7 +92,7 @@ def costs(run: Run) -> list[str]:
     return [_sentence(run, each) for each in found]
 
 
-def _sentence(run: Run, shown: Shown) -> str:
+def _sentence(run: JudgedRun, shown: Shown) -> str:
     zero = run.manifest.steady_at
     what = _NAMES.get(shown.situation, shown.situation[:1].upper() + shown.situation[1:])
     at = f" at {seconds(shown.at, zero)}" if shown.at else ""
@@ -120,7 +120,7 @@ def _standstill(shown: Shown) -> str:
     return f"{where} stopped for {lasted}"
 
 
-def _again(run: Run, shown: Shown) -> str:
+def _again(run: JudgedRun, shown: Shown) -> str:
     if shown.again is None:
         return ""
     verb = "was" if shown.again < 2 else "were"

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from harness.base.words import plural
 from harness.experiment import Verdict
 from harness.report.formats import NOTHING, absent, duration, number
-from harness.report.load import Row, Run
+from harness.report.load import JudgedRun, Row
 from harness.report.outcome import Standing, is_excused, standing, verdict_of
 from harness.report.parts import stops
 from harness.report.parts.faults import FaultStory
@@ -67,7 +67,7 @@ def gauge(row: Row) -> Gauge | None:
     return Gauge(left, max(right - left, 0.8), smallest, max(largest - smallest, 0.8), middle)
 
 
-def link(run: Run, evidence: str | None) -> str:
+def link(run: JudgedRun, evidence: str | None) -> str:
     """Return a relative address of the evidence, or nothing if it is no file of this run."""
     if not evidence:
         return ""
@@ -83,7 +83,7 @@ def trigger_member(row: Row, members: Members) -> str:
     return named or (members.of_id(member_id) if member_id else "")
 
 
-def longest_rebalance_ms(run: Run) -> float:
+def longest_rebalance_ms(run: JudgedRun) -> float:
     lasted = map(_length_ms, run.tables["rebalances"])
     return max((ms for ms in lasted if ms is not None), default=0.0)
 
@@ -127,7 +127,7 @@ def _ms(from_at: datetime, to_at: datetime) -> float:
     return (to_at - from_at).total_seconds() * 1_000
 
 
-def redeliveries(run: Run) -> list[Row]:
+def redeliveries(run: JudgedRun) -> list[Row]:
     """The unexplained first, then the largest."""
     rows = run.tables["redeliveries"]
     return sorted(rows, key=lambda row: (bool(row["explained"]), -(row["count"] or 0)))
@@ -164,7 +164,7 @@ def effect(story: FaultStory) -> tuple[str, str]:
     return ("✓", "took effect") if story.took_effect else ("✗", "no effect")
 
 
-def rebalanced(run: Run) -> str:
+def rebalanced(run: JudgedRun) -> str:
     """Say in one line how often the group was rebalanced, and how many were evicted."""
     if not run.has("rebalances"):
         return "not derived"

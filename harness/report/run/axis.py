@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
-from harness.report.load import Run
+from harness.report.load import JudgedRun
 
 NARROWEST_PX: Final = 540
 CHARACTER_PX: Final = 6.4  # of the 11 px chart font, a little generous
@@ -59,7 +59,7 @@ class Axis:
             n += 1
 
 
-def axis_of(run: Run) -> Axis | None:
+def axis_of(run: JudgedRun) -> Axis | None:
     """Choose the window: a little before steady state to the last thing that happened."""
     times = sorted(_times(run))
     if not times:
@@ -71,7 +71,7 @@ def axis_of(run: Run) -> Axis | None:
     return Axis(start, end, zero)
 
 
-def _times(run: Run) -> Iterable[datetime]:
+def _times(run: JudgedRun) -> Iterable[datetime]:
     named = (
         *((row, ("from_at", "to_at")) for row in run.tables["ownership"]),
         *((row, ("started_at", "completed_at")) for row in run.tables["rebalances"]),

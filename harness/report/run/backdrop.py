@@ -5,7 +5,7 @@ from datetime import datetime
 
 from harness.base.words import plural
 from harness.report.formats import NOTHING, duration, generation_word, number, seconds
-from harness.report.load import Row, Run
+from harness.report.load import JudgedRun, Row
 from harness.report.parts.faults import FaultStory, stories
 from harness.report.run.axis import NARROWEST_PX, Axis, place, text_px
 from harness.report.run.shapes import Chart, bar, label, line
@@ -16,7 +16,7 @@ _AXIS_PX = 22
 _MOST_REBALANCES = 300
 
 
-def open_chart(run: Run, axis: Axis, label: str) -> Chart:
+def open_chart(run: JudgedRun, axis: Axis, label: str) -> Chart:
     """Start a chart with the lanes of faults and generations."""
     chart = Chart(label)
     _fault_lane(chart, axis, stories(run.history["faults"]))
@@ -24,7 +24,7 @@ def open_chart(run: Run, axis: Axis, label: str) -> Chart:
     return chart
 
 
-def close_chart(chart: Chart, run: Run, axis: Axis) -> Chart:
+def close_chart(chart: Chart, run: JudgedRun, axis: Axis) -> Chart:
     """Put fault windows and rebalances behind all lanes, and the axis below them."""
     height = chart.height
     for story in stories(run.history["faults"]):
@@ -122,7 +122,7 @@ def _rebalance_window(
         chart.marks.append(line(axis.percent(completed), 0, height, "rebalance-mark", title))
 
 
-def phase_lane(chart: Chart, run: Run, axis: Axis) -> None:
+def phase_lane(chart: Chart, run: JudgedRun, axis: Axis) -> None:
     """Name the phases of the run along the top, where there is room for the name."""
     shown = [(phase, axis.span(phase.from_at, phase.to_at)) for phase in run.manifest.phases]
     spans = [(phase.name, span) for phase, span in shown if span is not None and span[1] > 0]

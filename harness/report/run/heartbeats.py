@@ -8,7 +8,7 @@ from typing import Final
 
 from harness.base.words import plural
 from harness.report.formats import absent, duration, number, seconds
-from harness.report.load import Row, Run
+from harness.report.load import JudgedRun, Row
 from harness.report.parts.member_names import Members
 from harness.report.run.axis import Axis, place
 from harness.report.run.backdrop import close_chart, open_chart
@@ -27,7 +27,7 @@ _SEEN_BY_MEMBER: Final = {
 }
 
 
-def heartbeat_chart(run: Run, axis: Axis, members: Members) -> Chart | None:
+def heartbeat_chart(run: JudgedRun, axis: Axis, members: Members) -> Chart | None:
     """Draw the chart; null if no heartbeat was recorded."""
     beats = [row for row in run.tables["heartbeats"] if row["at"] is not None]
     if not beats:
@@ -90,7 +90,7 @@ def _ticks(axis: Axis, times: Iterable[datetime]) -> str:
     return "".join(f"M{axis.percent(at) * PATH_WIDTH / 100:.2f} 0v{_TICK_PX}" for at in inside)
 
 
-def _marks(run: Run, axis: Axis) -> dict[str, list[tuple[datetime, str]]]:
+def _marks(run: JudgedRun, axis: Axis) -> dict[str, list[tuple[datetime, str]]]:
     marks: dict[str, list[tuple[datetime, str]]] = defaultdict(list)
     for row in run.tables["evictions"]:
         if row["evicted_at"] is not None and axis.holds(row["evicted_at"]):

@@ -30,7 +30,7 @@ from harness.report.formats import (
     seconds,
     utc,
 )
-from harness.report.load import Manifest, Run, libraries_of
+from harness.report.load import JudgedRun, Manifest, libraries_of
 from harness.report.parts import stops, tables
 from harness.report.parts.faults import stories
 from harness.report.parts.member_names import members_of
@@ -67,7 +67,7 @@ class Fact:
     tone: str = ""
 
 
-def page(run: Run) -> str:
+def page(run: JudgedRun) -> str:
     axis = axis_of(run)
     members = members_of(run)
     zero = axis.zero if axis else None
@@ -136,7 +136,7 @@ def environment() -> Environment:
     return engine
 
 
-def _facts(run: Run) -> list[Fact]:
+def _facts(run: JudgedRun) -> list[Fact]:
     manifest, declared = run.manifest, run.manifest.declared
     of_group = _of_a_group if manifest.app is None else _of_an_app
     return [
@@ -208,7 +208,7 @@ def _surroundings(manifest: Manifest, load: Mapping[str, Any]) -> list[Fact]:
     ]
 
 
-def _figures(run: Run, counts: RecordCounts) -> list[Fact]:
+def _figures(run: JudgedRun, counts: RecordCounts) -> list[Fact]:
     """Choose the few numbers that say what the faults did."""
     rebalances = run.tables["rebalances"]
     count = len(rebalances) if run.has("rebalances") else None
@@ -239,7 +239,7 @@ def _figures(run: Run, counts: RecordCounts) -> list[Fact]:
     ]
 
 
-def _no_faults(run: Run) -> str:
+def _no_faults(run: JudgedRun) -> str:
     planned = run.manifest.declared.get("faults")
     if not run.has("faults"):
         return "No fault journal was kept."
@@ -257,7 +257,7 @@ def _say(value: object) -> str:
     return NOTHING if value is None or value == "" else str(value)
 
 
-def _lasted(run: Run) -> str:
+def _lasted(run: JudgedRun) -> str:
     manifest = run.manifest
     if manifest.started_at is None or manifest.ended_at is None:
         return "no end recorded"

@@ -7,7 +7,7 @@ from typing import Final
 
 from harness.base.words import plural
 from harness.report.formats import duration, number, partition_name, seconds
-from harness.report.load import Row, Run
+from harness.report.load import JudgedRun, Row
 from harness.report.parts.member_names import Members
 from harness.report.parts.record_counts import Partition, Throughput, throughput
 from harness.report.parts.stops import longest_by
@@ -22,7 +22,7 @@ _STRIP_PX: Final = 14
 _TOTAL_PX: Final = 56
 
 
-def timeline(run: Run, axis: Axis, members: Members) -> Chart | None:
+def timeline(run: JudgedRun, axis: Axis, members: Members) -> Chart | None:
     """Draw the timeline; null if nothing was ever held or processed."""
     rates = throughput(run, axis.start, axis.end)
     held = _held(run.tables["ownership"])
@@ -55,7 +55,7 @@ def timeline(run: Run, axis: Axis, members: Members) -> Chart | None:
     return close_chart(chart, run, axis)
 
 
-def longest_standstills_ms(run: Run) -> dict[Partition, float]:
+def longest_standstills_ms(run: JudgedRun) -> dict[Partition, float]:
     """Each partition's longest standstill; one that never stopped is left out."""
     return {
         (row["topic"], row["partition"]): float(row["ms"])
@@ -63,7 +63,7 @@ def longest_standstills_ms(run: Run) -> dict[Partition, float]:
     }
 
 
-def coordinator_lane(chart: Chart, run: Run, axis: Axis) -> None:
+def coordinator_lane(chart: Chart, run: JudgedRun, axis: Axis) -> None:
     """Show which broker coordinated the group, as the observer saw it change."""
     changes: list[tuple[datetime, int]] = []
     for row in run.history["topology"]:
@@ -155,7 +155,7 @@ def _held(ownership: Iterable[Row]) -> dict[Partition, list[Row]]:
     return {key: sorted(rows, key=lambda row: row["from_at"]) for key, rows in held.items()}
 
 
-def _worth_showing(partitions: list[Partition], run: Run, chart: Chart) -> list[Partition]:
+def _worth_showing(partitions: list[Partition], run: JudgedRun, chart: Chart) -> list[Partition]:
     """Keep those that stopped for longest where there are too many to read."""
     if len(partitions) <= MOST_PARTITIONS:
         return partitions

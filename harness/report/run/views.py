@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from harness.base.words import plural
 from harness.report.formats import clip, duration, generation_word, number
-from harness.report.load import Row, Run
+from harness.report.load import JudgedRun, Row
 from harness.report.parts.member_names import Members
 from harness.report.parts.record_counts import Range, merge
 from harness.report.parts.stops import longest_by
@@ -36,7 +36,7 @@ class Said:
     text: str
 
 
-def two_views(run: Run, members: Members) -> list[Shown]:
+def two_views(run: JudgedRun, members: Members) -> list[Shown]:
     """Sort what both sides said to the rebalance during which they said it."""
     rebalances = [row for row in run.tables["rebalances"] if row["started_at"] is not None]
     coordinator = sorted([*_events(run, members), *_requests(run, members)], key=_time)
@@ -93,7 +93,7 @@ def _said(at: datetime, member: str | None, text: str) -> Said:
     return Said(at, "", member or "", clip(text, 200))
 
 
-def _events(run: Run, members: Members) -> Iterable[Said]:
+def _events(run: JudgedRun, members: Members) -> Iterable[Said]:
     for row in run.history["coordinator_events"]:
         if row["at"] is None:
             continue
@@ -108,7 +108,7 @@ def _events(run: Run, members: Members) -> Iterable[Said]:
         yield _said(row["at"], member, text)
 
 
-def _requests(run: Run, members: Members) -> Iterable[Said]:
+def _requests(run: JudgedRun, members: Members) -> Iterable[Said]:
     for row in run.requests:
         at = row["processed_at"] or row["answered_at"] or row["arrived_at"]
         if at is None:
@@ -153,7 +153,7 @@ def _heartbeat(row: Row) -> str:
     return ", ".join(said)
 
 
-def _client_events(run: Run) -> Iterable[Said]:
+def _client_events(run: JudgedRun) -> Iterable[Said]:
     for row in run.history["client_events"]:
         at = row["event_at"] or row["observed_at"]
         if at is None or row["event"] in _TOO_MANY:

@@ -6,13 +6,13 @@ from typing import Final
 
 from harness.report import outcome
 from harness.report.formats import bound, measured, number
-from harness.report.load import Row, Run
+from harness.report.load import JudgedRun, Row
 
 # XML 1.0 cannot hold these, not even escaped; a reader would refuse the whole file.
 NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(run: Run) -> str:
+def junit(run: JudgedRun) -> str:
     manifest = run.manifest
     rows = run.verdicts or []
     unjudged = not manifest.complete or not rows
@@ -84,7 +84,7 @@ def _lines(row: Row, reason: str) -> list[str]:
     return [*lines, f"evidence: {row['evidence']}"] if row["evidence"] else lines
 
 
-def _error(suite: ET.Element, run: Run) -> None:
+def _error(suite: ET.Element, run: JudgedRun) -> None:
     """Add a case that cannot pass: a run that shows nothing must not turn a build green."""
     result = outcome.of_run(run)
     case = _new_case(suite, run.manifest.experiment, "the run can be judged")
@@ -97,7 +97,7 @@ def _new_case(suite: ET.Element, experiment: str, name: str) -> ET.Element:
     return ET.SubElement(suite, "testcase", attributes)
 
 
-def _lasted_s(run: Run) -> float:
+def _lasted_s(run: JudgedRun) -> float:
     manifest = run.manifest
     if manifest.started_at is None or manifest.ended_at is None:
         return 0.0

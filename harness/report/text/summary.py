@@ -4,7 +4,7 @@ from typing import Final
 
 from harness.report import outcome
 from harness.report.formats import NOTHING, bound, clip, measured, number, safe, table_row
-from harness.report.load import Manifest, Row, Run
+from harness.report.load import JudgedRun, Manifest, Row
 from harness.report.parts import stops
 from harness.report.parts.record_counts import fate, records
 from harness.report.parts.story import costs
@@ -15,7 +15,7 @@ MOST_RULES: Final = 150
 _MOST_REASON: Final = 300
 
 
-def summary(run: Run) -> str:
+def summary(run: JudgedRun) -> str:
     manifest = run.manifest
     result = outcome.of_run(run)
     lines = [

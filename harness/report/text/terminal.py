@@ -11,7 +11,7 @@ from harness.base.paths import here
 from harness.experiment import Verdict
 from harness.report import outcome
 from harness.report.formats import NOTHING, bound, measured_range, number
-from harness.report.load import Manifest, Row, Run, load
+from harness.report.load import JudgedRun, Manifest, Row, load
 from harness.report.parts.record_counts import fate, records
 from harness.report.parts.stops import sentence as stops_sentence
 from harness.report.parts.story import costs
@@ -73,7 +73,7 @@ def _headline(manifest: Manifest, result: outcome.Overall) -> Text:
     return headline.append(result.headline, style)
 
 
-def _lines(run: Run, width: int) -> list[Text]:
+def _lines(run: JudgedRun, width: int) -> list[Text]:
     result = outcome.of_run(run)
     lines = [_headline(run.manifest, result)]
     if result.kind == "unjudged":

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any, Final
 
 from harness.report import outcome
-from harness.report.load import Row, Run
+from harness.report.load import JudgedRun, Row
 from harness.report.parts.record_counts import records
 from harness.report.parts.stops import longest_ms
 from harness.report.parts.story import costs
@@ -19,7 +19,7 @@ _COLUMNS: Final = (
 )
 
 
-def values(run: Run) -> dict[str, Any]:
+def values(run: JudgedRun) -> dict[str, Any]:
     """The outcome in a sentence, where its page is, what it cost, and each verdict.
 
     No standstill is given where records were left unread: it went on when the run ended.
@@ -46,7 +46,7 @@ def values(run: Run) -> dict[str, Any]:
     }
 
 
-def as_json(run: Run) -> str:
+def as_json(run: JudgedRun) -> str:
     return json.dumps(values(run), indent=2, allow_nan=False)
 
 
