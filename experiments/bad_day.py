@@ -33,12 +33,6 @@ experiment = Experiment(
     ),
     duration_s=49,
     rules=(
-        violated(
-            "R18",
-            "since KIP-62 the limit on processing is max.poll.interval.ms",
-            by="{stall-consumer}",
-            at_most=1,
-        ),
         # In KIP-848 librdkafka leaves with that poll, so nobody has them before: see R07.
         *(
             violated(

@@ -20,12 +20,6 @@ experiment = Experiment(
             by="member in *, is described with another assignment",
             kafka=("3.",),
         ),
-        violated(
-            "R28-dead",
-            "DescribeGroups v6 (KIP-1043, Kafka 4.0) answers GROUP_ID_NOT_FOUND",
-            at_most=1,
-        ),
-        Expect(rule="R28-dead", kafka=("3.",)),
         *holds("R02", "R12", "R21", "R33", "X32a"),
     ),
     clients=("librdkafka",),

@@ -13,7 +13,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="000.2",
         says="A broker that dies and leaves a partition without a leader sets off a rebalance.",
-        rules=("R11",),
+        rules=(),
         instead=("R20d", "X12"),
         today="Members react to the number of partitions, not to their leaders: the partition "
         "waits for its next leader, and the assignment stays. Played with three replicas, so that "

@@ -32,7 +32,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="002.3",
         says="poll returns nothing while a rebalance is pending.",
-        rules=("R25-rebalance",),
+        rules=(),
         instead=("X01-kept",),
         today="Java only. A cooperative or KIP-848 member goes on handing out records of the "
         "partitions that it keeps; an eager one has nothing to hand out.",
@@ -77,7 +77,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="002.7",
         says="A consumer that works on its records for longer than its session is dropped.",
-        rules=("R18",),
+        rules=(),
         instead=("R34", "R07"),
         today="Heartbeats go on while the application works; the limit is max.poll.interval.ms.",
         since="0.10.1 (KIP-62)",
@@ -99,7 +99,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="002.9",
         says="A new consumer sets off a rebalance.",
-        rules=("R20a", "R20a-return"),
+        rules=("R20a",),
         instead=("X02", "X02-epoch"),
         today="Not a static member that comes back within its session.",
         since="2.3 (KIP-345)",
@@ -129,7 +129,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="002.13",
         says="The death of a broker, after which ZooKeeper elects another coordinator, sets off a "
         "rebalance.",
-        rules=("R11",),
+        rules=(),
         instead=("X12", "X13"),
         today="ZooKeeper never elected coordinators of consumer groups since 0.9, and is gone "
         "since 4.0. A coordinator is the leader of a partition of __consumer_offsets; the next "

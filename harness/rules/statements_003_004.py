@@ -9,7 +9,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="003.1",
         says="DESCRIBE_GROUPS tells each member's id, instance id, client id, host, metadata and "
         "assignment.",
-        rules=("R28", "R28-dead"),
+        rules=("R28",),
         instead=("R28-unknown", "R28-epoch"),
         today="A group that is not there is an error now, and not the state Dead; KIP-848 groups "
         "have a request of their own.",
@@ -49,7 +49,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="003.7",
         says="OFFSET_COMMIT leaves out positions whose metadata are too long.",
-        rules=("R31", "R31-bytes"),
+        rules=("R31",),
         today="Probed in classic groups. The limit, offset.metadata.max.bytes, counts characters.",
     ),
     Statement(
@@ -63,7 +63,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="003.15",
         says="A commit whose append fails is withdrawn.",
-        rules=("R31-withdrawn",),
+        rules=(),
         instead=("R31-made",),
         today="The coordinator of 3.9 does so. In Kafka 4 such a commit stays in the log, and "
         "takes effect when the replica is back.",
