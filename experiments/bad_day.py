@@ -81,6 +81,6 @@ experiment = Experiment(
         *holds("R20a", "R20b", "R20c", "R20e", "R20f", "R21", "R21-stop", "R22"),
         *holds("R27-growth", "R30"),
         *holds("R32", "R32-rejoin", "R33", "R34", "R35", "R36", "X07", "X08-members"),
-        *holds("X14", "X19", "X20", "X32a", "X32b", "X32c", "X32d", "X34"),
+        *holds("X14", "X20", "X32a", "X32b", "X32c", "X32d", "X34"),
     ),
 )

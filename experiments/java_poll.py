@@ -28,7 +28,7 @@ experiment = Experiment(
     duration_s=14,
     clients=("java",),
     rules=(
-        *holds("R23", "R23-default", "R24", "R24-default", "R25", "R34", "R33"),
+        *holds("R23", "R24", "R25", "R34", "R33"),
         *holds("X01-kept", "X32a", "X32b", "X32c"),
     ),
 )

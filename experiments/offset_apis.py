@@ -14,7 +14,7 @@ experiment = Experiment(
     probes=(Probe(name="offset-apis"),),
     rules=(
         *holds("X06", "X30", "X33", "R27-shrink", "R30-wire", "R30-whole", "R31"),
-        *holds("X29-wire", "R02", "R12", "R21", "R33", "X32a", "X32c"),
+        *holds("R02", "R12", "R21", "R33", "X32a", "X32c"),
     ),
     clients=("librdkafka",),
     protocols=CLASSIC,

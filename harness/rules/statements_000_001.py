@@ -44,7 +44,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="000.5",
         says="The coordinator removes a member whose heartbeat is overdue, and a rebalance starts.",
-        rules=("R01", "X19"),
+        rules=("R01",),
         today="In KIP-848 the broker sets the time.",
     ),
     Statement(
@@ -147,7 +147,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="001.5",
         says="Three timers decide: session, heartbeat interval, and the limit between two polls.",
         rules=("R16",),
-        today="In KIP-848 the first two are the broker's (X19, X26).",
+        today="In KIP-848 the first two are the broker's (R01, X26).",
     ),
     Statement(
         id="001.6",

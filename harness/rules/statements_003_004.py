@@ -56,7 +56,6 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="003.8",
         says="A position is served once it has been appended to the log, and not before.",
         rules=("R31-append", "X28"),
-        instead=("X28-waits",),
         today="While it waits, the heartbeats behind it wait too, and fail with it.",
         since="4.0",
     ),
@@ -79,7 +78,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="003.10",
         says="A member without a heartbeat in the given time is removed, and a rebalance starts.",
-        rules=("R01", "X19"),
+        rules=("R01",),
     ),
     Statement(
         id="003.11",
@@ -127,7 +126,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="004.3",
         says="A heartbeat carries group, generation and member id, and goes to the coordinator.",
-        rules=("R35", "R35-wire"),
+        rules=("R35", "X06"),
         today="And the instance id of a static member (since 2.3, KIP-345). In KIP-848 it carries "
         "a member epoch, and at times what is owned and subscribed.",
     ),

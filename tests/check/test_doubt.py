@@ -51,7 +51,7 @@ def test_every_rule_that_times_something_has_decided_who_can_delay_it() -> None:
     decided = {rule.id for rule in RULES.values() if rule.delayed_by}
     assert timed == {each for each in decided if RULES[each].unit in TIMES}
     # And who has to keep up for what is seen to be right.
-    assert decided - timed == {"R33-epochs", "X55", "X55-state", "X77", "X90", "X92"}
+    assert decided - timed == {"R33-epochs", "X55", "X77", "X90", "X92"}
     assert all("guard_from" in text_of(RULES[each].examine) for each in decided - timed)
 
 
