@@ -20,10 +20,8 @@ experiment = Experiment(
     duration_s=0,
     backends=("embedded", "docker"),
     rules=(
-        *holds("R02", "R21", "R33", "X32a", "X32b", "X32c", "X43"),
-        *holds("R01", protocols=("eager", "cooperative")),
+        *holds("R01", "R02", "R21", "R33", "X32a", "X32b", "X32c", "X43"),
         # A Java member that may not read its topic ends before its next heartbeat.
         *holds("X43-topic", clients=("librdkafka",), protocols=("eager", "cooperative")),
-        *holds("X19", protocols=("consumer",)),
     ),
 )

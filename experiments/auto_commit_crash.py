@@ -28,7 +28,7 @@ experiment = Experiment(
         *holds("R26", "R26-repeats", "R01", "R21", "R33", "X32b", "X32c"),
         *holds("R23", "R24", "R25", clients=("java",)),
         # In KIP-848 it depends on a race, which auto-commit-race has often enough.
-        *holds("R19-auto", "R26-processed", "X32a", clients=("java",), protocols=CLASSIC),
+        *holds("R26-processed", "X32a", clients=("java",), protocols=CLASSIC),
         *(
             # A batch of 100 each time; the first is not done when the next is in hand.
             violated(

@@ -24,6 +24,6 @@ experiment = Experiment(
             by="* {stall-consumer} still held it",
             up_to=11_000,
         ),
-        *holds("R19-auto", "R07", "R20b", "R21", "R26", "R33", "X32a", "X32b", "X32c"),
+        *holds("R19", "R07", "R20b", "R21", "R26", "R33", "X32a", "X32b", "X32c"),
     ),
 )

@@ -11,7 +11,7 @@ experiment = Experiment(
     faults=(Fault(kind="kill-consumer", target="any member"),),
     duration_s=17,  # the survivors send three heartbeats in each of their generations
     rules=(
-        *holds("X19", "X20", protocols=("consumer",)),
+        *holds("X20", protocols=("consumer",)),
         *holds("R01", "R02", "R10", "R12", "R14", "R16", "R20b", "R20e", "R21", "R32", "R33"),
         *holds("X32a", "X32b", "X32c", "X32d", "X34"),
     ),

@@ -18,7 +18,7 @@ experiment = Experiment(
             by="* {freeze-consumer} still held it",
             up_to=12_000,
         ),
-        *holds("X19", "X20", "X23", protocols=("consumer",)),
+        *holds("X20", "X23", protocols=("consumer",)),
         *holds("R01", "R35", "R02", "R12", "R20b", "R21", "R32", "R33", "X32a", "X32b", "X32c"),
     ),
 )

@@ -5,7 +5,7 @@ Watch: every partition stands still until the last member has rejoined; in a coo
 partitions that move, and those of a member that waits for a commit.
 """
 
-from harness.experiment import Expect, Experiment, Fault, holds, violated
+from harness.experiment import Experiment, Fault, holds, violated
 
 experiment = Experiment(
     claim="A new member starts one rebalance, and every member learns of it by its next heartbeat.",
@@ -22,12 +22,6 @@ experiment = Experiment(
         *holds("R12-all", "R12-first", "R13-members", "R15-assigned", "R33-answered"),
         *holds("R22-assignor", protocols=("eager",)),
         *holds("R22-sticky", "R22-moves", protocols=("cooperative", "consumer")),
-        violated(
-            "X24-at-once",
-            "since Kafka 4.3 a target assignment waits for the assignment interval",
-            protocols=("consumer",),
-        ),
-        Expect(rule="X24-at-once", protocols=("consumer",), kafka=("4.0", "4.1", "4.2")),
         violated(
             "X24",
             "before Kafka 4.3 there was no interval: each join computed a target",

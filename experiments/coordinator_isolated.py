@@ -34,6 +34,6 @@ experiment = Experiment(
             sometimes=True,
             clients=("java",),
         ),
-        *holds("X27", "X19", "X20", "X23", "R21", "X32a", "X32b"),
+        *holds("X27", "R01", "X20", "X23", "R21", "X32a", "X32b"),
     ),
 )

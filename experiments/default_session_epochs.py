@@ -20,7 +20,7 @@ experiment = Experiment(
     group=Group(protocol="consumer", session_timeout_ms=45_000, heartbeat_interval_ms=5_000),
     faults=(Fault(kind="kill-consumer", target="any member"),),
     duration_s=55,
-    rules=holds("X19-default", "X19", "X20", "R02", "R20b", "R20e", "R33", "X32a", "X32b", "X32c"),
+    rules=holds("X11", "R01", "X20", "R02", "R20b", "R20e", "R33", "X32a", "X32b", "X32c"),
     protocols=("consumer",),
     long=True,
 )

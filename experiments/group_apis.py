@@ -11,7 +11,7 @@ experiment = Experiment(
     cluster=Cluster(settings={"group.max.size": "4"}),
     probes=(Probe(name="group-apis"),),
     rules=(
-        *holds("R17", "R29-wire", "R35-wire", "X05-wire", "X08-wire", "X13", "X15", "X30"),
+        *holds("R17", "R29-wire", "X06", "X05-wire", "X08-wire", "X13", "X15", "X30"),
         *holds("R28-list", "R28-unknown"),
         Expect(rule="R28", kafka=("4.",)),
         violated(
@@ -20,12 +20,6 @@ experiment = Experiment(
             by="member in *, is described with another assignment",
             kafka=("3.",),
         ),
-        violated(
-            "R28-dead",
-            "DescribeGroups v6 (KIP-1043, Kafka 4.0) answers GROUP_ID_NOT_FOUND",
-            at_most=1,
-        ),
-        Expect(rule="R28-dead", kafka=("3.",)),
         *holds("R02", "R12", "R21", "R33", "X32a"),
     ),
     clients=("librdkafka",),

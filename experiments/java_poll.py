@@ -6,7 +6,7 @@ Watch: polls of exactly 500 records, fetches of at most 1 MiB of a partition, an
 partition while records of it are buffered.
 """
 
-from harness.experiment import UNSET, Experiment, Fault, Group, Load, holds, violated
+from harness.experiment import UNSET, Experiment, Fault, Group, Load, holds
 
 experiment = Experiment(
     claim="Poll returns its buffer 500 records at a time, and kept partitions' records in a "
@@ -28,12 +28,7 @@ experiment = Experiment(
     duration_s=14,
     clients=("java",),
     rules=(
-        *holds("R23", "R23-default", "R24", "R24-default", "R25", "R25-rebalance", "R34", "R33"),
-        *holds("X32a", "X32b", "X32c"),
-        violated(
-            "R25-rebalance",
-            "since Kafka 2.5 the partitions that a member keeps go on (KAFKA-8421)",
-            protocols=("cooperative", "consumer"),
-        ),
+        *holds("R23", "R24", "R25", "R34", "R33"),
+        *holds("X01-kept", "X32a", "X32b", "X32c"),
     ),
 )

@@ -47,6 +47,6 @@ experiment = Experiment(
             "R14",
             "X69",
         ),
-        *holds("X19", "R02", "R20b", "R20f", "X32a"),
+        *holds("R01", "R02", "R20b", "R20f", "X32a"),
     ),
 )

@@ -22,6 +22,6 @@ experiment = Experiment(
         *holds("R05", "R06", "R09", clients=("java",)),
         *holds("R01", "R02", "R06-librdkafka", "R16", "R20b", "R21", "R32", "R33", "X32a", "X32b"),
         *holds("X32c"),
-        *holds("X19", "X20", protocols=("consumer",)),
+        *holds("X20", protocols=("consumer",)),
     ),
 )

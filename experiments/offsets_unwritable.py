@@ -45,17 +45,6 @@ experiment = Experiment(
             clients=("librdkafka",),
             protocols=("consumer",),
         ),
-        Expect(rule="X28-waits", kafka=("4.",)),
-        *holds("X28-members", "X28-joins"),
-        Expect(rule="X28-parked", kafka=("4.",)),
-        Expect(rule="R31-withdrawn", kafka=("3.",)),
-        violated(
-            "R31-withdrawn",
-            "what is in the log stays there when its time is up, and counts when the "
-            "replica is back",
-            up_to=1,
-            kafka=("4.",),
-        ),
         Expect(rule="R31-made", kafka=("4.",)),
         violated("R31-made", "before Kafka 4 the coordinator withdrew it", up_to=1, kafka=("3.",)),
     ),

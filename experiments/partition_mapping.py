@@ -16,7 +16,7 @@ experiment = Experiment(
     ),
     duration_s=11.5,
     rules=(
-        *holds("R22", "R22-each", "R22-more", "R22-idle", "R12", "R20b", "R20c", "R21", "R33"),
+        *holds("R22", "R12", "R20b", "R20c", "R21", "R33"),
         *holds("X14", "X32a", "X32b", "X32c"),
     ),
 )

@@ -17,7 +17,7 @@ experiment = Experiment(
     ),
     duration_s=11.5,
     rules=(
-        *holds("R22", "R22-each", "R22-more", "R22-idle", "R20b", "R20c", "R21", "X20", "X32a"),
+        *holds("R22", "R20b", "R20c", "R21", "X20", "X32a"),
         *holds("X32b", "X32c"),
     ),
 )

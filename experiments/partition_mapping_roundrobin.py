@@ -17,7 +17,7 @@ experiment = Experiment(
     ),
     duration_s=11.5,
     rules=(
-        *holds("R22", "R22-each", "R22-more", "R22-idle", "R22-assignor", "R12", "R20b", "R20c"),
+        *holds("R22", "R22-assignor", "R12", "R20b", "R20c"),
         *holds("R21", "R33", "X32a", "X32b", "X32c"),
     ),
 )

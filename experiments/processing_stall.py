@@ -41,7 +41,7 @@ experiment = Experiment(
             protocols=("consumer",),
         ),
         late_commit_is_unnamed("X41-asked"),
-        *holds("X19", "X20", clients=("librdkafka",), protocols=("consumer",)),
+        *holds("R01", "X20", clients=("librdkafka",), protocols=("consumer",)),
         *holds("R36", "R16", "R35", "R19", "R02", "R20b", "R21", "R33", "X32a", "X32b", "X32c"),
     ),
 )

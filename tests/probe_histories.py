@@ -10,9 +10,8 @@ from tests.histories import History, at
 
 OWN = "orders-own"
 PROBE = "by-hand"
-
-
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+_UNSAID = ["instanceId", "rackId", "subscribedTopicNames", "subscribedTopicRegex", "serverAssignor"]
 
 
 def parts(*numbers: int) -> list[dict[str, Any]]:
@@ -31,24 +30,11 @@ class Probed(History):
         content["declared"]["cluster"] = {"settings": self.cluster, "kafka_version": self.kafka}
         return content
 
-    def tick(self, ms: float, late_ms: float = 0.2) -> Probed:
-        super().tick(ms, late_ms)
-        return self
-
     def call(
-        self,
-        api: str,
-        ms: float,
-        error: int | None = 0,
-        *,
-        member: str | None = None,
-        state: str | None = "Stable",
-        after: str | None = None,
-        lasts_ms: float = 1,
-        request: dict[str, Any] | None = None,
-        answer: dict[str, Any] | None = None,
-        **row: Any,
-    ) -> Probed:
+        self, api: str, ms: float, error: int | None = 0, *, member: str | None = None,
+        state: str | None = "Stable", after: str | None = None, lasts_ms: float = 1,
+        request: dict[str, Any] | None = None, answer: dict[str, Any] | None = None, **row: Any,
+    ) -> Probed:  # fmt: skip
         """One question and its answer `lasts_ms` later; `error` None: it was never answered."""
         defaults = {
             "probe": PROBE,
@@ -68,18 +54,35 @@ class Probed(History):
         self.add("calls", api=api, **{**defaults, **row})
         return self
 
-    def joined(
-        self,
-        member: str,
-        ms: float,
-        generation: int = 1,
-        *,
-        leader: str = "a",
-        session_ms: int = 30_000,
-        rebalance_ms: int = 20_000,
-        metadata: str = "bWV0YQ==",
-        **row: Any,
+    def commits(
+        self, ms: float, error: int, *positions: list[Any], version: int = 8, **row: Any
     ) -> Probed:
+        """A commit of partitions of t, each with its position, metadata and error (`error`)."""
+        rows = [[*each, *["", error][len(each) - 2 :]] for each in positions]
+        names = ("partitionIndex", "committedOffset", "committedMetadata")
+        asked = [dict(zip(names, each[:3], strict=True)) for each in rows]
+        request = {"version": version, "topics": [{"name": "t", "partitions": asked}]}
+        parts = [{"partitionIndex": each[0], "errorCode": each[3]} for each in rows]
+        answer = {"topics": [{"name": "t", "partitions": parts}]}
+        api = row.pop("api", "OFFSET_COMMIT")
+        return self.call(api, ms, error, request=request, answer=answer, **row)
+
+    def positions(
+        self, ms: float, *found: list[int], by: str = "own", stable: bool = False, **row: Any
+    ) -> Probed:
+        """An OffsetFetch of partitions of t: each with the position that it is answered."""
+        topics = [{"name": "t", "partitionIndexes": [partition for partition, _ in found]}]
+        request = {"groups": [{"groupId": by, "topics": topics}], "requireStable": stable}
+        names = ("partitionIndex", "committedOffset", "errorCode")
+        parts = [dict(zip(names, (*each, 0), strict=True)) for each in found]
+        answer = {"groups": [{"topics": [{"name": "t", "partitions": parts}]}]}
+        return self.call("OFFSET_FETCH", ms, request=request, answer=answer, **row)
+
+    def joined(
+        self, member: str, ms: float, generation: int = 1, *, leader: str = "a",
+        session_ms: int = 30_000, rebalance_ms: int = 20_000, metadata: str = "bWV0YQ==",
+        **row: Any,
+    ) -> Probed:  # fmt: skip
         """An accepted JoinGroup, by default in a group that is being formed."""
         request = {
             "sessionTimeoutMs": session_ms,
@@ -162,20 +165,13 @@ class Asked(Probed):
             "groupId": group or "",
             "memberId": member,
             "memberEpoch": epoch,
-            "instanceId": None,
-            "rackId": None,
             "rebalanceTimeoutMs": -1,
-            "subscribedTopicNames": None,
-            "subscribedTopicRegex": None,
-            "serverAssignor": None,
-            "topicPartitions": None,
+            **dict.fromkeys([*_UNSAID, "topicPartitions"]),
             **fields,
         }
         now = epoch if now is None else now
         answer: dict[str, Any] = {"memberId": member or "given", "memberEpoch": now}
-        answer["assignment"] = None
-        if assigned is not None:
-            answer["assignment"] = {"topicPartitions": assigned}
+        answer["assignment"] = None if assigned is None else {"topicPartitions": assigned}
         self.call(
             "CONSUMER_GROUP_HEARTBEAT", 1_000 + 10 * len(self.rows["calls"]), error, request=body,
             answer=answer, group=group, state="Dead", expected=expected,

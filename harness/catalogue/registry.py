@@ -15,7 +15,7 @@ from harness.base.words import hint
 from harness.catalogue import kafka_settings, modules, own_modules
 from harness.catalogue.refusals import check_exercised, check_together, sorts_of_members
 from harness.experiment import Expect, Experiment, Need
-from harness.rules.rule_names import NAMES, id_of
+from harness.rules.rule_names import NAMES, id_of, today
 from harness.run.faults import KINDS, Needed, needs_app
 from harness.run.roles import check_role
 
@@ -74,7 +74,7 @@ def checked(experiment: Experiment) -> Experiment:
         conduct_of(member.sabotage)
     if not experiment.rules:
         raise BadInput("an experiment without rules cannot fail: name at least one")
-    by_id = tuple(replace(each, rule=id_of(each.rule)) for each in experiment.rules)
+    by_id = tuple(Expect(**today(vars(each))) for each in experiment.rules)
     experiment = replace(experiment, rules=by_id)
     for expect in experiment.rules:
         if expect.rule not in RULES:

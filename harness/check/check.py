@@ -29,6 +29,7 @@ from harness.history import judged as files
 from harness.history import store
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
 from harness.rules import RULES
+from harness.rules.rule_names import each_today
 from harness.tables.base import Tables
 from harness.tables.engines.base import Engine, Files, Frame
 from harness.tables.recipes import VIEWS, recipes_of, written_of
@@ -80,6 +81,7 @@ def check(
     run becomes a verdict UNKNOWN with the reason.
     """
     run = read_run(run_dir, limits)
+    run = replace(run, expected=_of_today(run))
     sources = load(run_dir, engine)
     with ExitStack() as stack:
         if keep and into is None:
@@ -99,6 +101,15 @@ def check(
                 shelf.keep("other_rules", found.others)
             _write_results(into, found)
     return found
+
+
+def _of_today(run: Run) -> tuple[dict[str, Any], ...]:
+    """What is expected of a run, of the rules that there are now; an own rule may be absent."""
+    return tuple(
+        each
+        for each in each_today(run.expected)
+        if each["rule"] not in RULES or RULES[each["rule"]].speaks_of(run.client, run.protocol)
+    )
 
 
 def _judge(tables: Tables, lacking: Mapping[str, str], rules: Sequence[str], told: Steps) -> Found:

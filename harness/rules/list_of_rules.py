@@ -4,17 +4,18 @@ import sys
 from typing import Final
 
 from harness.rules.documents import DOCUMENTS
-from harness.rules.rule_names import GROUPS, NAMES
+from harness.rules.rule_names import FORMER, GROUPS, NAMES
 
 _HEAD: Final = """# Rules
 
 Runs are judged by these rules. A rule has a name, of its group and of what it says:
 `session/silent-member-is-evicted`. Its id, R01, stands in stored results, and every command and
-experiment takes either. `python3 -m harness describe session/silent-member-is-evicted` prints its
-page: its statement, why it matters to people who run consumers, its source, the clients and
-protocols that it is about, and the experiments that judge it. A rule is the file of its name in
-[harness/rules](../harness/rules), its query below a header; `describe --sql` prints it. `make docs`
-writes this list.
+experiment takes either. Beside it are the ids of former rules whose place it took, which are
+understood as well; one with `not` said the opposite.
+`python3 -m harness describe session/silent-member-is-evicted` prints its page: its statement, why
+it matters to people who run consumers, its source, the clients and protocols that it is about, and
+the experiments that judge it. A rule is the file of its name in [harness/rules](../harness/rules),
+its query below a header; `describe --sql` prints it. `make docs` writes this list.
 
 An experiment declares the verdicts that it expects. Every other rule about the run's client and
 protocol is judged as well, and an unexpected violation fails the run.
@@ -33,13 +34,21 @@ def index() -> str:
     parts = [
         f"## [{group.capitalize()}](../harness/rules/{group}): {about}\n\n"
         + ", ".join(
-            f"`{name.removeprefix(group)[1:]}` ({rule})"
+            f"`{name.removeprefix(group)[1:]}` ({', '.join([rule, *_former(rule)])})"
             for rule, name in NAMES.items()
             if name.startswith(f"{group}/")
         )
         for group, about in GROUPS.items()
     ]
     return "\n\n".join([_HEAD + _documents().rstrip(), *parts]) + "\n"
+
+
+def _former(rule: str) -> list[str]:
+    return [
+        f"not {former}" if opposite else former
+        for former, (now, opposite) in FORMER.items()
+        if now == rule
+    ]
 
 
 def _documents() -> str:

@@ -58,7 +58,17 @@ _FLAGS: Final = (
 )
 _KEYS: Final = (
     *_TEXTS,
-    *("id", "was", "needs", "clients", "protocols", "delayed by", "contradicted", "kind"),
+    *(
+        "id",
+        "was",
+        "was not",
+        "needs",
+        "clients",
+        "protocols",
+        "delayed by",
+        "contradicted",
+        "kind",
+    ),
 )
 _WIDTH: Final = 97  # of a line of the header, without its dashes
 _KEY: Final = re.compile(rf"({'|'.join(_KEYS)}): (.*)")

@@ -13,7 +13,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="000.2",
         says="A broker that dies and leaves a partition without a leader sets off a rebalance.",
-        rules=("R11",),
+        rules=(),
         instead=("R20d", "X12"),
         today="Members react to the number of partitions, not to their leaders: the partition "
         "waits for its next leader, and the assignment stays. Played with three replicas, so that "
@@ -44,7 +44,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="000.5",
         says="The coordinator removes a member whose heartbeat is overdue, and a rebalance starts.",
-        rules=("R01", "X19"),
+        rules=("R01",),
         today="In KIP-848 the broker sets the time.",
     ),
     Statement(
@@ -147,7 +147,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="001.5",
         says="Three timers decide: session, heartbeat interval, and the limit between two polls.",
         rules=("R16",),
-        today="In KIP-848 the first two are the broker's (X19, X26).",
+        today="In KIP-848 the first two are the broker's (R01, X26).",
     ),
     Statement(
         id="001.6",

@@ -9,7 +9,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="003.1",
         says="DESCRIBE_GROUPS tells each member's id, instance id, client id, host, metadata and "
         "assignment.",
-        rules=("R28", "R28-dead"),
+        rules=("R28",),
         instead=("R28-unknown", "R28-epoch"),
         today="A group that is not there is an error now, and not the state Dead; KIP-848 groups "
         "have a request of their own.",
@@ -49,21 +49,20 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="003.7",
         says="OFFSET_COMMIT leaves out positions whose metadata are too long.",
-        rules=("R31", "R31-bytes"),
+        rules=("R31",),
         today="Probed in classic groups. The limit, offset.metadata.max.bytes, counts characters.",
     ),
     Statement(
         id="003.8",
         says="A position is served once it has been appended to the log, and not before.",
         rules=("R31-append", "X28"),
-        instead=("X28-waits",),
         today="While it waits, the heartbeats behind it wait too, and fail with it.",
         since="4.0",
     ),
     Statement(
         id="003.15",
         says="A commit whose append fails is withdrawn.",
-        rules=("R31-withdrawn",),
+        rules=(),
         instead=("R31-made",),
         today="The coordinator of 3.9 does so. In Kafka 4 such a commit stays in the log, and "
         "takes effect when the replica is back.",
@@ -79,7 +78,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="003.10",
         says="A member without a heartbeat in the given time is removed, and a rebalance starts.",
-        rules=("R01", "X19"),
+        rules=("R01",),
     ),
     Statement(
         id="003.11",
@@ -127,7 +126,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="004.3",
         says="A heartbeat carries group, generation and member id, and goes to the coordinator.",
-        rules=("R35", "R35-wire"),
+        rules=("R35", "X06"),
         today="And the instance id of a static member (since 2.3, KIP-345). In KIP-848 it carries "
         "a member epoch, and at times what is owned and subscribed.",
     ),

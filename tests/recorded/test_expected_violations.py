@@ -36,8 +36,6 @@ UNLIMITED: Final = {
     ("callback-stall", "R15-all"): _KEEPS,
     ("consumer-join", "R15-all"): _KEEPS,
     ("cooperative-join", "R15-all"): _KEEPS,
-    ("java-poll", "R25-rebalance"): "every member goes on with the partitions that it keeps",
-    ("consumer-join", "X24-at-once"): "every join waits that comes within an interval of another",
     ("broker-kill-short-session", "R06"): _GIVES_UP,
     ("coordinator-kill-short-session", "R06"): _GIVES_UP,
     ("coordinator-silent", "R06"): _GIVES_UP,

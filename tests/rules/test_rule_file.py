@@ -9,10 +9,12 @@ from textwrap import dedent
 
 import pytest
 
+from harness.catalogue import registry
+from harness.experiment import Expect, holds, violated
 from harness.rules import RULES, Rule
 from harness.rules.catalogue import path_of
 from harness.rules.rule_file import rule_in, written
-from harness.rules.rule_names import GROUPS, NAMES, id_of, name_of
+from harness.rules.rule_names import FORMER, GROUPS, NAMES, each_today, id_of, name_of
 from harness.tables.recipes import OF_AN_APP, RECIPES, VIEWS
 from harness.tables.sql_file import PIECES, SUFFIX, SqlFile, read, shared_pieces
 from harness.tables.vocabulary import text_of
@@ -134,6 +136,27 @@ def test_every_name_of_a_query_is_used_and_every_piece_by_several() -> None:
     for folder in {folder for folder, _ in users}:
         named = {name for of, name in users if of == folder}
         assert named == shared_pieces(folder / PIECES).keys()
+
+
+def test_a_former_rule_is_the_one_that_took_its_place() -> None:
+    assert not FORMER.keys() & NAMES.keys()
+    assert {now for now, _ in FORMER.values()} <= NAMES.keys()
+    assert (id_of("R11"), name_of("R11")) == ("R20d", "R11")  # which says the opposite
+
+
+def test_the_opposite_of_a_former_rule_is_expected() -> None:
+    was = violated("R11", "leaders do not matter", by="1-kill-broker", at_most=1)
+    [holding] = each_today([vars(was)])
+    assert Expect(**holding) == Expect(rule="R20d", if_seen=True)
+    [broken] = registry.checked(
+        replace(registry.load("broker-kill"), rules=holds("R11", clients=("java",)))
+    ).rules
+    assert (broken.rule, broken.verdict, broken.clients) == ("R20d", "VIOLATED", ("java",))
+
+
+def test_an_expectation_by_the_rule_itself_comes_first() -> None:
+    declared = [{"rule": "R11", "verdict": "VIOLATED"}, {"rule": "R20d", "verdict": "HOLDS"}]
+    assert ({"rule": "R20d", "verdict": "HOLDS"},) == each_today(declared)
 
 
 def test_a_rule_is_known_by_its_name_and_its_id() -> None:

@@ -208,8 +208,8 @@ def test_list_json_has_every_rule_with_what_it_is_about_and_who_judges_it(
         assert set(item["protocols"]) <= set(PROTOCOLS)
         assert item["clients"]
         assert item["protocols"]
-    assert ("broker-kill", "VIOLATED") in [
-        (item["name"], item["expected"]) for item in listed["R11"]["experiments"]
+    assert ("callback-stall", "VIOLATED") in [
+        (item["name"], item["expected"]) for item in listed["R15-all"]["experiments"]
     ]
     assert set(registry.names()) == {item["name"] for item in listed["E01"]["experiments"]}
     always = {name for name, rule in RULES.items() if rule.always}

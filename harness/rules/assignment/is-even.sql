@@ -4,8 +4,9 @@
 -- left is idle.
 -- why: The member with the most partitions is the first to fall behind.
 -- source: document 002, partition assignment
--- id: R22 | rows: whole assignments | unit: partitions | measured: between the member with the most
---   and the one with the fewest | high: gave a member at least two partitions more than another
+-- id: R22 | was: R22-each, R22-idle, R22-more | rows: whole assignments | unit: partitions |
+--   measured: between the member with the most and the one with the fewest | high: gave a member at
+--   least two partitions more than another
 --
 -- Assignments, of a group leader or of the broker, that give every partition to somebody.
 --
@@ -14,6 +15,59 @@
 -- member that the target was computed for counts with what it had been told when all of them had
 -- heard of it. One that was gone by then has no part in it; where another has not heard of it,
 -- nothing can be said.
+--
+-- Whole assignments with their sizes: those that give every partition that there is to somebody.
 
-{SPREAD}
+WITH given AS (
+    SELECT broker, generation, member_id, count(DISTINCT topic, partition) AS size,
+           min(at) AS at, min(evidence) AS evidence
+    FROM {assignments} GROUP BY broker, generation, member_id
+),
+-- A static member that came back later joined in the same generation, under another id.
+led AS (
+    SELECT DISTINCT 'classic' AS protocol, d.joined_at, j.generation, j.member_id,
+           coalesce(g.size, 0) AS size, g.at, g.evidence
+    FROM {joins} j JOIN {generations} d
+      ON same(d, j, broker, generation) AND d.event = 'stabilized'
+     AND in_time_of(d, j.processed_at)
+    JOIN {memberships} m ON m.member_id = j.member_id AND m.joined_at <= d.joined_at
+    LEFT JOIN given g ON same(g, j, broker, generation, member_id)
+), told AS (
+    SELECT d.joined_at, d.generation, m.stay AS member_id, d.completed_at AS at,
+           max(struct(b.processed_at, b.evidence, size(b.assigned) AS size))
+               FILTER (WHERE b.assigned IS NOT NULL) AS last,
+           max(struct(b.processed_at, b.evidence)).evidence AS evidence,
+           count_if(b.member_epoch = d.generation) > 0 AS heard
+    FROM {rebalances} d
+    JOIN {memberships} m ON m.joined_at <= d.joined_at
+     AND (m.removed_at IS NULL OR m.removed_at > d.completed_at)
+    LEFT JOIN {consumer_heartbeats} b
+      ON b.member_id = m.member_id AND b.error_code = :NONE
+     AND b.processed_at <= d.completed_at
+     AND (m.since_at IS NULL OR b.arrived_at > m.since_at)
+    WHERE d.protocol = 'consumer' AND d.completed_at IS NOT NULL
+    GROUP BY d.joined_at, d.generation, m.stay, d.completed_at
+), sizes AS (
+    SELECT protocol, joined_at, generation, min(at) AS at, min(evidence) AS evidence,
+           count(*) AS members, sum(size) AS partitions, max(size) - min(size) AS spread,
+           array_join(reverse(array_sort(collect_list(size))), '+') AS sizes,
+           bool_and(heard) AS heard
+    FROM (SELECT *, true AS heard FROM led
+          UNION ALL
+          SELECT 'consumer', joined_at, generation, member_id, coalesce(last.size, 0), at,
+                 evidence, heard
+          FROM told)
+    GROUP BY protocol, joined_at, generation
+),
+-- A topic may have grown, which the group may know before the observer does.
+grown AS (
+    SELECT s.*, count(DISTINCT p.partition) AS known
+    FROM sizes s LEFT JOIN {topology} p ON p.topic = :topic AND p.at <= s.at
+    WHERE s.heard GROUP BY ALL
+),
+whole AS (
+    SELECT *, concat('generation ', generation) AS subject,
+           concat(partitions, ' partitions for ', members, ' members: ', sizes) AS note
+    FROM grown WHERE partitions >= greatest(:partitions, known)
+)
 SELECT subject, at, spread AS measured, 1 AS bound_high, note, evidence FROM whole

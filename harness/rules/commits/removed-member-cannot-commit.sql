@@ -1,10 +1,10 @@
 -- A removed member cannot commit
 -- Commits of a removed member are refused, and records that it had not committed are delivered
--- again.
+-- again; automatic commits do not save them either.
 -- why: Work that a removed member finishes late is done twice, so it has to be idempotent.
 -- source: document 002, session.timeout.ms; CommitFailedException
--- id: R19 | rows: commits after a removal and partitions left uncommitted | unit: error code |
---   measured: in the answer | needs: max poll end
+-- id: R19 | was: R19-auto | rows: commits after a removal and partitions left uncommitted | unit:
+--   error code | measured: in the answer | needs: max poll end
 --
 -- Commits of member ids that had been removed, and what they had read but not committed.
 --
@@ -16,4 +16,99 @@
 -- answered later, and may cover them if its write timed out: what is replicated then counts all the
 -- same. A line is stamped late, so it may seem to have come just after.
 
-{REMOVED_CANNOT_COMMIT}
+WITH removed AS (
+    SELECT m.* FROM {removals} m LEFT ANTI JOIN {client_events} c
+      ON c.member = m.member AND c.event = 'closing' AND c.event_at <= m.removed_at
+),
+-- The last position accepted before each removal, in one pass over the commits.
+moments AS (
+    SELECT topic, partition, at, committed, CAST(NULL AS STRING) AS stay
+    FROM {accepted}
+    UNION ALL
+    SELECT p.topic, p.partition, r.removed_at, NULL, r.stay
+    FROM removed r CROSS JOIN (SELECT DISTINCT topic, partition FROM {accepted}) p
+), positions AS (
+    SELECT topic, partition, stay,
+           last_value(committed, true) OVER (
+               PARTITION BY topic, partition ORDER BY at, committed NULLS LAST, stay
+               {SO_FAR}) AS committed
+    FROM moments
+), unfinished AS (
+    SELECT d.member, d.member_id, d.topic, d.partition, r.removed_at, r.back_at,
+           greatest(min(d.first_offset), coalesce(max(p.committed), 0)) AS first,
+           max(d.last_offset) AS last
+    FROM {deliveries} d JOIN removed r
+      ON r.member_id = d.member_id AND d.polled_at <= r.removed_at
+     AND (r.since_at IS NULL OR d.polled_at > r.since_at)
+    LEFT JOIN positions p
+      ON p.stay = r.stay AND same(p, d, topic, partition)
+    WHERE d.last_offset >= coalesce(p.committed, 0)
+    GROUP BY d.member, d.member_id, d.topic, d.partition, r.removed_at, r.back_at
+), open AS (
+    SELECT u.*, coalesce(max(p.committed), 0) AS open_to
+    FROM unfinished u LEFT JOIN {positions} p
+      ON p.api = 'OFFSET_COMMIT' AND same(p, u, member_id, topic, partition)
+     AND p.arrived_at <= after(:slack_ms, u.removed_at)
+     AND p.error_code IN (:NONE, :REQUEST_TIMED_OUT, :COORDINATOR_NOT_AVAILABLE)
+    GROUP BY u.member, u.member_id, u.topic, u.partition, u.removed_at, u.back_at,
+             u.first, u.last
+),
+-- What overlaps it is found within buckets of offsets.
+wanted AS (
+    SELECT *, explode(sequence(first DIV 1024, last DIV 1024)) AS bucket FROM open
+), reads AS (
+    SELECT *, explode(sequence(first_offset DIV 1024, last_offset DIV 1024)) AS bucket
+    FROM {deliveries}
+), reread AS (
+    SELECT u.member, u.topic, u.partition, u.removed_at, u.first, u.last,
+           greatest(u.first, u.open_to) AS due,
+           min(d.first_offset) AS again_from, max(d.last_offset) AS again_to
+    FROM wanted u LEFT JOIN reads d ON same(d, u, topic, partition, bucket)
+     AND d.first_offset <= u.last AND d.last_offset >= u.first
+     AND d.polled_at > u.removed_at
+     AND (d.member_id <> u.member_id OR d.polled_at > u.back_at)
+    GROUP BY u.member, u.member_id, u.topic, u.partition, u.removed_at, u.first, u.last,
+             u.open_to
+),
+-- Who could have read it again: partitions that somebody held or read after the removal.
+held AS (
+    SELECT topic, partition, max(at) AS last_at FROM (
+        SELECT topic, partition, from_at AS at FROM {ownership}
+        UNION ALL SELECT topic, partition, polled_at FROM {deliveries})
+    GROUP BY topic, partition
+)
+SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (coordinator)')
+           AS subject, c.at, c.error_code AS measured,
+       -- How a coordinator refuses a member that is no longer in the group.
+       CASE WHEN c.error_code NOT IN (
+                :ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID, :REBALANCE_IN_PROGRESS,
+                :FENCED_INSTANCE_ID, :FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH)
+            THEN clause('was answered with error ', c.error_code) END AS wrong,
+       IF(c.error_code IS NULL, 'was never answered', NULL) AS unknown,
+       CAST(NULL AS STRING) AS note
+FROM {commits_judged} c JOIN removed r ON same(r, c, member_id, removed_at)
+-- One that does not have the group, or may not be asked, says nothing of its members.
+WHERE coalesce(c.error_code NOT IN (
+          :COORDINATOR_LOAD_IN_PROGRESS, :NOT_COORDINATOR, :GROUP_AUTHORIZATION_FAILED,
+          :TOPIC_AUTHORIZATION_FAILED), true)
+UNION ALL
+SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (client)'), c.asked_at,
+       c.error_code, IF(c.error_code = :NONE, 'was accepted', NULL), NULL,
+       CASE WHEN c.error_code IS NULL THEN 'never answered'
+            ELSE concat('refused: ', coalesce(c.error, string(c.error_code))) END
+FROM {commits} c JOIN removed r
+  ON r.member_id = c.member_id AND c.asked_at > r.removed_at
+ AND (r.back_at IS NULL OR c.asked_at < r.back_at)
+WHERE c.how <> 'external'
+UNION ALL
+SELECT concat(r.topic, '-', r.partition, ' after ', r.member), r.removed_at, NULL,
+       CASE WHEN due > last OR h.last_at <= r.removed_at THEN NULL
+            WHEN again_from IS NULL THEN 'its uncommitted records never came again'
+            WHEN again_from > due OR again_to < last
+            THEN concat('only ', greatest(again_from, first), ' to ', least(again_to, last),
+                        ' of its records ', first, ' to ', last, ' came again') END,
+       IF(due <= last AND h.last_at <= r.removed_at,
+          'was given to nobody after that', NULL),
+       concat(last - first + 1, ' records read and not committed')
+FROM reread r JOIN held h ON same(h, r, topic, partition)
+WHERE :commit NOT IN ('external', 'transaction')

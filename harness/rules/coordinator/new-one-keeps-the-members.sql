@@ -11,7 +11,7 @@
 -- one was at work. A member that had died before then cannot be kept and is not examined. One that
 -- had been given its part was stored with it, so the next coordinator has to load it, by the number
 -- of members that it logs, and to know it. However long it was silent before, its session ends no
--- sooner than one after the group was loaded; that it does end then is a matter of R01 and X19.
+-- sooner than one after the group was loaded; that it does end then is a matter of R01.
 --
 -- A librdkafka member counts its session too, from its last answered heartbeat, and where that ends
 -- before another coordinator has answered it, it gives all up by itself (R06-librdkafka). A

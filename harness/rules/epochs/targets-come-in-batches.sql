@@ -3,9 +3,9 @@
 -- (1 s), and never sooner than that after the one before.
 -- why: Members that start together share one computation, and a single join waits for it.
 -- source: group.consumer.assignment.interval.ms (since Kafka 4.3)
--- id: X24 | rows: target assignments | unit: ms | measured: after the group epoch was bumped | low:
---   was computed too soon | high: was passed over by a heartbeat that came when it was due |
---   protocols: consumer | delayed by: broker | since: 4.3 | kind: broker
+-- id: X24 | was not: X24-at-once | rows: target assignments | unit: ms | measured: after the group
+--   epoch was bumped | low: was computed too soon | high: was passed over by a heartbeat that came
+--   when it was due | protocols: consumer | delayed by: broker | since: 4.3 | kind: broker
 --
 -- Group epochs with a target: how long after the first bump it was computed.
 --

@@ -1,13 +1,5 @@
 -- What the loss of a broker means for a group.
 
--- let BROKER_FAULTS
---   From the intent on: a broker that is told to end hands over before it is gone.
-WITH spans AS (
-    SELECT fault AS span, concat(fault, ' of ', resolved) AS subject, injecting_at AS from_at,
-           coalesce(healed_at, after(30000, injected_at)) AS to_at
-    FROM {broker_faults} WHERE took_effect
-)
-
 -- let REBALANCES
 --   How often the group rebalanced within each of the `spans`, and the first of those rebalances,
 --   but for what members caused by themselves. `own` are the times in which one was broken by a

@@ -13,13 +13,5 @@ WITH described AS (
     FROM {probed} p WHERE p.api = 'DESCRIBE_GROUPS'
 )
 
--- let MISSING
---   Descriptions of groups that do not exist.
-{DESCRIBED}, missing AS (
-    SELECT subject, sent_at AS at, version, error_code, described_as,
-           concat('was answered ', concat_ws(', ', error_code, described_as)) AS answer
-    FROM described WHERE state = 'Dead'
-)
-
 -- let NOTICED_MS = 5000
 --   How much later than a new coordinator the observer may see that it leads the group's partition.

@@ -54,19 +54,3 @@ FROM judged
 LEFT ANTI JOIN {own_requests} j
   ON :client = 'java' AND j.member = e.member AND j.api = 'JOIN_GROUP'
  AND j.arrived_at <= e.event_at AND j.processed_at >= e.event_at
-
--- let SLOW
-WITH slow AS (
-    SELECT * FROM (
-        -- It ends with the process at the latest.
-        SELECT e.member, e.event_at AS at, m.session_timeout_ms, m.max_poll_interval_ms,
-               least(e.duration_ms, min(ms_between(e.event_at, f.injecting_at))) AS duration_ms,
-               least(after(e.duration_ms, e.event_at), min(f.injecting_at)) AS to_at
-        FROM {client_events} e JOIN {members} m USING (member)
-        LEFT JOIN {fault_windows} f
-          ON f.resolved = e.member AND f.killed AND f.injecting_at >= e.event_at
-        WHERE e.event = 'stall_started'
-        GROUP BY e.member, e.event_at, e.duration_ms, m.session_timeout_ms,
-                 m.max_poll_interval_ms)
-    WHERE duration_ms > session_timeout_ms AND duration_ms < max_poll_interval_ms
-)

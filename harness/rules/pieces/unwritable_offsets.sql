@@ -1,13 +1,5 @@
 -- What a coordinator does while the offsets topic has too few replicas to be written to.
 
--- let TIMED
---   The same, and every request of the group with how long its answer took.
-{UNWRITABLE},
-timed AS (
-    SELECT *, concat(member, ' ', date_format(arrived_at, 'HH:mm:ss.SSS')) AS subject,
-           ms_between(arrived_at, processed_at) AS ms FROM {own_requests}
-)
-
 -- let UNWRITABLE
 --   When the offsets topic had too few replicas in sync to be written to, because a broker was
 --   gone.
@@ -16,50 +8,4 @@ WITH unwritable AS (
            coalesce(healing_at, :ended_at) AS to_at
     FROM {broker_faults}
     WHERE took_effect AND :brokers - 1 < :offsets_min_isr
-)
-
--- let CHANGES
---   The same of all groups, those of probes too, from when it could already have failed until it
---   would still do so before the broker is back: one that waits for that may be made after all. A
---   JoinGroup that is answered by then has not waited for it.
-{UNWRITABLE},
-changes AS (
-    SELECT r.*, u.from_at, u.to_at,
-           concat(r.`group`, ' ', date_format(r.arrived_at, 'HH:mm:ss.SSS')) AS subject,
-           ms_between(r.arrived_at, r.processed_at) AS ms,
-           IF(r.error_code IS NULL, 'was answered without an error code', NULL) AS unknown
-    FROM {requests} r JOIN unwritable u
-      ON r.arrived_at >= IF(r.error_code = :NONE, u.from_at, u.injecting_at)
-     AND (after(:commit_timeout_ms, r.arrived_at) <= u.to_at
-          OR r.api = 'JOIN_GROUP' AND r.processed_at <= u.to_at)
-)
-
--- let AFTERWARDS
---   Fetches of a scripted group after a commit of that partition that failed, none of it was
---   accepted since, and the log can be written to again, as another partition's commit shows.
-WITH failed AS (
-    SELECT `group`, topic, partition, wanted, answered_at, step
-    FROM {probe_positions}
-    -- 3.9 tells a time-out as such (7), Kafka 4 as 15.
-    WHERE api = 'OFFSET_COMMIT'
-      AND error_code IN (:COORDINATOR_NOT_AVAILABLE, :REQUEST_TIMED_OUT)
-), written AS (
-    SELECT f.`group`, f.topic, f.partition, f.wanted, f.answered_at, f.step,
-           min(p.at) AS again_at
-    FROM failed f JOIN {probe_positions} p
-      ON same(p, f, `group`, topic) AND p.partition <> f.partition
-     AND p.api = 'OFFSET_COMMIT' AND p.error_code = :NONE AND p.sent_at >= f.answered_at
-    GROUP BY ALL
-), afterwards AS (
-    SELECT w.`group`, w.topic, w.partition, w.wanted AS failed, g.sent_at, g.committed,
-           g.wanted AS accepted,
-           concat(w.topic, '-', w.partition, ' after ', w.step, ' (', w.`group`, ')')
-               AS subject,
-           concat('the commit of ', w.wanted, ' failed, ', g.wanted,
-                  ' was accepted before; told ', g.committed) AS note
-    FROM written w JOIN {probe_fetches} g ON same(g, w, `group`, topic, partition)
-     AND g.sent_at >= w.again_at AND g.error_code = :NONE
-    -- Nothing was committed there since.
-    LEFT ANTI JOIN {probe_positions} n ON same(n, w, `group`, topic, partition)
-     AND n.sent_at >= w.answered_at AND n.sent_at <= g.answered_at
 )

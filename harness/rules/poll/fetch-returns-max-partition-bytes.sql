@@ -1,9 +1,11 @@
 -- A fetch returns at most max.partition.fetch.bytes
 -- A fetch returns at most max.partition.fetch.bytes of one partition, or one batch that is larger.
--- Its records are handed out over as many polls as max.poll.records requires.
+-- Its records are handed out over as many polls as max.poll.records requires. The
+-- default is 1,048,576 bytes: a fetch of a partition that has more data returns as much.
 -- why: The setting bounds the memory that a consumer needs for each of its partitions.
--- source: document 002, max.partition.fetch.bytes; KIP-74
--- id: R24 | rows: fetches of a partition | unit: bytes | measured: from one fetch | high: returned
+-- source: document 002, max.partition.fetch.bytes; KIP-74; ConsumerConfig
+-- id: R24 | was: R24-default | rows: fetches of a partition | unit: bytes | measured: from one
+--   fetch | low: returned less than the default allows, and left records behind | high: returned
 --   more than max.partition.fetch.bytes | clients: java
 --
 -- Fetches, each with its size by the client's log, which does not tell its batches apart.
@@ -14,13 +16,15 @@
 --   The largest batch that our producer makes: librdkafka's batch.size unless set.
 
 WITH {FETCHES}
-SELECT concat(member, ', t-', partition, ' from ', first) AS subject, at,
-       bytes AS measured, limit_bytes AS bound_high,
+SELECT concat(f.member, ', t-', partition, ' from ', first) AS subject, at, bytes AS measured,
+       IF(upto > first + records AND from_json(
+              m.settings, 'map<string, string>')['max.partition.fetch.bytes'] = 'unset',
+          limit_bytes, NULL) AS bound_low, limit_bytes AS bound_high,
        IF(bytes > limit_bytes AND bytes <= :BATCH_BYTES,
           'may be a single batch that is larger than max.partition.fetch.bytes', NULL)
            AS unknown,
-       CASE WHEN polls < ceil(records / batch_records)
+       CASE WHEN polls < ceil(records / f.batch_records)
             THEN clause(records, ' records handed out by ', polls, ' polls') END
            AS wrong,
        concat(records, ' records handed out by ', polls, ' polls') AS note
-FROM fetches
+FROM fetches f JOIN {members} m USING (member)

@@ -3,15 +3,28 @@
 -- session timeout, but less than max.poll.interval.ms.
 -- why: A long batch alone does not cost a consumer its session.
 -- source: document 004, HeartbeatThread; KIP-62
--- id: R34 | rows: stalls longer than the session and shorter than max.poll.interval.ms | unit: ms |
---   measured: between heartbeats at most | high: stopped its heartbeats for too long | needs: stall
---   within max poll | delayed by: member, toxiproxy, broker
+-- id: R34 | was not: R18 | rows: stalls longer than the session and shorter than
+--   max.poll.interval.ms | unit: ms | measured: between heartbeats at most | high: stopped its
+--   heartbeats for too long | needs: stall within max poll | delayed by: member, toxiproxy, broker
 --
 -- Gaps that touch the stall; the one to its end counts too, so that silence cannot hide.
 --
 -- A stall in which a fault held up heartbeats as well shows nothing of what it did to them.
 
-{SLOW}, gaps AS (
+WITH slow AS (
+    SELECT * FROM (
+        -- It ends with the process at the latest.
+        SELECT e.member, e.event_at AS at, m.session_timeout_ms, m.max_poll_interval_ms,
+               least(e.duration_ms, min(ms_between(e.event_at, f.injecting_at))) AS duration_ms,
+               least(after(e.duration_ms, e.event_at), min(f.injecting_at)) AS to_at
+        FROM {client_events} e JOIN {members} m USING (member)
+        LEFT JOIN {fault_windows} f
+          ON f.resolved = e.member AND f.killed AND f.injecting_at >= e.event_at
+        WHERE e.event = 'stall_started'
+        GROUP BY e.member, e.event_at, e.duration_ms, m.session_timeout_ms,
+                 m.max_poll_interval_ms)
+    WHERE duration_ms > session_timeout_ms AND duration_ms < max_poll_interval_ms
+), gaps AS (
     SELECT s.member, s.at, s.to_at, count(h.at) AS heartbeats,
            max(struct(coalesce(h.gap_ms, ms_between(s.at, h.at)) AS ms, h.at)) AS pause,
            ms_between(coalesce(max(h.at), s.at), s.to_at) AS rest_ms,

@@ -5,10 +5,29 @@
 -- why: A commit can succeed for some partitions only, so the application has to check the answer of
 --   each.
 -- source: document 003, OFFSET_COMMIT; offset.metadata.max.bytes
--- id: R31 | rows: committed partitions | unit: characters | measured: of metadata | high: was
---   accepted although its metadata is too long | protocols: classic | kind: broker
+-- id: R31 | was not: R31-bytes | rows: committed partitions | unit: characters | measured: of
+--   metadata | high: was accepted although its metadata is too long | protocols: classic | kind:
+--   broker
+--
+-- Commits as nobody to an idle group, where only the metadata can be wrong; and the fetch after.
 
-{METADATA}, due AS (
+WITH commits AS (
+    SELECT p.`group`, p.topic, p.partition, p.wanted, p.metadata, p.error_code, p.step,
+           p.sent_at, p.answered_at, length(p.metadata) AS characters
+    FROM {probe_positions} p JOIN {probed} c ON same(c, p, api, `group`, sent_at)
+    WHERE p.api = 'OFFSET_COMMIT' AND c.nobody AND c.state_before IN ('Empty', 'Dead')
+      AND p.answered_at IS NOT NULL
+), judged AS (
+    SELECT c.*, concat(c.topic, '-', c.partition, ' in ', c.step, ' (', c.`group`, ')')
+                    AS subject,
+           max_by(f.committed, struct(f.sent_at, f.committed))
+               FILTER (WHERE f.answered_at <= c.sent_at) AS old,
+           min_by(f.committed, struct(f.sent_at, f.committed))
+               FILTER (WHERE f.sent_at >= c.answered_at) AS new
+    FROM commits c LEFT JOIN {probe_fetches} f ON same(f, c, `group`, topic, partition)
+    WHERE c.`group` IN (SELECT `group` FROM commits WHERE characters > 0)
+    GROUP BY ALL
+), due AS (
     SELECT *, IF(characters > :metadata_max, :OFFSET_METADATA_TOO_LARGE, :NONE) AS must,
            IF(error_code = :NONE, wanted, coalesce(old, -1)) AS stays
     FROM judged

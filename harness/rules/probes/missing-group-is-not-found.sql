@@ -3,10 +3,16 @@
 -- and the state Dead without an error before.
 -- why: A tool can tell a misspelt group from an empty one if its library is new enough.
 -- source: KIP-1043; DescribeGroupsResponse v6
--- id: R28-unknown | rows: descriptions of groups that do not exist | unit: descriptions |
---   protocols: classic | kind: broker
+-- id: R28-unknown | was not: R28-dead | rows: descriptions of groups that do not exist | unit:
+--   descriptions | protocols: classic | kind: broker
+--
+-- Descriptions of groups that do not exist.
 
-{MISSING}
+{DESCRIBED}, missing AS (
+    SELECT subject, sent_at AS at, version, error_code, described_as,
+           concat('was answered ', concat_ws(', ', error_code, described_as)) AS answer
+    FROM described WHERE state = 'Dead'
+)
 SELECT subject, at, answer AS note,
        IF(error_code = IF(version >= 6, :GROUP_ID_NOT_FOUND, :NONE)
           AND described_as <=> 'Dead', NULL, answer) AS wrong

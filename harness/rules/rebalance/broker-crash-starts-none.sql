@@ -3,15 +3,21 @@
 -- leader.
 -- why: Brokers can be restarted one by one while consumers keep their partitions.
 -- source: ConsumerCoordinator.MetadataSnapshot; rd_kafka_topic_info_cmp (counts and racks only)
--- id: R20d | rows: broker faults | unit: rebalances | measured: while the broker was gone | high:
---   the group rebalanced | contradicted: all
+-- id: R20d | was not: R11 | rows: broker faults | unit: rebalances | measured: while the broker was
+--   gone | high: the group rebalanced | contradicted: all
+--
+-- Per span of time: rebalances, and callbacks that took partitions away. Law: neither is the
+-- broker's doing where the coordinator's reason, or the callback, is of a member that was broken
+-- or ended by itself, of a process that joined for the first time, or of one that saw a topic
+-- change.
+--
+-- From the intent on: a broker that is told to end hands over before it is gone.
 
--- let NO_REBALANCE
---   Per span of time: rebalances, and callbacks that took partitions away. Law: neither is the
---   broker's doing where the coordinator's reason, or the callback, is of a member that was broken
---   or ended by itself, of a process that joined for the first time, or of one that saw a topic
---   change.
-{SPANS}{REBALANCES}, callbacks AS (
+WITH spans AS (
+    SELECT fault AS span, concat(fault, ' of ', resolved) AS subject, injecting_at AS from_at,
+           coalesce(healed_at, after(30000, injected_at)) AS to_at
+    FROM {broker_faults} WHERE took_effect
+){REBALANCES}, callbacks AS (
     SELECT s.span, min(struct(c.event_at, c.member)).member AS member
     FROM spans s LEFT JOIN (
         SELECT c.member, c.event_at FROM {client_events} c
@@ -30,8 +36,3 @@ SELECT subject, from_at AS at, rebalances AS measured, 0 AS bound_high,
             END AS wrong,
        concat('logged reason: ', first.reason) AS note, first.evidence AS evidence
 FROM spans JOIN rebalanced USING (span) JOIN callbacks USING (span)
-
--- let SPANS = {BROKER_FAULTS}
-
--- query
-{NO_REBALANCE}

@@ -4,8 +4,8 @@
 -- stay the same.
 -- why: A restart within the session timeout does not stop the other members.
 -- source: KIP-345; group.instance.id; GroupMetadataManager (a static member of a stable group)
--- id: X02 | rows: processes that took a static member's place | unit: ms | measured: from joining
---   to having the partitions | protocols: classic
+-- id: X02 | was not: R20a-return | rows: processes that took a static member's place | unit: ms |
+--   measured: from joining to having the partitions | protocols: classic
 --
 -- Replacements in a stable group; while a rebalance runs, one more member to wait for is new.
 --

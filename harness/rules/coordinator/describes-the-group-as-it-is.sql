@@ -1,0 +1,66 @@
+-- A group is described as it is
+-- Whoever asks the coordinator to describe the group is told of its members, and that it is empty,
+-- or that there is no such group, only when it has none. A group of the classic protocol is in
+-- PreparingRebalance until all have joined, in CompletingRebalance until its leader has assigned,
+-- then Stable, and Empty when it has no members.
+-- why: With a wrong description, monitoring raises a false alarm, or none; a monitor that reads the
+--   group's state sees every rebalance.
+-- source: document 003, DESCRIBE_GROUPS and group states; ClassicGroupState; KIP-848,
+--   ConsumerGroupDescribe
+-- id: X55 | was: X55-state | rows: descriptions | unit: members | measured: told of | low: tells of
+--   fewer members than the group had | high: tells of more members than the group had | delayed by:
+--   broker | kind: broker, in passing
+--
+-- What the observer was told, beside the coordinator's lines: who was in the group, and its states,
+-- of which any is right that it was in within the time by which a description may be behind.
+
+-- let BEHIND_MS = 1000
+--   How long a coordinator may describe a group as it was: it tells what is replicated, and writes
+--   an assignment before its answers. Over the kept runs it was 0.3 s at most.
+
+{SEEN}, counted AS (
+    SELECT s.at, s.state, s.members,
+           count_if(m.joined_at < after(-:BEHIND_MS, s.at)
+                    AND (m.removed_at IS NULL OR m.removed_at > after(:guard_ms, s.at)))
+               AS surely,
+           count(m.member_id) AS perhaps
+    FROM seen s LEFT JOIN {memberships} m
+      ON m.joined_at <= after(:guard_ms, s.at)
+     AND (m.removed_at IS NULL OR m.removed_at >= after(-:BEHIND_MS, s.at))
+    GROUP BY s.at, s.state, s.members
+), steps AS (
+    SELECT at, CASE event WHEN 'rebalance_started' THEN 'PreparingRebalance'
+                          WHEN 'stabilized' THEN 'CompletingRebalance'
+                          WHEN 'assignment_received' THEN 'Stable'
+                          ELSE 'Empty' END AS state,
+           lead(at) OVER (PARTITION BY 1 ORDER BY at, length(evidence), evidence) AS until
+    FROM {coordinator_events}
+    WHERE `group` = :group AND :protocol <> 'consumer'
+      AND event IN ('rebalance_started', 'stabilized', 'assignment_received', 'emptied')
+), passed AS (
+    SELECT c.*, count_if(t.state = c.state) AS times, count(t.at) AS known,
+           array_join(array_sort(collect_set(t.state)), ', ') AS states
+    FROM counted c LEFT JOIN steps t
+      ON t.at <= after(:guard_ms, c.at)
+     AND (t.until IS NULL OR t.until >= after(-:BEHIND_MS, c.at))
+    GROUP BY ALL
+), told AS (
+    SELECT p.*,
+           CASE WHEN state IN ('Empty', 'Dead') AND surely > 0
+                THEN clause('was told of a group that was ', lower(state), ' when it had ',
+                            surely, ' members')
+                WHEN :protocol = 'consumer' OR state IN ('Empty', 'Dead') OR times > 0
+                THEN NULL
+                WHEN known = 0 THEN 'was seen before the group was made'
+                ELSE clause('was seen when the group was in ', states) END AS wrong
+    FROM passed p
+    WHERE NOT EXISTS (SELECT 1 FROM {coordinator_events} e
+                      WHERE e.`group` = :group AND e.event IN ('upgraded', 'downgraded'))
+)
+SELECT concat(state, ' with ', members, ' members') AS subject, at, members AS measured,
+       surely AS bound_low, perhaps AS bound_high, wrong,
+       clause(surely, ' to ', perhaps, ' members by the coordinator''s log',
+              IF(states = '', '', concat(', in ', states))) AS note,
+       IF(members NOT BETWEEN surely AND perhaps OR wrong IS NOT NULL,
+          after(-:BEHIND_MS, at), NULL) AS guard_from, at AS guard_to
+FROM told
