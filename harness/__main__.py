@@ -28,7 +28,7 @@ def run() -> int:
         from harness.cli.main import main
 
         return main(arguments)
-    from harness.provision.command import main as provision
+    from harness.provision.provision_command import main as provision
 
     # The doctor must be able to say what is missing without setting it up.
     if arguments == ["doctor"]:

@@ -65,7 +65,7 @@ Write a small example into FOLDER ({_INTO} by default): {", ".join(FILES)}.
 # Our code is found first, and nothing in the folder that one is in, such as `experiments`.
 _PROVISION: Final = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
-    "from harness.provision.command import main; sys.exit(main(sys.argv[1:]))"
+    "from harness.provision.provision_command import main; sys.exit(main(sys.argv[1:]))"
 )
 _HARNESS: Final = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "

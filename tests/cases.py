@@ -31,7 +31,7 @@ from typing import Any, Final
 import pytest
 
 from harness.experiment import APP
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.many_runs import One
 from harness.tables.source import run_of
 from tests.histories import History, after, judged, judged_as, many_of

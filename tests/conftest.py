@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from harness.tables import session
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.engines.spark import Spark
-from tests import cases, remembering, turns
+from tests import cases, daily_turns, remembering
 from tests.machine import NEEDS, REQUIRED
 from tests.spark_servers import connect, java_home, master  # noqa: F401 (fixtures)
 
@@ -43,8 +43,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what waits for its turn, if that was asked for, and what this machine lacks."""
     if len(_chosen(config)) < 2:
         _leave_out(config, items, [item for item in items if "both_engines" in _fixtures(item)])
-    if config.getoption(turns.OPTION):
-        _leave_out(config, items, turns.waiting(items, turns.today()))
+    if config.getoption(daily_turns.OPTION):
+        _leave_out(config, items, daily_turns.waiting(items, daily_turns.today()))
     _leave_out_what_lacks(config, items)
 
 
@@ -143,9 +143,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--engine`, `--in-turn` and `--one-by-one`."""
     parser.addoption(
-        turns.OPTION,
+        daily_turns.OPTION,
         action="store_true",
-        help="of the tests that are marked long, run those of this day (tests/turns.py)",
+        help="of the tests that are marked long, run those of this day (tests/daily_turns.py)",
     )
     parser.addoption(
         "--engine",

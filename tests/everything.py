@@ -4,7 +4,8 @@
    and kept histories (tests/tables/test_both_engines.py)
 2. the tests with real brokers
 
-With `ALL=1` the tests that are marked `long` take turns (tests/turns.py), with `every` they do not.
+With `ALL=1` the tests that are marked `long` take turns (tests/daily_turns.py), with `every` they
+do not.
 
 What is wrong with a change mostly shows in the first, and then the second is left out. Nothing
 runs beside the brokers: timings of a process that had to wait for a processor would be withheld.
@@ -19,7 +20,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from harness.base.errors import Exit
-from tests import turns
+from tests import daily_turns
 
 EVERY: Final = "every"
 PYTEST: Final = (sys.executable, "-m", "pytest")
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     if arguments not in ([], [EVERY]):
         print(f"{' '.join(arguments)} is not known: use {EVERY}, or nothing", file=sys.stderr)
         return Exit.BAD_ARGUMENTS
-    which = [] if arguments else [turns.OPTION]
+    which = [] if arguments else [daily_turns.OPTION]
     return _run("-m", "not cluster", "--engine", "both", *TWO, SLOWEST, UNUSED, *which) or _run(
         *WITH_BROKERS, "-m", "cluster", SLOWEST, *which
     )

@@ -21,7 +21,7 @@ from harness.history.schema import HISTORY
 from harness.rules import RULES
 from harness.run.faults import KINDS
 from harness.tables.base import Tables
-from harness.tables.engines.base import Engine, Frame
+from harness.tables.engines.contract import Engine, Frame
 from harness.tables.many_runs import Many, One
 from harness.tables.source import Run, Sources, run_of
 from tests.in_memory import tables_of_run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.tables.base import Tables
-from harness.tables.engines.base import Engine, Frame
+from harness.tables.engines.contract import Engine, Frame
 from harness.tables.recipes import VIEWS, recipes_of
 from harness.tables.source import Run, Sources
 from harness.tables.vocabulary import Query

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from harness.tables.engines.base import Frame, Setting
+from harness.tables.engines.contract import Frame, Setting
 from harness.tables.engines.duckdb import DuckDb
 
 

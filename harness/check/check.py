@@ -31,7 +31,7 @@ from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
 from harness.rules import RULES
 from harness.rules.rule_names import each_today
 from harness.tables.base import Tables
-from harness.tables.engines.base import Engine, Files, Frame
+from harness.tables.engines.contract import Engine, Files, Frame
 from harness.tables.recipes import VIEWS, recipes_of, written_of
 from harness.tables.source import Run, Sources, Unreadable, load, read_run
 

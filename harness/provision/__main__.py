@@ -13,6 +13,6 @@ if sys.version_info < (3, 11):  # noqa: UP036 - exactly for the Pythons below th
     )
     sys.exit(3)
 
-from harness.provision.command import main
+from harness.provision.provision_command import main
 
 sys.exit(main(sys.argv[1:]))

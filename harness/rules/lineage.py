@@ -12,7 +12,7 @@ from harness.experiment import APP, PROTOCOLS
 from harness.rules.catalogue import RULES
 from harness.rules.documents import STATEMENTS
 from harness.rules.rule import Rule
-from harness.tables.engines.base import settings_in, tables_in
+from harness.tables.engines.contract import settings_in, tables_in
 from harness.tables.recipes import VIEWS, recipes_of
 from harness.tables.settings import DECLARED_OF_CLIENTS
 from harness.tables.vocabulary import Query, expand, text_of

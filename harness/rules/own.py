@@ -15,7 +15,7 @@ from harness.rules import lineage
 from harness.rules.catalogue import RULES
 from harness.rules.rule import Rule
 from harness.rules.rule_names import GROUPS
-from harness.tables.engines.base import tables_in
+from harness.tables.engines.contract import tables_in
 from harness.tables.recipes import VIEWS, recipes_of
 from harness.tables.source import FILES
 from harness.tables.vocabulary import expand, text_of

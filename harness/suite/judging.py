@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from harness.suite.verdict_job import Files
-    from harness.tables.engines.base import Engine
+    from harness.tables.engines.contract import Engine
     from harness.tables.engines.duckdb import DuckDb
 
 # Spark may start as soon as nothing is timed any more: the members only read to the end.

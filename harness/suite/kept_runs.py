@@ -19,7 +19,7 @@ from harness.history.schema import HISTORY
 from harness.run.interrupts import keyboard_interrupts
 
 if TYPE_CHECKING:
-    from harness.tables.engines.base import Engine
+    from harness.tables.engines.contract import Engine
 
 FILE_NAME: Final = "pinned.txt"
 _HEAD: Final = (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from threading import Lock, local
 
-from harness.tables.engines.base import Engine, Frame, Setting, settings_in, tables_in
+from harness.tables.engines.contract import Engine, Frame, Setting, settings_in, tables_in
 from harness.tables.source import Run, Sources, Unreadable
 from harness.tables.vocabulary import ERRORS, Query, expand, text_of
 

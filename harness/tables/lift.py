@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import sqlglot
 from sqlglot import exp
 
-from harness.tables.engines.base import fill
+from harness.tables.engines.contract import fill
 from harness.tables.engines.dialect import _SETTING, _TABLE, _TEXT, _with_escapes
 
 RUN: Final = "run"

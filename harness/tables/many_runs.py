@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from harness.history.schema import HISTORY
-from harness.tables.engines.base import Engine, Frame, Setting, settings_in, tables_in
+from harness.tables.engines.contract import Engine, Frame, Setting, settings_in, tables_in
 from harness.tables.engines.duckdb import _literal as duckdb_literal
 from harness.tables.lift import RUN, RUNS, lifted
 from harness.tables.recipes import VIEWS, recipes_of

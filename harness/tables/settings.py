@@ -14,7 +14,7 @@ from harness.experiment import (
     effective_heartbeat_ms,
 )
 from harness.tables import broker_settings
-from harness.tables.engines.base import Setting
+from harness.tables.engines.contract import Setting
 
 # Two stamps may each be rounded to 1 ms, so what follows may seem to come 2 ms before.
 ROUNDING_MS: Final = 2

@@ -17,7 +17,7 @@ from harness.base.paths import COMMAND
 from harness.experiment import APP
 from harness.history import manifest, seals, store
 from harness.history.schema import ADDED, ADDED_FILES, HISTORY, SCHEMA_VERSION
-from harness.tables.engines.base import Engine, Frame, Setting
+from harness.tables.engines.contract import Engine, Frame, Setting
 from harness.tables.settings import settings_of
 
 FILES: Final = tuple(HISTORY)  # of a run's history, by name

@@ -22,7 +22,7 @@ from harness.report import report
 from harness.report.incident.explain_page import write_page
 from harness.report.many import index, matrix_text, sweep_text
 from harness.report.many import trend as trend_page
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.trend import dataset, job
 from tests.machine import browser as machine
 from tests.report.sample_logs import logged, storm_of_a_slow_member

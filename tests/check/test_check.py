@@ -28,7 +28,7 @@ from harness.history import store
 from harness.history.derived import TABLES, VERDICTS
 from harness.history.schema import HISTORY, SCHEMA_VERSION
 from harness.rules import RULES, Rule
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.engines.duckdb import DuckDb
 from harness.tables.engines.spark import Spark
 from harness.tables.recipes import RECIPES

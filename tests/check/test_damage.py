@@ -21,7 +21,7 @@ from harness.check.check import check
 from harness.history import manifest, seals
 from harness.report.load import load_manifest
 from harness.suite.kept_runs import copy
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.source import load
 from tests.histories import History
 from tests.recorded.keep import RUNS

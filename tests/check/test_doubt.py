@@ -11,7 +11,7 @@ from harness.check import doubt
 from harness.history.collect import _within_its_look
 from harness.rules import RULES
 from harness.rules.rule import COLUMNS, Party
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.source import run_of
 from harness.tables.vocabulary import text_of
 from tests.histories import History, at, judged

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from harness.tables.engines.base import Engine, Frame, Setting
+from harness.tables.engines.contract import Engine, Frame, Setting
 from tests.histories import History, at, judged, tables_of
 
 NUMBERS = pa.table(

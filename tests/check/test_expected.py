@@ -17,7 +17,7 @@ from harness.report.load import Row, load
 from harness.report.outcome import Standing
 from harness.report.text.junit import junit
 from harness.rules.rule_names import NAMES
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from tests.check.evicted import ON_TIME, TOO_EARLY, evicted, write_evicted
 
 BECAUSE: Final = "evictions come early now and then"

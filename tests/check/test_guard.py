@@ -14,7 +14,7 @@ from harness.check.judge import Outcome, _doubt, _guard, _say_withheld
 from harness.rules import RULES
 from harness.rules.rule import COLUMNS
 from harness.tables.base import Tables
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.vocabulary import text_of
 from tests.histories import History, at, tables_of
 

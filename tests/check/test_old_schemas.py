@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from harness.check.check import check
 from harness.history.schema import SCHEMA_VERSION
 from harness.report.run.page_files import report
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.trend import dataset, job
 
 pytestmark = pytest.mark.spark

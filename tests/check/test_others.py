@@ -14,7 +14,7 @@ from harness.check import others
 from harness.check.check import as_expected, check
 from harness.experiment import APP, Verdict
 from harness.rules import RULES
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.source import Run, read_run
 from tests.check.evicted import ON_TIME, TOO_EARLY, write_evicted
 

@@ -19,7 +19,7 @@ from harness.experiment import Experiment, holds
 from harness.report import report
 from harness.run.record import keep_sources
 from harness.suite.background import BackgroundJudge
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from tests.recorded.keep import PROGRAMS, RUNS
 from tests.recorded.test_recorded_runs import copied
 

@@ -14,7 +14,7 @@ from harness.report import exit_code, outcome
 from harness.report.load import Row, load_verdicts
 from harness.report.many.numbers import spreads
 from harness.report.outcome import Standing
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from tests.check.evicted import ON_TIME, TOO_EARLY, write_evicted
 
 BECAUSE: Final = "evictions come early now and then"

@@ -9,7 +9,7 @@ import pytest
 
 from harness.rules.catalogue import RULES
 from harness.rules.rule import Rule
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.vocabulary import expand, text_of
 from tests.histories import History, tables_of
 

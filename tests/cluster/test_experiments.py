@@ -29,7 +29,7 @@ from harness.experiment import PLAINTEXT
 from harness.history import manifest, suites
 from harness.report import exit_code
 from harness.rules.catalogue import RULES
-from tests.cluster import test_by_hand, test_sweep
+from tests.cluster import test_cluster_by_hand, test_sweep
 from tests.verdicts import differing, read_verdicts, told
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
@@ -128,7 +128,7 @@ ALWAYS: Final = (
 # Kinds of faults that other tests inject, see to take effect, and heal. Experiments of them show no
 # rule that others do not, and their histories are judged in tests/recorded.
 ELSEWHERE: Final = {
-    *test_by_hand.FAULTS,
+    *test_cluster_by_hand.FAULTS,
     *(fault.kind for fault in registry.load(test_sweep.NAME).faults),
 }
 

@@ -26,7 +26,7 @@ from harness.base import processes
 from harness.base.paths import ROOT
 from harness.base.wait import wait_until
 from harness.history import manifest
-from tests.loaded import load, table
+from tests.loaded import load_makers, table
 from tests.loaded.rounds import BANDS, PLAYED, Round
 
 BEFORE: Final = "0cfe280"  # the commit whose verdicts are not to become fewer
@@ -79,7 +79,7 @@ def _played(rounds: Sequence[Round], results: Path, until: float) -> list[Played
     if left_s <= 0:
         return found
     band, kind = rounds[0].band, rounds[0].kind
-    with load.loaded(band.figure, kind, left_s + _LONGEST_S) if kind else nullcontext():
+    with load_makers.loaded(band.figure, kind, left_s + _LONGEST_S) if kind else nullcontext():
         for each in rounds:
             for _ in range(_AGAIN):
                 if time.monotonic() >= until:
@@ -96,9 +96,9 @@ def _played(rounds: Sequence[Round], results: Path, until: float) -> list[Played
 def _await_quiet() -> None:
     wait_until(
         "an idle machine",
-        lambda: load.load_now() <= _QUIET,
+        lambda: load_makers.load_now() <= _QUIET,
         timeout_s=_QUIET_S,
-        saw=lambda: f"a load of {load.load_now():.1f}",
+        saw=lambda: f"a load of {load_makers.load_now():.1f}",
         every_s=1.0,
     )
 
@@ -130,11 +130,11 @@ def _run(this: Round, results: Path) -> Played | None:
 @contextmanager
 def _loads() -> Iterator[list[float]]:
     """The 1-minute loads during it."""
-    found, ended = [load.load_now()], Event()
+    found, ended = [load_makers.load_now()], Event()
 
     def look() -> None:
         while not ended.wait(1.0):
-            found.append(load.load_now())
+            found.append(load_makers.load_now())
 
     looking = Thread(target=look, daemon=True)
     looking.start()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from tests.loaded import load
+from tests.loaded import load_makers
 
 # Crashes, stalls, joins, deploys and brokers' faults; both clients and every protocol; and members
 # that break a rule on purpose, which has to be noticed beside a load too.
@@ -56,7 +56,7 @@ class Round:
     def kind(self) -> str:
         """What the load keeps busy; empty where there is none."""
         places = list(BANDS).index(self.band.name) + self.number
-        return load.KINDS[places % len(load.KINDS)] if self.band.figure else ""
+        return load_makers.KINDS[places % len(load_makers.KINDS)] if self.band.figure else ""
 
     @property
     def experiment(self) -> tuple[str, str, str]:

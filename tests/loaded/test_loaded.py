@@ -14,10 +14,10 @@ from harness.base import processes
 from harness.base.paths import ROOT
 from harness.base.wait import wait_until
 from harness.catalogue import registry
-from tests.loaded import load, table
+from tests.loaded import load_makers, table
 from tests.loaded.rounds import BANDS, PLAYED, Round
 
-MAKER = (sys.executable, "-m", "tests.loaded.load")
+MAKER = (sys.executable, "-m", "tests.loaded.load_makers")
 LINE = table.Line(
     band="15-30",
     number=2,
@@ -36,15 +36,15 @@ LINE = table.Line(
 
 
 @pytest.mark.parametrize(
-    ("figure", "now", "number"), [(20, 0, 40), (20, 20, 20), (20, 45, 0), (90, 0, load.MOST)]
+    ("figure", "now", "number"), [(20, 0, 40), (20, 20, 20), (20, 45, 0), (90, 0, load_makers.MOST)]
 )
 def test_processes_that_bring_a_load_to_a_figure(figure: float, now: float, number: int) -> None:
-    assert load.wanted(figure, now) == number
+    assert load_makers.wanted(figure, now) == number
 
 
-@pytest.mark.parametrize("kind", load.KINDS)
+@pytest.mark.parametrize("kind", load_makers.KINDS)
 def test_a_load_ends_with_those_that_makes_it(kind: str, tmp_path: Path) -> None:
-    figure = str(load.load_now() + 2)
+    figure = str(load_makers.load_now() + 2)
     mark = f"load-{tmp_path.name}"
     maker = subprocess.Popen(
         [*MAKER, figure, kind, "60", str(os.getpid())],
@@ -60,8 +60,8 @@ def test_a_load_ends_with_those_that_makes_it(kind: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("seconds", "wanted"), [("0.5", True), ("60", False)])
 def test_a_load_ends_when_its_time_is_over_or_no_one_wants_it(seconds: str, wanted: bool) -> None:
-    figure, parent = str(load.load_now() + 2), os.getpid() if wanted else 1
-    command = [*MAKER, figure, load.PROCESSOR, seconds, str(parent)]
+    figure, parent = str(load_makers.load_now() + 2), os.getpid() if wanted else 1
+    command = [*MAKER, figure, load_makers.PROCESSOR, seconds, str(parent)]
     assert subprocess.run(command, cwd=ROOT, check=False, timeout=60).returncode == 0
 
 
@@ -69,7 +69,7 @@ def test_every_experiment_is_played_beside_every_load_of_a_band() -> None:
     for band in BANDS.values():
         rounds = [Round(band, number) for number in range(1, len(PLAYED) + 1)]
         assert {each.experiment for each in rounds} == set(PLAYED)
-        assert {each.kind for each in rounds} == (set(load.KINDS) if band.figure else {""})
+        assert {each.kind for each in rounds} == (set(load_makers.KINDS) if band.figure else {""})
     assert {name for name, _, _ in PLAYED} <= set(registry.names())
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 import pytest
 
 from harness.provision.cache import REPOSITORY
-from tests.mutation import derived, survivors
+from tests.mutation import mutated_tables, survivors
 from tests.mutation.mutants import Mutant, mutants, sources_in
 from tests.mutation.records import Records
 from tests.mutation.selection import TABLES, Selection, rules_of
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _rules_reached(mutant: Mutant) -> set[str]:
-    return (derived.rules_reached if mutant.file.startswith("tables/") else rules_of)(mutant)
+    return (mutated_tables.rules_reached if mutant.file.startswith("tables/") else rules_of)(mutant)
 
 
 def _chosen(sources: dict[str, str], given: argparse.Namespace) -> list[Mutant]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.tables.sql_file import SUFFIX, regions
-from tests.mutation.sql import changes
+from tests.mutation.sql_changes import changes
 
 FOLDERS: Final = ("rules", "tables")
 

@@ -27,7 +27,7 @@ from harness.rules import RULES
 from harness.tables.recipes import OF_AN_APP, RECIPES, VIEWS
 from harness.tables.sql_file import PIECES, SUFFIX, SqlFile, parted, shared_pieces
 from harness.tables.vocabulary import Query
-from tests.mutation import derived, survivors
+from tests.mutation import mutated_tables, survivors
 from tests.mutation.mutants import Mutant
 from tests.mutation.records import Records
 from tests.mutation.selection import TABLES
@@ -79,7 +79,7 @@ class Trials:
         self._judged_by = judged_by  # ids of the rules that a change can reach
         self._workers = workers
         self._rules_of: dict[str, set[str]] = {}  # test -> rules that it judges by
-        self._derived_by: dict[str, list[derived.Derivation]] = {}  # test -> tables
+        self._derived_by: dict[str, list[mutated_tables.Derivation]] = {}  # test -> tables
         self._noticed: Counter[str] = Counter()
         self._records = records  # None: hand-written histories alone
         self.failed: list[str] = []
@@ -89,7 +89,7 @@ class Trials:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Instead of pytest's own."""
         began = time.monotonic()
-        with _judging() as judging, derived.deriving() as deriving:
+        with _judging() as judging, mutated_tables.deriving() as deriving:
             for item, following in zip(
                 session.items, [*session.items[1:], session.items[0]], strict=True
             ):
@@ -181,7 +181,7 @@ class Trials:
 
     def _for_whom_it_is_another(self, items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
         """MOST of the tests for whose histories the changed table has other rows than before."""
-        is_another = derived.others(chain.from_iterable(self._derived_by.values()))
+        is_another = mutated_tables.others(chain.from_iterable(self._derived_by.values()))
         found = (item for item in items if is_another(self._derived_by[item.nodeid]))
         return islice(found, MOST)
 

@@ -19,8 +19,8 @@ from harness.base.paths import ROOT
 from harness.cluster import containers
 from harness.provision import bom, image_names, kafka
 from harness.provision.cache import LOCKS
-from harness.provision.command import main
 from harness.provision.environment import REQUIREMENTS
+from harness.provision.provision_command import main
 
 # What the schema of CycloneDX 1.6 demands of the parts that we use.
 HASHES = {"SHA-256": r"[0-9a-f]{64}"}

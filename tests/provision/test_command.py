@@ -10,8 +10,8 @@ import pytest
 
 from harness.provision import doctor, kafka, setup_steps
 from harness.provision.cache import REPOSITORY
-from harness.provision.command import main
 from harness.provision.environment import env_dir, env_python
+from harness.provision.provision_command import main
 from tests.commands import dry_make
 
 Capture = pytest.CaptureFixture[str]

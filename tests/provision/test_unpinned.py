@@ -14,8 +14,8 @@ from harness.base.errors import BadInput, Exit, SetupError
 from harness.bench.train_brokers import free_ports
 from harness.provision import ivy, kafka, setup_steps
 from harness.provision.cache import SCRATCH
-from harness.provision.command import main
 from harness.provision.java import Java, find_java
+from harness.provision.provision_command import main
 from harness.provision.shell import Shell
 from tests.provision.made_up_registry import Registry, serving
 

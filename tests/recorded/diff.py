@@ -19,9 +19,9 @@ from harness.base.paths import ROOT
 from harness.check.check import check
 from harness.report.load import load
 from harness.report.parts.situations import shown as situations
-from harness.tables.engines.base import Engine
-from tests.recorded.derived import derived
+from harness.tables.engines.contract import Engine
 from tests.recorded.keep import PROGRAMS, RUNS
+from tests.recorded.recorded_tables import derived
 from tests.recorded.test_recorded_programs import as_situation
 from tests.recorded.test_recorded_runs import as_row, as_verdict, copied
 from tests.recorded.test_recorded_tables import PINNED, names_of, shown

@@ -16,7 +16,7 @@ from harness.experiment import APP
 from harness.history.schema import HISTORY
 from harness.rules import RULES
 from harness.rules.lineage import JOURNALED, judged_of_an_app
-from harness.tables.engines.base import Engine, tables_in
+from harness.tables.engines.contract import Engine, tables_in
 from harness.tables.recipes import recipes_of
 from harness.tables.source import load, read_run
 from harness.tables.vocabulary import text_of

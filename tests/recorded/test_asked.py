@@ -17,7 +17,7 @@ from harness.experiment import APP
 from harness.history import manifest
 from harness.rules import RULES
 from harness.rules.lineage import behind, judged_of_an_app
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.source import load, read_run
 from tests.in_memory import tables_of_run
 from tests.recorded.keep import PROGRAMS, RUNS

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.paths import ROOT
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from tests.recorded import diff, digests
 from tests.recorded.keep import RUNS
 

@@ -20,7 +20,7 @@ from harness.check.judge import examine
 from harness.check.rows import Row
 from harness.experiment import Expect, Verdict
 from harness.history import manifest
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.source import load, read_run
 from tests.in_memory import tables_of_run
 from tests.recorded.keep import FOUND, RUNS

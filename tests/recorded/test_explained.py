@@ -17,11 +17,11 @@ from harness.history.foreign import events, log_files
 from harness.report.incident import explain_tables as of_incident
 from harness.report.incident.by_brokers import incident_of
 from harness.report.incident.names import Names
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.source import read_run
 from tests.foreign_logs import LAYOUTS, write_logs
-from tests.recorded.derived import Row, derived
 from tests.recorded.keep import PROGRAMS, RUNS
+from tests.recorded.recorded_tables import Row, derived
 
 KEPT: Final = sorted([*RUNS.iterdir(), *PROGRAMS.iterdir()])
 TABLES: Final = ("rebalances", "evictions")

@@ -13,7 +13,7 @@ import pytest
 from harness.check.check import check
 from harness.report.load import load
 from harness.report.parts.evictions import false_evictions
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from tests.recorded.keep import RUNS
 from tests.recorded.test_recorded_runs import copied
 

@@ -17,7 +17,7 @@ from harness.check.judge import Asked, examine, verdict_of
 from harness.cli.main import COMMANDS
 from harness.cli.options import parser
 from harness.history import manifest
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.source import load, read_run
 from tests.in_memory import tables_of_run
 from tests.recorded.keep import FOUND

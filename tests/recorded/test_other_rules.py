@@ -14,11 +14,11 @@ import pytest
 
 from harness.check.others import look_at
 from harness.experiment import Verdict
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.many_runs import Many, One
 from tests.recorded import digests
-from tests.recorded.derived import many_kept
 from tests.recorded.keep import RUNS
+from tests.recorded.recorded_tables import many_kept
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion

@@ -16,7 +16,7 @@ import pytest
 from harness.check.check import check
 from harness.report.load import load
 from harness.report.parts.situations import Shown, SignFound, shown
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from tests.recorded import digests
 from tests.recorded.keep import LARGEST, PROGRAMS
 from tests.recorded.test_recorded_runs import as_row, as_verdict, copied

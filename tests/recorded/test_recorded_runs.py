@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.check.check import check
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from tests.recorded import digests
 from tests.recorded.keep import RUNS
 

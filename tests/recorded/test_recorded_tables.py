@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import pytest
 
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.recipes import recipes_of
 from harness.tables.source import read_run
 from tests.recorded import digests
-from tests.recorded.derived import Row, derived
 from tests.recorded.keep import PROGRAMS, RUNS
+from tests.recorded.recorded_tables import Row, derived
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion

@@ -143,7 +143,7 @@ ONLY_BY_HAND = {
     **dict.fromkeys(("R22", "R22-moves", "R22-sticky", "X54"), _KIP_848),
     **dict.fromkeys(
         ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "P10", "P11", "P12", "P13", "P14"),
-        "a program of somebody else's has to; tests/cluster/test_apps.py has some that do",
+        "a program of somebody else's has to; tests/cluster/test_played_apps.py has some that do",
     ),
     **dict.fromkeys(("L1", "L2", "L3", "L4"), "whoever promises too much breaks it"),
     "E06": "no experiment leads a member around its lane",

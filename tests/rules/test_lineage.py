@@ -8,7 +8,7 @@ from harness.experiment import APP
 from harness.history.schema import HISTORY
 from harness.rules import RULES
 from harness.rules.lineage import JOURNALED, READS, behind, judged_of_an_app, left_out_of_an_app
-from harness.tables.engines.base import tables_in
+from harness.tables.engines.contract import tables_in
 from harness.tables.recipes import VIEWS, recipes_of
 from harness.tables.settings import DECLARED_OF_CLIENTS
 from harness.tables.vocabulary import Query, expand, text_of

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from harness.check.judge import examine
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from tests.histories import History, tables_of
 
 RULES = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from tests.histories import History
-from tests.tables.rows import Row, Rows, derived
+from tests.tables.table_rows import Row, Rows, derived
 
 
 @pytest.fixture

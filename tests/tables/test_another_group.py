@@ -15,12 +15,12 @@ from typing import Any, Final
 import pyarrow as pa
 import pytest
 
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.many_runs import Many
 from harness.tables.recipes import recipes_of
 from harness.tables.source import Run
-from tests.recorded.derived import as_text, many_kept
 from tests.recorded.keep import PROGRAMS, RUNS
+from tests.recorded.recorded_tables import as_text, many_kept
 
 OURS: Final = (
     RUNS / "bad-day.java.cooperative.4.3.1",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.histories import TOPIC, History, at, beat, member_id, parts
-from tests.tables.rows import Row, Rows, in_order
+from tests.tables.table_rows import Row, Rows, in_order
 
 
 def given(history: History, rows: Rows, generation: int | None = None) -> dict[Any, Any]:

@@ -24,7 +24,7 @@ from harness.check.others import others_of
 from harness.experiment import APP
 from harness.history.schema import HISTORY
 from harness.rules import RULES
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.engines.duckdb import DuckDb
 from harness.tables.lift import RUN
 from harness.tables.many_runs import Many

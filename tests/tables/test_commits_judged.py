@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.histories import TOPIC, History, at
-from tests.tables.rows import Rows, in_order
+from tests.tables.table_rows import Rows, in_order
 
 
 def test_commits_are_judged_by_what_the_coordinator_knew(rows: Rows) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.histories import History, at, member_id
-from tests.tables.rows import Row, Rows, in_order
+from tests.tables.table_rows import Row, Rows, in_order
 
 REJOINS = f"Updating metadata for member {member_id('member-2')} during Stable"
 

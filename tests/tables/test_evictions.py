@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.histories import History, at, in_another_group, member_id
-from tests.tables.rows import Row, Rows
+from tests.tables.table_rows import Row, Rows
 
 
 def eviction(history: History, rows: Rows) -> Row:

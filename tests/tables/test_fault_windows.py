@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.histories import History, at
-from tests.tables.rows import Rows
+from tests.tables.table_rows import Rows
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.histories import History, at
-from tests.tables.rows import Row, Rows, in_order
+from tests.tables.table_rows import Row, Rows, in_order
 
 
 def read(history: History, *polls: tuple[str, float], partition: int = 0) -> History:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.histories import History, an_app, at, parts
-from tests.tables.rows import Row, Rows, in_order
+from tests.tables.table_rows import Row, Rows, in_order
 
 MODERN = "CONSUMER_GROUP_HEARTBEAT"
 OWNED = parts(0)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.rules import RULES
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.lift import CannotLift, lifted
 from harness.tables.many_runs import Many, One
 from harness.tables.recipes import OF_AN_APP, RECIPES, VIEWS

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.histories import History, at, member_id
-from tests.tables.rows import Rows, in_order
+from tests.tables.table_rows import Rows, in_order
 
 
 def test_stragglers_are_removed_members(rows: Rows) -> None:

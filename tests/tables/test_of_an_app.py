@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.histories import TOPIC, History, an_app, at
-from tests.tables.rows import Rows, in_order
+from tests.tables.table_rows import Rows, in_order
 
 
 def fetched(history: History, rows: Rows) -> list[tuple[object, ...]]:

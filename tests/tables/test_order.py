@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from tests.histories import History, parts, tables_of
 
 # Of a topic that comes before the usual one.

@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 
 from tests.histories import History, at, member_id
-from tests.tables.rows import Rows, in_order
+from tests.tables.table_rows import Rows, in_order
 
 
 def test_ownership_ends_with_the_process_that_was_killed(rows: Rows) -> None:

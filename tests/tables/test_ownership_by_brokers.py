@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.histories import TOPIC, History, at, member_id, parts
-from tests.tables.rows import Rows, in_order
+from tests.tables.table_rows import Rows, in_order
 
 UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, MEMBER_ID_REQUIRED = 25, 22, 79
 FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH = 82, 110

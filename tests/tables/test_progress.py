@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.histories import TOPIC, History, at
-from tests.tables.rows import Rows
+from tests.tables.table_rows import Rows
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from tests.consumer_histories import Group, alone
 from tests.histories import TOPIC, History, at, member_id, parts
-from tests.tables.rows import Rows, in_order
+from tests.tables.table_rows import Rows, in_order
 
 
 def test_a_rebalance_tells_who_caused_it_and_what_moved(rows: Rows) -> None:

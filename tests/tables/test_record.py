@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.histories import TOPIC, History, at, member_id
-from tests.tables.rows import Row, Rows
+from tests.tables.table_rows import Row, Rows
 
 
 def group(history: History, rows: Rows, subject: str = "coordinator log") -> Row:

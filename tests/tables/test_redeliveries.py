@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.histories import TOPIC, History, at
-from tests.tables.rows import Rows
+from tests.tables.table_rows import Rows
 
 
 def test_records_delivered_three_times_are_redelivered_twice(rows: Rows) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.histories import History, at, member_id
-from tests.tables.rows import Row, Rows, in_order
+from tests.tables.table_rows import Row, Rows, in_order
 
 HEARTBEAT, MODERN = "HEARTBEAT", "CONSUMER_GROUP_HEARTBEAT"
 

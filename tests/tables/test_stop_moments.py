@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.histories import History, at, member_id, parts
-from tests.tables.rows import Row, Rows
+from tests.tables.table_rows import Row, Rows
 
 
 def handed_over(reason: str, **row: object) -> History:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.histories import TOPIC, History, at, member_id
-from tests.tables.rows import Rows, in_order
+from tests.tables.table_rows import Rows, in_order
 
 PARTS = ("idle", "commit", "detection", "notice", "revoke", "join", "sync", "first_fetch", "other")
 

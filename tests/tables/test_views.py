@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.histories import History, at
-from tests.tables.rows import Rows, in_order
+from tests.tables.table_rows import Rows, in_order
 
 
 @pytest.mark.parametrize(

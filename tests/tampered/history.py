@@ -19,7 +19,7 @@ from harness.check.judge import Outcome, examine
 from harness.history import store
 from harness.history.schema import HISTORY
 from harness.rules import RULES
-from harness.tables.engines.base import Engine, Frame
+from harness.tables.engines.contract import Engine, Frame
 from harness.tables.source import Run, Sources, run_of
 from tests.in_memory import tables_of_run
 from tests.recorded.keep import RUNS

@@ -17,7 +17,7 @@ from _pytest.mark import ParameterSet
 
 from harness.check.judge import Outcome
 from harness.rules import RULES
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from tests.tampered import language
 from tests.tampered.history import (
     Change,

@@ -12,7 +12,7 @@ from typing import Final
 from harness.base.processes import scratch_folder
 from tests.torture import campaign, kept
 from tests.torture.kills import VICTIMS, victim_of
-from tests.torture.rounds import KILLS, KINDS, Round
+from tests.torture.kinds import KILLS, KINDS, Round
 
 _USUAL: Final = {
     "kills": 20,

@@ -15,9 +15,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final, TextIO
 
-from tests.torture import checks, clocks, commands, kills, memory, nights, shortages
+from tests.torture import check_kills, cli_kills, clock_jumps, kills, memory, nights, shortages
 from tests.torture.damage import Damage
-from tests.torture.rounds import (
+from tests.torture.kinds import (
     CHECKS,
     CLOCKS,
     COMMANDS,
@@ -34,10 +34,10 @@ from tests.torture.rounds import (
 _PLAY: Final = {
     KILLS: kills.play,
     NIGHTS: nights.play,
-    COMMANDS: commands.play,
-    CHECKS: checks.play,
+    COMMANDS: cli_kills.play,
+    CHECKS: check_kills.play,
     SHORTAGES: shortages.play,
-    CLOCKS: clocks.play,
+    CLOCKS: clock_jumps.play,
     MEMORY: memory.play,
 }
 _SHOWN: Final = {DAMAGE: 500}  # a line for every so many rounds; of other kinds for each

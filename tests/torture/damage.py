@@ -29,13 +29,13 @@ from harness.history import manifest, seals
 from harness.history.journals import Journals
 from harness.history.schema import HISTORY
 from harness.report import exit_code, report
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.engines.duckdb import DuckDb
 from harness.tables.source import Sources, Unreadable, _frame, load, read_run, verify
 from harness.trend import dataset
 from tests.in_memory import tables_of_run
 from tests.torture import damaging, kept
-from tests.torture.rounds import Outcome, Round
+from tests.torture.kinds import Outcome, Round
 
 UNKNOWN: Final = str(Verdict.UNKNOWN)
 _FEW: Final = 4  # rules that are judged where the damage concerns the whole record

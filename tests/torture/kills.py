@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.torture import played
+from tests.torture.kinds import Outcome, Round
 from tests.torture.played import PHASES, Played
-from tests.torture.rounds import Outcome, Round
 
 HARNESS: Final = "the harness"
 WATCHDOG: Final = "the watchdog"

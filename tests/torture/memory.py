@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.torture import played
-from tests.torture.rounds import Outcome, Round
+from tests.torture.kinds import Outcome, Round
 
 _LEAST_MB: Final = 144  # with less even the libraries of Python do not start
 _DOUBLINGS: Final = 3.4  # to 1.5 GB, with which every process has enough

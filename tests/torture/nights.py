@@ -18,8 +18,8 @@ import psutil
 
 from harness.base.wait import wait_until
 from tests.torture import played
+from tests.torture.kinds import Outcome, Round
 from tests.torture.played import LONGEST_S, Played
-from tests.torture.rounds import Outcome, Round
 
 COMMAND: Final = "the night"
 PLAYER: Final = "its player"

@@ -23,8 +23,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tests.torture import played
+from tests.torture.kinds import Outcome, Round
 from tests.torture.played import PHASES, Played
-from tests.torture.rounds import Outcome, Round
 
 Found = tuple[str, str, str, list[str]]  # what was done, in general, how it ended, what was wrong
 Alone = AbstractContextManager[None]

@@ -10,9 +10,9 @@ from typing import Final
 import pytest
 
 from consumers.journal import read_journal
-from tests.torture import campaign, clocks, damaging, kept
+from tests.torture import campaign, clock_jumps, damaging, kept
 from tests.torture.damage import Damage
-from tests.torture.rounds import CHECKS, CLOCKS, DAMAGE, KILLS, KINDS, Outcome, Round
+from tests.torture.kinds import CHECKS, CLOCKS, DAMAGE, KILLS, KINDS, Outcome, Round
 
 SEED: Final = 1
 DAMAGED: Final = 150
@@ -43,10 +43,10 @@ def test_nothing_is_left_of_a_run_that_was_killed(tmp_path: Path, number: int) -
 @pytest.mark.cluster
 @pytest.mark.long(13)
 def test_no_one_is_accused_where_the_clock_went_back(tmp_path: Path) -> None:
-    if shutil.which(clocks.COMPILER) is None:
+    if shutil.which(clock_jumps.COMPILER) is None:
         pytest.skip("there is no C compiler")
     this = Round(SEED, CLOCKS, 5)
-    assert "the clock jumps by -3 s 0.56 s into recover" == clocks.drawn(this)[0]
+    assert "the clock jumps by -3 s 0.56 s into recover" == clock_jumps.drawn(this)[0]
     assert 0 == campaign.play([this], tmp_path)
 
 

@@ -23,7 +23,7 @@ from harness.suite.player import play as play_here
 from harness.suite.players import ENDED, Player, Players
 from tests.report.sample_run import write_manifest, write_run
 from tests.report.sample_suite import write_night
-from tests.torture.rounds import KILLS, Outcome, Round
+from tests.torture.kinds import KILLS, Outcome, Round
 
 DEAD = "999999999:1"  # the owner token of a process that cannot be there
 HALF_OF_DEAD = "999999999+1@.tmp"  # ends the name of a file that it was writing

@@ -13,10 +13,10 @@ from harness.tables.recipes import RECIPES, VIEWS
 from harness.tables.sql_file import SqlFile
 from harness.tables.vocabulary import text_of
 from tests.histories import java, judged
-from tests.mutation import derived
+from tests.mutation import mutated_tables
 from tests.mutation.mutants import mutants, sources_in
 from tests.mutation.selection import Selection, rules_of
-from tests.mutation.sql import changes
+from tests.mutation.sql_changes import changes
 from tests.mutation.trials import install
 from tests.remembering import Remembering
 
@@ -94,7 +94,7 @@ SOURCES = sources_in(REPOSITORY / "harness")
 
 def reached(file: str, within: str = "") -> set[str]:
     """Rules that some change there can reach."""
-    of = derived.rules_reached if file.startswith("tables/") else rules_of
+    of = mutated_tables.rules_reached if file.startswith("tables/") else rules_of
     found = [each for each in mutants(file, SOURCES[file]) if each.within == within]
     assert found, file
     return set().union(*map(of, found))
@@ -140,7 +140,7 @@ def test_every_change_of_a_table_can_be_made_and_reaches_a_rule() -> None:
     for file, source in SOURCES.items():
         if file.startswith("tables/"):
             for each in list(mutants(file, source))[::7]:
-                assert derived.rules_reached(each), each
+                assert mutated_tables.rules_reached(each), each
 
 
 def test_what_the_judge_reads_itself_reaches_every_rule() -> None:
@@ -180,7 +180,7 @@ def test_a_change_of_a_table_concerns_whom_it_gives_other_rows() -> None:
     engine = Remembering()
     rows = {"numbers": engine.rows(pa.table({"n": [1, 2]}))}
     text = "SELECT n FROM {numbers}"
-    derivation = derived.Derivation(lambda: text, text, engine, rows, {"more": 1})
+    derivation = mutated_tables.Derivation(lambda: text, text, engine, rows, {"more": 1})
 
     assert not derivation.is_another("SELECT greatest(n, 1) AS n FROM {numbers}")
     assert derivation.is_another("SELECT n + :more AS n FROM {numbers}")
@@ -192,17 +192,17 @@ def test_a_change_of_a_table_concerns_whom_it_gives_other_rows() -> None:
 def test_what_a_history_has_derived_is_known_with_its_rows() -> None:
     engine = Remembering()
     history = java().request("HEARTBEAT", "member-1", 10_000, error_code=16)
-    with derived.deriving() as seen:
+    with mutated_tables.deriving() as seen:
         judged(history, engine, "R09")
     before = {each.query.path.stem: each for each in seen if isinstance(each.query, SqlFile)}
 
     assert "own_requests" in before
-    assert not derived.others(seen)(seen)
+    assert not mutated_tables.others(seen)(seen)
     try:
         install("tables/views/own_requests", "SELECT * FROM {requests} WHERE false")
-        assert derived.others(seen)(seen)
+        assert mutated_tables.others(seen)(seen)
         own = VIEWS["own_requests"]
-        assert not derived.others(seen)([each for each in seen if each.query is not own])
+        assert not mutated_tables.others(seen)([each for each in seen if each.query is not own])
     finally:
         install("tables/views/own_requests", SOURCES["tables/views/own_requests"])
     engine.close()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.base.paths import ROOT
-from tests import turns
+from tests import daily_turns
 
 
 def item(
@@ -33,36 +33,39 @@ def item(
 
 
 def chosen(items: list[Any], day: int) -> list[str]:
-    left_out = turns.waiting(items, day)
+    left_out = daily_turns.waiting(items, day)
     return [each.nodeid for each in items if each not in left_out]
 
 
 def test_each_has_its_day() -> None:
     items = [item(f"test_{n}") for n in range(9)]
-    days = [chosen(items, day) for day in range(10, 10 + turns.DAYS)]
+    days = [chosen(items, day) for day in range(10, 10 + daily_turns.DAYS)]
 
     assert [2, *[1] * 7] == sorted((len(day) for day in days), reverse=True)
     assert {each.nodeid for each in items} == {name for day in days for name in day}
-    assert days[0] == chosen(items, 10 + turns.DAYS)
+    assert days[0] == chosen(items, 10 + daily_turns.DAYS)
 
 
 def test_a_module_of_tests_of_one_length_has_some_each_day() -> None:
-    items = [item(f"test_{n}", module=f"test_{n // turns.DAYS}.py") for n in range(2 * turns.DAYS)]
-    for day in range(turns.DAYS):
+    items = [
+        item(f"test_{n}", module=f"test_{n // daily_turns.DAYS}.py")
+        for n in range(2 * daily_turns.DAYS)
+    ]
+    for day in range(daily_turns.DAYS):
         names = chosen(items, day)
         assert ["test_0.py", "test_1.py"] == sorted(name.partition("::")[0] for name in names)
 
 
 def test_each_day_takes_as_long_as_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "DAYS", 4)
-    lengths_s = [60, 50, turns.USUAL_S, 5, 40, 30, 20, 15]
+    monkeypatch.setattr(daily_turns, "DAYS", 4)
+    lengths_s = [60, 50, daily_turns.USUAL_S, 5, 40, 30, 20, 15]
     items = [
-        item(f"test_{n}", length_s=None if length_s == turns.USUAL_S else length_s)
+        item(f"test_{n}", length_s=None if length_s == daily_turns.USUAL_S else length_s)
         for n, length_s in enumerate(lengths_s)
     ]
     by_day = [
         [lengths_s[int(name.rpartition("_")[2])] for name in names]
-        for names in (chosen(items, day) for day in range(turns.DAYS))
+        for names in (chosen(items, day) for day in range(daily_turns.DAYS))
     ]
 
     assert [[60], [50, 10], [40, 15], [30, 20, 5]] == [sorted(day, reverse=True) for day in by_day]
@@ -70,7 +73,7 @@ def test_each_day_takes_as_long_as_any_other(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_is_short_is_run_each_day() -> None:
     items = [item("test_short", long=False), item("test_long")]
-    assert turns.DAYS + 1 == sum(len(chosen(items, day)) for day in range(turns.DAYS))
+    assert daily_turns.DAYS + 1 == sum(len(chosen(items, day)) for day in range(daily_turns.DAYS))
 
 
 def test_what_is_about_one_run_has_one_turn() -> None:
@@ -79,7 +82,7 @@ def test_what_is_about_one_run_has_one_turn() -> None:
         for test in ("test_whole", "test_right")
         for run in "abcdefgh"
     ]
-    for day in range(turns.DAYS):
+    for day in range(daily_turns.DAYS):
         names = [name.partition("::")[2] for name in chosen(items, day)]
         assert 2 == len(names)
         assert 1 == len({name[-2] for name in names})
@@ -94,7 +97,7 @@ def test_long(n): pass
 """
 
 
-@pytest.mark.parametrize(("options", "tests"), [([], 8), ([turns.OPTION], 1)])
+@pytest.mark.parametrize(("options", "tests"), [([], 8), ([daily_turns.OPTION], 1)])
 def test_only_who_asks_for_turns_gets_them(tmp_path: Path, options: list[str], tests: int) -> None:
     path = tmp_path / "test_sample.py"
     path.write_text(TESTS)

@@ -18,7 +18,7 @@ from typing import Any, Final
 import sqlglot
 from sqlglot import exp
 
-from harness.tables.engines.base import fill
+from harness.tables.engines.contract import fill
 
 # Functions that DuckDB lacks, or that mean something else there.
 MACROS: Final = (

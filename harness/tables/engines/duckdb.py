@@ -14,7 +14,7 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
-from harness.tables.engines.base import Frame, Setting, fill
+from harness.tables.engines.contract import Frame, Setting, fill
 from harness.tables.engines.dialect import MACROS, Translator
 
 # Memory beyond this goes back to the system when a query has done with it.

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from harness.tables.engines.base import Frame, Setting, fill
+from harness.tables.engines.contract import Frame, Setting, fill
 
 # Those of every session on this machine.
 SETTINGS: Final = {

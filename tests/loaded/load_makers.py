@@ -1,7 +1,7 @@
 """Brings this machine's 1-minute load to a figure, and holds it there.
 
-It is a process of its own (`python -m tests.loaded.load FIGURE KIND SECONDS PARENT`), with one
-process for each thing that is busy. All of them end with the process PARENT, which started it,
+It is a process of its own (`python -m tests.loaded.load_makers FIGURE KIND SECONDS PARENT`), with
+one process for each thing that is busy. All of them end with the process PARENT, which started it,
 however that ends, and after SECONDS in any case. Nothing is left on the disk, since what is written
 has no name there.
 """

@@ -8,7 +8,7 @@ import pytest
 
 from tests.histories import TOPIC, at
 from tests.probe_histories import OWN, Probed
-from tests.tables.rows import Row, Rows
+from tests.tables.table_rows import Row, Rows
 
 COMMIT, TXN, DELETE = "OFFSET_COMMIT", "TXN_OFFSET_COMMIT", "OFFSET_DELETE"
 

@@ -20,7 +20,7 @@ from harness.experiment.limits import Limits
 from harness.history import seals, store
 from harness.history.schema import HISTORY
 from harness.report import exit_code, report
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from tests.recorded.keep import PROGRAMS, RUNS
 from tests.recorded.test_recorded_runs import copied
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.many_runs import Many
 from harness.tables.source import Run, load, read_run
 from tests.in_memory import tables_of_run

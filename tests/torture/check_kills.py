@@ -34,8 +34,8 @@ from harness.report.load import load_verdicts
 from harness.run import folder
 from harness.tables.engines.duckdb import DuckDb
 from harness.trend import dataset
-from tests.torture import commands, kept, played, shortages
-from tests.torture.rounds import Outcome, Round
+from tests.torture import cli_kills, kept, played, shortages
+from tests.torture.kinds import Outcome, Round
 
 _FORMS: Final = {"Spark": ("harness", "check"), "DuckDB": ("tests.torture.quick_check",)}
 _OF_SPARK: Final = 0.25  # of the rounds
@@ -195,7 +195,7 @@ def _unlike_a_judged_run(run_dir: Path) -> list[str]:
     problems = [f"{name} is gone" for name in _ALWAYS if not (run_dir / name).is_file()]
     if problems:
         return problems
-    problems = commands.unreadable(run_dir)
+    problems = cli_kills.unreadable(run_dir)
     if not (run_dir / "report.html").read_text().rstrip().endswith("</html>"):
         problems.append("report.html is not whole")
     try:

@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tests.torture import played
+from tests.torture.kinds import Outcome, Round
 from tests.torture.played import PHASES, Played
-from tests.torture.rounds import Outcome, Round
 
 COMPILER: Final = "cc"
 _JUMPS_S: Final = (3.0, -3.0, 3_600.0, -3_600.0)

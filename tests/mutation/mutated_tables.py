@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from harness.rules import RULES
 from harness.tables.base import Tables
-from harness.tables.engines.base import Engine, Frame, Setting, tables_in
+from harness.tables.engines.contract import Engine, Frame, Setting, tables_in
 from harness.tables.recipes import OF_AN_APP, RECIPES, VIEWS
 from harness.tables.sql_file import PIECES, SqlFile
 from harness.tables.vocabulary import ERRORS, Query, expand, text_of

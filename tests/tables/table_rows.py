@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from tests.histories import History, tables_of
-from tests.recorded.derived import as_text
+from tests.recorded.recorded_tables import as_text
 
 Row = dict[str, Any]
 Rows = Callable[[History, str], list[Row]]  # the fixture `rows`

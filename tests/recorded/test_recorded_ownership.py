@@ -18,11 +18,11 @@ from typing import Final
 import pytest
 
 from harness.experiment import SLACK_MS
-from harness.tables.engines.base import Engine
+from harness.tables.engines.contract import Engine
 from harness.tables.settings import POLL_MS
 from harness.tables.source import read_run
-from tests.recorded.derived import Row, derived
 from tests.recorded.keep import RUNS
+from tests.recorded.recorded_tables import Row, derived
 
 KEPT: Final = sorted(RUNS.iterdir())
 TABLES: Final = ("ownership", "ownership_by_brokers", "client_events")

@@ -99,11 +99,11 @@ def _dispatch(chosen: argparse.Namespace) -> int:
         print(setup_steps.lock_kafka(chosen.version))
         return Exit.AS_EXPECTED
     if chosen.command == "bom":
-        from harness.provision import bom  # only this command needs it
+        from harness.provision import bom  # only this provision_command needs it
 
         print(bom.bill(chosen.kafka or [kafka.DEFAULT_VERSION]), end="")
         return Exit.AS_EXPECTED
-    from harness.provision import doctor  # only this command needs it
+    from harness.provision import doctor  # only this provision_command needs it
 
     return doctor.show(doctor.diagnose())
 

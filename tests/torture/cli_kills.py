@@ -23,7 +23,7 @@ from harness.experiment import Verdict
 from harness.history import store
 from harness.tables.engines.duckdb import DuckDb
 from tests.torture import damage, kept, played
-from tests.torture.rounds import Outcome, Round
+from tests.torture.kinds import Outcome, Round
 
 # How long each takes on two cores that are not busy.
 _COMMANDS: Final = {"collect": 0.9, "report": 1.5, "check --engine duckdb": 1.8, "check": 12.0}
