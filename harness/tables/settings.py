@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -11,9 +11,9 @@ from harness.experiment import (
     JAVA_TIMER_MS,
     LIBRDKAFKA_TIMER_GRID_MS,
     SLACK_MS,
+    UNSET,
     effective_heartbeat_ms,
 )
-from harness.tables import broker_settings
 from harness.tables.engines.contract import Setting
 
 # Two stamps may each be rounded to 1 ms, so what follows may seem to come 2 ms before.
@@ -44,6 +44,22 @@ POLL_MS: Final = 200
 TIMER_LATE_MS: Final = {"librdkafka": LIBRDKAFKA_TIMER_GRID_MS, "java": JAVA_TIMER_MS}
 # How early before a deadline the machine must have been on time for a timing to count.
 GUARD_MS: Final = 100
+# Settings of brokers that queries name, by the name they have there, each with Kafka's default for
+# a run whose manifest does not tell what the brokers had. Times are in milliseconds but for the
+# retention, which Kafka takes in minutes.
+_OF_BROKERS: Final[Mapping[str, tuple[str, int]]] = {
+    "assignment_interval_ms": ("group.consumer.assignment.interval.ms", 1_000),
+    "commit_timeout_ms": ("offsets.commit.timeout.ms", 5_000),
+    "consumer_max_size": ("group.consumer.max.size", 2**31 - 1),
+    "group_max_size": ("group.max.size", 2**31 - 1),
+    "initial_delay_ms": ("group.initial.rebalance.delay.ms", 3_000),
+    "metadata_max": ("offset.metadata.max.bytes", 4_096),
+    "reauth_ms": ("connections.max.reauth.ms", 0),
+    "retention_check_ms": ("offsets.retention.check.interval.ms", 600_000),
+    "retention_minutes": ("offsets.retention.minutes", 10_080),
+    "session_least_ms": ("group.min.session.timeout.ms", 6_000),
+    "session_most_ms": ("group.max.session.timeout.ms", 1_800_000),
+}
 # Settings that follow from what an experiment declares of its clients, or from how ours work. A
 # program of somebody else's has its own.
 DECLARED_OF_CLIENTS: Final = frozenset(
@@ -83,7 +99,7 @@ def settings_of(content: Mapping[str, Any], promised: Mapping[str, float]) -> di
     of_an_app = group["client"] == APP
     ours = _of_an_app(content, promised) if of_an_app else _of_clients(group, promised)
     observed = content.get("observed") or {}
-    brokers = broker_settings.of(content)
+    brokers = of_brokers(content)
     return {
         **ours,
         **brokers,
@@ -199,3 +215,33 @@ def _timer_late_ms(group: Mapping[str, Any]) -> int:
 
 def _time(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def of_brokers(content: Mapping[str, Any]) -> dict[str, int]:
+    """The brokers' settings that queries name, from a manifest.
+
+    What a broker was given counts before what all brokers have unset, and that before what the
+    experiment declares. Where brokers differ, or the releases that they had, it is the largest.
+    """
+    return {name: _value(content, *named) for name, named in _OF_BROKERS.items()}
+
+
+def _value(content: Mapping[str, Any], name: str, default: int) -> int:
+    effective = content.get("effective") or {}
+    brokers = effective.get("brokers") or {}
+    given = [
+        int(settings[name])
+        for broker, settings in brokers.items()
+        if broker.startswith("broker") and name in settings
+    ]
+    if given:
+        return max(given)
+    told = (effective, effective.get("upgraded") or {})
+    unset = _known(name, (each.get("broker_defaults") or {} for each in told))
+    cluster = content["declared"].get("cluster") or {}
+    declared = _known(name, [cluster.get("settings") or {}])
+    return max(unset or declared or [default])
+
+
+def _known(name: str, told: Iterable[Mapping[str, str]]) -> list[int]:
+    return [int(each[name]) for each in told if each.get(name, UNSET) != UNSET]

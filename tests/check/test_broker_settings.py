@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from harness.tables import broker_settings
+from harness.tables.settings import of_brokers
 
 NAME = "offsets.commit.timeout.ms"
 
 
 def told(**content: Any) -> int:
-    return broker_settings.of({"declared": {}, **content})["commit_timeout_ms"]
+    return of_brokers({"declared": {}, **content})["commit_timeout_ms"]
 
 
 @pytest.mark.parametrize(
