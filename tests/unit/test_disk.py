@@ -37,7 +37,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     def begin(*_args: object, **_more: object) -> None:
         raise SetupError("the run would begin now")
 
-    monkeypatch.setattr(start, "Run", begin)
+    monkeypatch.setattr(start, "ExperimentRun", begin)
     monkeypatch.setattr(start, "sweep", lambda _say: None)
     return told
 
