@@ -80,8 +80,7 @@ def check(
     Raises NoData where there is no run or nothing recorded. Everything else that is wrong with a
     run becomes a verdict UNKNOWN with the reason.
     """
-    run = read_run(run_dir, limits)
-    run = replace(run, expected=_of_today(run))
+    run = of_today(read_run(run_dir, limits))
     sources = load(run_dir, engine)
     with ExitStack() as stack:
         if keep and into is None:
@@ -93,7 +92,7 @@ def check(
         try:
             if into:  # else only what rules name is derived, when they do
                 shelf.fill(tables, told)
-            found = _judge(tables, _lacking(tables, sources), rules, told)
+            found = judge_tables(tables, sources, rules, told)
         finally:
             tables.close()
         if into:
@@ -103,17 +102,23 @@ def check(
     return found
 
 
-def _of_today(run: Run) -> tuple[dict[str, Any], ...]:
-    """What is expected of a run, of the rules that there are now; an own rule may be absent."""
-    return tuple(
-        each
-        for each in each_today(run.expected)
-        if each["rule"] not in RULES or RULES[each["rule"]].speaks_of(run.client, run.protocol)
+def of_today(run: Run) -> Run:
+    """A run of which the rules that there are now are expected; an own rule may be absent."""
+    return replace(
+        run,
+        expected=tuple(
+            each
+            for each in each_today(run.expected)
+            if each["rule"] not in RULES or RULES[each["rule"]].speaks_of(run.client, run.protocol)
+        ),
     )
 
 
-def _judge(tables: Tables, lacking: Mapping[str, str], rules: Sequence[str], told: Steps) -> Found:
-    run = tables.run
+def judge_tables(
+    tables: judge.OfARun, sources: Sources, rules: Sequence[str] = (), told: Steps = unheard
+) -> Found:
+    """What a run comes to by its tables, which are made from these sources."""
+    run, lacking = tables.run, _lacking(tables, sources)
     asked = [judge.Asked(rule) for rule in rules]
     asked = asked or _with_limits(judge.asked_of(tables), run)
     asked += owned.absent(run, asked) if not rules else []
@@ -205,7 +210,7 @@ def _scratch(into: Path | None) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _lacking(tables: Tables, sources: Sources) -> dict[str, str]:
+def _lacking(tables: judge.OfARun, sources: Sources) -> dict[str, str]:
     """Why history files are not whole, by their names: what they are made from is not."""
     found: dict[str, list[str]] = {}
     if sources.rows.get("host") == 0:
@@ -258,4 +263,4 @@ def _with_limits(asked: Sequence[judge.Asked], run: Run) -> list[judge.Asked]:
     return [*limits, *(each for each in asked if each.rule not in held)]
 
 
-__all__ = ["Found", "as_expected", "check"]
+__all__ = ["Found", "as_expected", "check", "judge_tables", "of_today"]

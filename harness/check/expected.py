@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.check.judge import Outcome
 from harness.check.rows import Row, side_of
 from harness.experiment import Verdict, Within
-from harness.tables.base import Tables
 from harness.tables.source import Unreadable
+
+if TYPE_CHECKING:
+    from harness.check.judge import OfARun
 
 Hit = Mapping[str, Sequence[str]]  # whom faults hit, by their kinds
 
 
 def as_it_came(
-    verdicts: Sequence[dict[str, Any]], outcome: Outcome, tables: Tables
+    verdicts: Sequence[dict[str, Any]], outcome: Outcome, tables: OfARun
 ) -> list[dict[str, Any]]:
     """The verdicts, each with what was expected of what came.
 
@@ -31,7 +33,7 @@ def as_it_came(
 
 
 def _as_it_came(
-    verdict: dict[str, Any], declared: Mapping[str, Any], rows: Sequence[Row], tables: Tables
+    verdict: dict[str, Any], declared: Mapping[str, Any], rows: Sequence[Row], tables: OfARun
 ) -> dict[str, Any]:
     if declared.get("sometimes") and verdict["verdict"] == Verdict.HOLDS:
         return {**verdict, "expected": verdict["verdict"], "because": None}
@@ -57,7 +59,7 @@ def within_of(declared: Mapping[str, Any]) -> Within:
     )
 
 
-def whom_faults_hit(tables: Tables) -> Hit:
+def whom_faults_hit(tables: OfARun) -> Hit:
     """What the faults of each kind hit; nothing where that is not on record."""
     found: dict[str, set[str]] = {}
     with suppress(Unreadable):  # the verdicts about the faults say why

@@ -39,16 +39,20 @@ class Many:
     """The histories of runs, and what is derived from them, for queries in Spark SQL.
 
     `history` gives the rows of a file, by its name and the number of a run. All runs are of the
-    same kind of client: those of programs have other tables.
+    same kind of client, those of programs have other tables; `client` may be another one.
     """
 
     def __init__(
-        self, engine: Engine, runs: Sequence[Run], history: Callable[[str, int], pa.Table]
+        self,
+        engine: Engine,
+        runs: Sequence[Run],
+        history: Callable[[str, int], pa.Table],
+        client: str | None = None,
     ) -> None:
         self._engine = engine
         self.runs = runs
         self._history = history
-        self._recipes = {**VIEWS, **recipes_of(runs[0].client)}
+        self._recipes = {**VIEWS, **recipes_of(client or runs[0].client)}
         self._views: dict[str, str] = {}
         self._prefix = f"many{next(_serial)}_"  # no name of one run's tables (Tables)
         self._settings = _settings(runs, engine.name)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from harness.tables.base import Tables
 from harness.tables.engines.contract import Engine
-from harness.tables.many_runs import Many
+from harness.tables.many_runs import Many, One
 from harness.tables.source import Run, load, read_run
 from tests.in_memory import tables_of_run
 
@@ -20,12 +22,13 @@ def derived(run: Path, engine: Engine, *tables: str) -> dict[str, list[Row]]:
     """The rows of these tables, in an order that is the same for both engines."""
     sources = load(run, engine)
     found = tables_of_run(engine, read_run(run), sources)
-    try:
-        return {
-            name: sorted(found.table(name).toArrow().to_pylist(), key=as_text) for name in tables
-        }
-    finally:
-        found.close()
+    with closing(found):
+        return rows_of(found, *tables)
+
+
+def rows_of(run: Tables | One, *tables: str) -> dict[str, list[Row]]:
+    """The same of the tables of a run."""
+    return {name: sorted(run.table(name).toArrow().to_pylist(), key=as_text) for name in tables}
 
 
 def as_text(row: Row) -> str:

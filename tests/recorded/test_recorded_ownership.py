@@ -3,13 +3,13 @@
 Method: both tables are made of each recorded run. Every interval of one has to have exactly one of
 the other, of the same member, member id, generation and partition, whose start and end lie within
 what a client may need between a callback and the call that shows it. Where an end does not, the
-member's journal has to say why, in one of the ways that are listed here; how often is pinned. Both
-engines derive the same tables.
+member's journal has to say why, in one of the ways that are listed here; how often is pinned.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -18,11 +18,11 @@ from typing import Final
 import pytest
 
 from harness.experiment import SLACK_MS
-from harness.tables.engines.contract import Engine
+from harness.tables.many_runs import One
 from harness.tables.settings import POLL_MS
 from harness.tables.source import read_run
 from tests.recorded.keep import RUNS
-from tests.recorded.recorded_tables import Row, derived
+from tests.recorded.recorded_tables import Row, rows_of
 
 KEPT: Final = sorted(RUNS.iterdir())
 TABLES: Final = ("ownership", "ownership_by_brokers", "client_events")
@@ -71,9 +71,9 @@ class Compared:
 
 
 @pytest.fixture(scope="module")
-def runs(duckdb_engine: Engine) -> list[Compared]:
+def runs(kept: Callable[[str], One]) -> dict[str, Compared]:
     """Every recorded run."""
-    return [compared(run, derived(run, duckdb_engine, *TABLES)) for run in KEPT]
+    return {run.name: compared(run, rows_of(kept(run.name), *TABLES)) for run in KEPT}
 
 
 def compared(path: Path, tables: dict[str, list[Row]]) -> Compared:
@@ -128,54 +128,54 @@ def explanation(run: Compared, told: Row, shown: Row) -> str | None:
 
 
 @pytest.mark.parametrize("run", KEPT, ids=lambda run: run.name)
-def test_every_interval_has_its_one_counterpart(run: Path, duckdb_engine: Engine) -> None:
-    found = compared(run, derived(run, duckdb_engine, *TABLES))
+def test_every_interval_has_its_one_counterpart(run: Path, runs: dict[str, Compared]) -> None:
+    found = runs[run.name]
     assert [] == found.alone
     assert found.pairs
 
 
-def test_they_are_many_and_of_both_clients_and_all_protocols(runs: list[Compared]) -> None:
+def test_they_are_many_and_of_both_clients_and_all_protocols(runs: dict[str, Compared]) -> None:
     assert len(runs) >= 20
     assert {
         (client, protocol)
         for client in ("librdkafka", "java")
         for protocol in ("eager", "cooperative", "consumer")
-    } == {run.sort for run in runs}
+    } == {run.sort for run in runs.values()}
 
 
-def test_every_start_is_near_its_callback(runs: list[Compared]) -> None:
+def test_every_start_is_near_its_callback(runs: dict[str, Compared]) -> None:
     assert [] == [
         (run.experiment, told, shown)
-        for run in runs
+        for run in runs.values()
         for told, shown in run.pairs
         if not near(told["from_at"], shown["from_at"])
     ]
 
 
-def test_every_end_is_near_its_callback_or_explained(runs: list[Compared]) -> None:
+def test_every_end_is_near_its_callback_or_explained(runs: dict[str, Compared]) -> None:
     apart = Counter(
         (run.experiment, explanation(run, told, shown))
-        for run in runs
+        for run in runs.values()
         for told, shown in run.pairs
         if not near(told["to_at"], shown["to_at"])
     )
     assert apart == EXPLAINED
 
 
-def test_zombies_are_the_same(runs: list[Compared]) -> None:
+def test_zombies_are_the_same(runs: dict[str, Compared]) -> None:
     """But for ends that lie apart: who has given up, or is thought to have, is no zombie then."""
     assert [] == [
         (run.experiment, told, shown)
-        for run in runs
+        for run in runs.values()
         for told, shown in run.pairs
         if told["removed_at"] != shown["removed_at"] and near(told["to_at"], shown["to_at"])
     ]
 
 
-def test_what_ended_them_is_the_same_where_brokers_can_know(runs: list[Compared]) -> None:
+def test_what_ended_them_is_the_same_where_brokers_can_know(runs: dict[str, Compared]) -> None:
     otherwise = Counter(
         (run.experiment, told["ended_by"], shown["ended_by"])
-        for run in runs
+        for run in runs.values()
         for told, shown in run.pairs
         if told["ended_by"] != shown["ended_by"]
     )

@@ -1,21 +1,21 @@
 """Every recorded run is judged as before: each verdict and each number.
 
-Method: a kept run is copied and checked like any other, and what is found is compared with what was
-found when it was kept. A change that is meant is looked at by `make diff-recorded`, and kept by
-`make pin`.
+Method: what a kept run comes to is compared with what it came to when it was kept. A change that is
+meant is looked at by `make diff-recorded`, and kept by `make pin`.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
 import pytest
 
-from harness.check.check import check
-from harness.tables.engines.contract import Engine
+from harness.check.check import Found
+from harness.check.judge import to_table
+from harness.experiment import Verdict
 from tests.recorded import digests
 from tests.recorded.keep import RUNS
 
@@ -27,23 +27,29 @@ KEPT = sorted(path.name for path in RUNS.iterdir())
 
 @pytest.mark.parametrize("run", KEPT)
 def test_a_recorded_run_is_judged_as_before(
-    run: str,
-    tmp_path: Path,
-    duckdb_engine: Engine,
-    snapshot: SnapshotAssertion,
+    run: str, found: Callable[[str], Found], snapshot: SnapshotAssertion
 ) -> None:
-    found = judged(RUNS / run, tmp_path / run, duckdb_engine)
-
-    assert digests.judgements(found) == snapshot, digests.differ(run)
-
-
-def judged(run: Path, run_dir: Path, engine: Engine) -> str:
-    """What the engine makes of a copy of the run: a line for each verdict, and for each row."""
-    verdicts = check(copied(run, run_dir), engine).verdicts
-    rows = pq.read_table(run_dir / "tables" / "judgements.parquet").to_pylist()
+    verdicts, rows = found(run).verdicts, to_table(found(run).outcome).to_pylist()
 
     assert [] == [each["rule"] for each in verdicts if each["verdict"] != each["expected"]]
-    return "\n".join([*map(as_verdict, verdicts), "", *map(as_row, rows)])
+    text = "\n".join([*map(as_verdict, verdicts), "", *map(as_row, rows)])
+    assert digests.judgements(text) == snapshot, digests.differ(run)
+
+
+@pytest.mark.parametrize("run", KEPT)
+def test_a_recorded_run_keeps_the_rules_that_its_experiment_does_not_declare(
+    run: str, found: Callable[[str], Found], snapshot: SnapshotAssertion
+) -> None:
+    """What each comes to is pinned, so that a rule which examines less than before is seen too."""
+    others = found(run).others
+
+    assert [] == [
+        f"{row['rule']} {row['verdict']}: {row['reason']}"
+        for row in others
+        if row["verdict"] != Verdict.HOLDS
+    ]
+    counts = [f"{row['rule']} {row['examined']}" for row in others]
+    assert "\n".join(digests.paragraphs({"HOLDS": counts})) == snapshot, digests.differ(run)
 
 
 def copied(run: Path, run_dir: Path) -> Path:

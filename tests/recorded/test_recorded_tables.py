@@ -8,6 +8,7 @@ looked at by `make diff-recorded`, and kept by `make pin`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -15,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pytest
 
 from harness.tables.engines.contract import Engine
+from harness.tables.many_runs import One
 from harness.tables.recipes import recipes_of
 from harness.tables.source import read_run
 from tests.recorded import digests
 from tests.recorded.keep import PROGRAMS, RUNS
-from tests.recorded.recorded_tables import Row, derived
+from tests.recorded.recorded_tables import Row, derived, rows_of
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -57,9 +59,11 @@ _UUID: Final = re.compile(r"([0-9a-f]{4})[0-9a-f]{4}-(?:[0-9a-f]{4}-){3}[0-9a-f]
 def test_the_tables_of_a_recorded_run_are_as_before(
     run: Path,
     duckdb_engine: Engine,
+    kept: Callable[[str], One],
     snapshot: SnapshotAssertion,
 ) -> None:
-    tables = derived(run, duckdb_engine, *names_of(run))
+    names, ours = names_of(run), run.parent == RUNS
+    tables = rows_of(kept(run.name), *names) if ours else derived(run, duckdb_engine, *names)
 
     counts = [f"{name} {len(lines)} {digests.digest(lines)}" for name, lines in shown(run, tables)]
     assert "\n".join(digests.paragraphs({"TABLES": counts})) == snapshot, digests.differ(run.name)
