@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from harness.tables.engines.contract import Engine
+from harness.tables.lift import RUN
 from harness.tables.many_runs import Many
 from harness.tables.recipes import recipes_of
 from harness.tables.source import Run
@@ -40,9 +41,9 @@ def test_another_group_changes_no_table(kept: Sequence[Path], duckdb_engine: Eng
 
     with closing(alone), closing(beside):
         names = recipes_of(alone.runs[0].client).keys() - _OF_ALL
-        rows = {name: [_lines(many, name) for many in (alone, beside)] for name in sorted(names)}
-    assert [] == [name for name, (before, after) in rows.items() if before != after]
-    assert any(before for before, _ in rows.values())
+        rows = {name: [_rows(many, name) for many in (alone, beside)] for name in sorted(names)}
+    assert [] == [name for name, (before, after) in rows.items() if _lines(before) != _lines(after)]
+    assert set(range(len(kept))) == {row[RUN] for before, _ in rows.values() for row in before}
 
 
 def _with_another(name: str, run: Run, rows: pa.Table) -> pa.Table:
@@ -55,8 +56,12 @@ def _with_another(name: str, run: Run, rows: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(own + more, rows.schema)
 
 
-def _lines(many: Many, table: str) -> list[str]:
-    return sorted(map(as_text, many.rows(f"SELECT * FROM {{{table}}}").to_pylist()))
+def _rows(many: Many, table: str) -> list[dict[str, Any]]:
+    return many.rows(f"SELECT * FROM {{{table}}}").to_pylist()
+
+
+def _lines(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(map(as_text, rows))
 
 
 def _another_groups(row: dict[str, Any]) -> dict[str, Any]:
