@@ -103,7 +103,11 @@ def check(
 
 
 def of_today(run: Run) -> Run:
-    """A run of which the rules that there are now are expected; an own rule may be absent."""
+    """The run, with its expectations by the ids that rules have today.
+
+    An expectation of a rule that does not speak of the run is left out; one of a rule that is not
+    in the catalogue stays, because it may be a rule of the user's own.
+    """
     return replace(
         run,
         expected=tuple(
@@ -117,7 +121,10 @@ def of_today(run: Run) -> Run:
 def judge_tables(
     tables: judge.OfARun, sources: Sources, rules: Sequence[str] = (), told: Steps = unheard
 ) -> Found:
-    """What a run comes to by its tables, which are made from these sources."""
+    """Judge a run by its tables; `sources` are the history that they are made from.
+
+    The other parameters are those of `check`. Nothing is written.
+    """
     run, lacking = tables.run, _lacking(tables, sources)
     asked = [judge.Asked(rule) for rule in rules]
     asked = asked or _with_limits(judge.asked_of(tables), run)
@@ -180,10 +187,10 @@ class _Shelf:
             self._write(name, [rows])
         return self.engine.rows(rows)
 
-    def _store_in_files(self, name: str, frame: Frame, spilled: Files) -> Frame:
+    def _store_in_files(self, name: str, frame: Frame, disk: Files) -> Frame:
         """By way of a folder of the engine's own; what is to last goes into one file."""
         folder = self.scratch / name
-        stored = spilled.spill(frame, folder)
+        stored = disk.spill(frame, folder)
         if name in self.names:
             parts = sorted(folder.glob("part-*.parquet"))
             batches = pads.dataset([str(part) for part in parts]).to_batches()

@@ -46,7 +46,7 @@ class ProcessTree:
 
     @property
     def ended_at(self) -> None:
-        """When it ended, in epoch microseconds; the kernel keeps no time of an end."""
+        """Null: the kernel does not record when a process ended."""
         return None
 
     def send_signal(self, number: signal.Signals) -> None:

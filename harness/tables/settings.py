@@ -45,7 +45,7 @@ TIMER_LATE_MS: Final = {"librdkafka": LIBRDKAFKA_TIMER_GRID_MS, "java": JAVA_TIM
 # How early before a deadline the machine must have been on time for a timing to count.
 GUARD_MS: Final = 100
 # Settings of brokers that queries name, by the name they have there, each with Kafka's default for
-# a run whose manifest does not tell what the brokers had. Times are in milliseconds but for the
+# a run whose manifest lacks what the brokers had. Times are in milliseconds but for the
 # retention, which Kafka takes in minutes.
 _OF_BROKERS: Final[Mapping[str, tuple[str, int]]] = {
     "assignment_interval_ms": ("group.consumer.assignment.interval.ms", 1_000),
@@ -236,12 +236,12 @@ def _value(content: Mapping[str, Any], name: str, default: int) -> int:
     ]
     if given:
         return max(given)
-    told = (effective, effective.get("upgraded") or {})
-    unset = _known(name, (each.get("broker_defaults") or {} for each in told))
+    releases = (effective, effective.get("upgraded") or {})
+    unset = _known(name, (each.get("broker_defaults") or {} for each in releases))
     cluster = content["declared"].get("cluster") or {}
     declared = _known(name, [cluster.get("settings") or {}])
     return max(unset or declared or [default])
 
 
-def _known(name: str, told: Iterable[Mapping[str, str]]) -> list[int]:
-    return [int(each[name]) for each in told if each.get(name, UNSET) != UNSET]
+def _known(name: str, settings: Iterable[Mapping[str, str]]) -> list[int]:
+    return [int(each[name]) for each in settings if each.get(name, UNSET) != UNSET]
