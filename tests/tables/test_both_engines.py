@@ -163,8 +163,8 @@ def plain(value: Any) -> Any:
     match value:
         case bool():
             return value
-        case int() | Decimal():
-            return float(value)
+        case int() | float() | Decimal():
+            return float(value) + 0.0  # of -0.0 as well
         case dict():
             return sorted((name, plain(each)) for name, each in value.items())
         case list():
