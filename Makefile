@@ -143,10 +143,9 @@ watch: ## run the tests of one rule or file within seconds of each save: RULE=R0
 	@$(ENV) -m tests.watch $(if $(RULE),--rule '$(RULE)') $(if $(FILE),--file '$(FILE)')
 
 .PHONY: mutants
-mutants: ## change the SQL of rules and tables in small ways, and show which changes no test notices [SAMPLE=400 ONLY=rules or ONLY='static has-a-known-cause' BY_HAND=1 KNOWN=changes.json]
+mutants: ## change the SQL of rules and tables in small ways, and show which changes no test notices [SAMPLE=400 ONLY=rules or ONLY='static has-a-known-cause' KNOWN=changes.json]
 	@$(ENV) -m tests.mutation $(if $(SAMPLE),--sample '$(SAMPLE)') $(if $(SEED),--seed '$(SEED)') \
-	    $(if $(ONLY),--only $(ONLY)) $(if $(BY_HAND),--by-hand) \
-	    $(if $(KNOWN),--known '$(KNOWN)')
+	    $(if $(ONLY),--only $(ONLY)) $(if $(KNOWN),--known '$(KNOWN)')
 
 .PHONY: torture
 torture: ## kill runs, damage records and fill the disk, and show what is left or judged wrongly [ROUNDS='kills=20 nights=2 commands=20 damage=2000 shortages=10 clocks=5 memory=5' SEED=1 ROUND=damage-17]

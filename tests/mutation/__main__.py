@@ -9,29 +9,21 @@ import argparse
 import json
 import random
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import groupby
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
-
 from harness.provision.cache import REPOSITORY
-from tests.mutation import mutated_tables, survivors
+from tests.mutation import survivors
 from tests.mutation.mutants import Mutant, mutants, sources_in
-from tests.mutation.records import Records
-from tests.mutation.selection import TABLES, Selection, rules_of
-from tests.mutation.trials import Trial, Trials
-from tests.remembering import Remembering
+from tests.mutation.trials import Trial, trials_of
 
-# Violations that are put into kept runs.
-_TAMPERED: Final = "tests/tampered/test_tampered.py::test_a_violation_is_noticed"
+WORKERS: Final = 2
 _SAME: Final = ("file", "within", "kind", "diff")  # by what a change is known again
-_OPTIONS: Final = (
-    *("-q", "-s", "--no-header", "-p", "no:cacheprovider", "--snapshot-warn-unused"),
-    "--one-by-one",
-)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -43,49 +35,47 @@ def main(arguments: Sequence[str]) -> int:
         "--only", nargs="+", help="folders or files, such as rules, session or has-a-known-cause"
     )
     parser.add_argument(
-        "--by-hand",
-        action="store_true",
-        help="ask hand-written histories and pinned tables alone, no verdicts of kept runs",
-    )
-    parser.add_argument(
         "--known",
         type=Path,
         help="a changes.json of before: what was noticed there is not tried again",
     )
     parser.add_argument("--results", type=Path, default=Path("results/mutation"))
     given = parser.parse_args(arguments)
-    selection = Selection(REPOSITORY)
     sources = sources_in(REPOSITORY / "harness")
     chosen = _chosen(sources, given)
     if not chosen:
         parser.error(f"there is no SQL in {' or '.join(given.only)}")
-    known = _noticed_before(given.known, chosen, sources)
-    to_try = [each for each in chosen if each not in known]
-    reached = {each: _rules_reached(each) for each in to_try}
-    records = None if given.by_hand else Records()
-    trials = Trials(to_try, sources, reached.__getitem__, records, workers=2)
-    tests = list(map(str, selection.tests(set().union(*reached.values()))))
-    if any(each.file.startswith("tables/") for each in to_try):
-        tests += TABLES
-    if not given.by_hand:
-        tests.append(_TAMPERED)
-    Remembering.most = None  # each change is tried with what all tests have asked for
-    with tempfile.TemporaryDirectory(prefix="kafka-chaos-mutation-") as folder:
-        pytest.main([*_OPTIONS, f"--basetemp={folder}/pytest", *tests], plugins=[trials])
-    rows = [each.row(sources) for each in (*known.values(), *trials.found)]
+    found = _noticed_before(given.known, chosen, sources)
+    for trials in _tried([each for each in chosen if each not in found], sources):
+        found |= {each.mutant: each for each in trials}
+        _print(trials, sources, len(found), len(chosen))
+    rows = [each.row(sources[each.mutant.file]) for each in found.values()]
     rows.sort(key=lambda each: (each["file"], each["line"], each["kind"]))
     given.results.mkdir(parents=True, exist_ok=True)
     (given.results / "changes.json").write_text(json.dumps(rows, indent=1))
     (given.results / "survivors.md").write_text(survivors.page(rows))
     print(_summary(rows))
     print(f"survivors  {given.results / 'survivors.md'}")
-    for test in trials.failed:
-        print(f"left out, as it fails without any change: {test}")
-    return int(bool(trials.failed) or len(trials.found) < len(to_try))
+    return int(len(found) < len(chosen))
 
 
-def _rules_reached(mutant: Mutant) -> set[str]:
-    return (mutated_tables.rules_reached if mutant.file.startswith("tables/") else rules_of)(mutant)
+def _tried(chosen: Sequence[Mutant], sources: Mapping[str, str]) -> Iterator[list[Trial]]:
+    """What became of these changes, file by file as each is done; the largest files come first."""
+    files = [list(each) for _, each in groupby(chosen, key=lambda mutant: mutant.file)]
+    files.sort(key=len, reverse=True)
+    with ProcessPoolExecutor(WORKERS, get_context("spawn")) as workers:
+        tasks = [workers.submit(trials_of, each, sources[each[0].file]) for each in files]
+        for done in as_completed(tasks):
+            yield done.result()
+
+
+def _print(trials: Sequence[Trial], sources: Mapping[str, str], done: int, of: int) -> None:
+    """What nobody noticed of a file, at once: the missing test can be written while others run."""
+    for each in trials:
+        if not each.noticed_by:
+            row = each.row(sources[each.mutant.file])
+            print(f"not noticed: {row['file']}:{row['line']}: {survivors.change(row)}")
+    print(f"{trials[0].mutant.file}: {len(trials)} changes; {done} of {of}", flush=True)
 
 
 def _chosen(sources: dict[str, str], given: argparse.Namespace) -> list[Mutant]:
@@ -110,12 +100,12 @@ def _noticed_before(
     before: dict[tuple[str, ...], str | None] = {}
     for row in json.loads(file.read_text()):
         key = _known_by(row)
-        noticed = row["said"] if row["outcome"] == "killed" else None
+        noticed = row["noticed_by"] or None
         before[key] = before.get(key, noticed) and noticed  # of two that are alike, neither
     found = {}
     for mutant in chosen:
-        if said := before.get(_known_by(Trial(mutant, "killed", "").row(sources))):
-            found[mutant] = Trial(mutant, "killed", said)
+        if noticed := before.get(_known_by(Trial(mutant, "").row(sources[mutant.file]))):
+            found[mutant] = Trial(mutant, noticed)
     return found
 
 
@@ -128,14 +118,14 @@ def _summary(found: Sequence[dict[str, Any]]) -> str:
     lines = []
     for what in ("kind", "file"):
         made = Counter(each[what] for each in found)
-        lost = Counter(each[what] for each in found if each["outcome"] != "killed")
+        lost = Counter(each[what] for each in found if not each["noticed_by"])
         lines += [
             f"{name:<36} {made[name] - lost[name]:>4} of {made[name]:>4}" for name in sorted(made)
         ]
         lines.append("")
     total = len(found)
-    killed = sum(each["outcome"] == "killed" for each in found)
-    lines.append(f"{killed} of {total} changes noticed ({killed / max(1, total):.1%})")
+    noticed = sum(bool(each["noticed_by"]) for each in found)
+    lines.append(f"{noticed} of {total} changes noticed ({noticed / max(1, total):.1%})")
     return "\n".join(lines)
 
 

@@ -52,16 +52,15 @@ _NO_MATTER: Final = re.compile(
 
 def page(found: Sequence[Row]) -> str:
     """The summary and every change that no test noticed, in Markdown."""
-    killed = sum(each["outcome"] == "killed" for each in found)
-    score = f"{killed / max(1, len(found)):.1%}"
+    noticed = sum(bool(each["noticed_by"]) for each in found)
+    score = f"{noticed / max(1, len(found)):.1%}"
     lines = [
         "# What the tests of the rules do not notice",
         "",
         "`make mutants` changes the SQL of rules and of derived tables (`tables/…` below) in small",
-        "ways, one at a time. It runs the tests of the rules that the change can reach, on",
-        "hand-written histories and on kept runs, and for a table 150 of those for which it is",
-        "another one.",
-        f"They notice {killed:,} of {len(found):,} changes: {score}.",
+        "ways, one at a time. The rules that a change reaches judge their hand-written histories",
+        "and kept runs again, and for a table 150 of those for which it is another one.",
+        f"{noticed:,} of {len(found):,} changes are noticed: {score}.",
         "The rest is below, by the reason why; a pattern of the change decides which is given",
         "(`tests/mutation/survivors.py`), so a single line may be under a neighbouring heading.",
         "",
@@ -69,14 +68,10 @@ def page(found: Sequence[Row]) -> str:
         "|---|---|---|",
     ]
     made = Counter(each["kind"] for each in found)
-    lost = Counter(each["kind"] for each in found if each["outcome"] != "killed")
+    lost = Counter(each["kind"] for each in found if not each["noticed_by"])
     lines += [f"| {kind} | {made[kind] - lost[kind]:,} | {made[kind]:,} |" for kind in sorted(made)]
-    cut = [each for each in found if each["outcome"] not in ("killed", "survived")]
-    if cut:
-        lines += ["", f"## Not tried to the end ({len(cut)})", ""]
-        lines += [f"- `{each['file']} {each['within']}`: {each['outcome']}" for each in cut]
     for sort, reason in _SORTS.items():
-        rows = [each for each in found if each["outcome"] == "survived" and sort_of(each) == sort]
+        rows = [each for each in found if not each["noticed_by"] and sort_of(each) == sort]
         if rows:
             lines += ["", f"## {sort} ({len(rows)})", "", reason, ""]
             lines += [

@@ -1,205 +1,215 @@
-"""Tries every change: a process of its own for each, which starts where all tests have passed.
+"""Tries each change of a file of rules or tables: which history or test first notices it?
 
-The tests run once, so that everything is imported and each query's result is remembered
-(`Remembering`). Then the process forks for each change, and the child installs the changed query
-and runs the tests that judge by a rule which the change can reach.
+A changed rule is asked of its cases, then of kept runs, then of kept runs with violations in them.
+A changed table is derived of kept runs and of the cases of all rules. Where it has other rows in
+cases, the rules judge these again. At last the tests of derived tables are run.
 """
 
 from __future__ import annotations
 
-import gc
-import os
-import signal
+import json
+import subprocess
 import sys
-import time
 from collections import ChainMap, Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
-from itertools import chain, islice
+from functools import cache
+from itertools import chain
 from typing import Any, Final
-
-import pytest
-from _pytest.runner import runtestprotocol
 
 from harness.provision.cache import REPOSITORY
 from harness.rules import RULES
 from harness.tables.recipes import OF_AN_APP, RECIPES, VIEWS
 from harness.tables.sql_file import PIECES, SUFFIX, SqlFile, parted, shared_pieces
-from harness.tables.vocabulary import Query
-from tests.mutation import mutated_tables, survivors
+from harness.tables.vocabulary import text_of
+from tests.mutation.asked_histories import (
+    Dataset,
+    OneHistory,
+    Rows,
+    by_client,
+    changed,
+    pinned,
+    recorded,
+    written,
+)
 from tests.mutation.mutants import Mutant
-from tests.mutation.records import Records
-from tests.mutation.selection import TABLES
+from tests.mutation.selection import recipes, rules_of, rules_reading, tables_of
 
-# For the tests of one change. A query that takes longer has run wild; a table that most tests
-# derive is compared with what it was for thousands of histories before none has noticed.
-LIMIT_S: Final = 120
-# How many tests are run for a change of a table, of those for whose histories it has other rows.
-MOST: Final = 150
 HARNESS: Final = REPOSITORY / "harness"
-_TABLES: Final[tuple[dict[str, Query], ...]] = (RECIPES, VIEWS, OF_AN_APP)
-_NOTICED, _SURVIVED, _OUT_OF_TIME = 0, 1, 2
-_WITHOUT_A_WORD: Final = {_SURVIVED: "survived", _OUT_OF_TIME: "out of time"}
+# Cases in which a changed table has other rows: how many are judged at once, and at most.
+AT_ONCE: Final = 25
+MOST: Final = 150
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of a change. `said` names the test that noticed it."""
+    """What became of a change: the history or test that noticed it, "" if none did."""
 
     mutant: Mutant
-    outcome: str  # killed, survived; or neither: "out of time" or "broke"
-    said: str
+    noticed_by: str
 
-    def row(self, sources: Mapping[str, str]) -> dict[str, Any]:
-        """As a record, with the line before and after."""
+    def row(self, source: str) -> dict[str, Any]:
+        """As a record, with the line before and after; `source` is the file's text."""
         found = asdict(self.mutant)
-        before = sources[self.mutant.file]
-        after = self.mutant.apply(before)
         number = self.mutant.line - 1
-        lines = (before.splitlines()[number], after.splitlines()[number])
+        lines = (source.splitlines()[number], self.mutant.apply(source).splitlines()[number])
         kept = {name: found[name] for name in ("file", "within", "line", "kind")}
         diff = f"- {lines[0].strip()}\n+ {lines[1].strip()}"
-        return {**kept, "outcome": self.outcome, "said": self.said, "diff": diff}
+        return {**kept, "noticed_by": self.noticed_by, "diff": diff}
 
 
-class Trials:
-    """A plugin of pytest that runs the tests once, and then some of them for each change."""
+def trials_of(changes: Sequence[Mutant], source: str) -> list[Trial]:
+    """What became of changes of one file, whose text is `source`."""
+    of_a_table = changes[0].file.startswith("tables/")
+    tries = OfTables(_pinned(), _cases(), source) if of_a_table else OfRules(_kept(), source)
+    with closing(tries):
+        return [Trial(each, tries.noticed_by(each)) for each in changes]
 
-    def __init__(
-        self,
-        mutants: Sequence[Mutant],
-        sources: Mapping[str, str],
-        judged_by: Callable[[Mutant], set[str]],
-        records: Records | None,
-        workers: int,
-    ) -> None:
-        self._mutants = mutants
-        self._sources = sources
-        self._judged_by = judged_by  # ids of the rules that a change can reach
-        self._workers = workers
-        self._rules_of: dict[str, set[str]] = {}  # test -> rules that it judges by
-        self._derived_by: dict[str, list[mutated_tables.Derivation]] = {}  # test -> tables
+
+# What a process makes once, and asks of for all files.
+@cache
+def _kept() -> list[Dataset]:
+    return by_client(recorded())
+
+
+@cache
+def _pinned() -> list[Dataset]:
+    return by_client(pinned())
+
+
+@cache
+def _cases() -> list[Dataset]:
+    return by_client(written(*RULES))
+
+
+class OfRules:
+    """Tries changes of one file of rules."""
+
+    def __init__(self, kept: Sequence[Dataset], source: str) -> None:
+        self._kept = kept
+        self._source = source
+        self._open = ExitStack()
+        self._stages = (self._cases, lambda rule: self._kept, self._changed)
+        self._datasets: dict[tuple[int, str], Sequence[Dataset]] = {}
+        self._before: dict[tuple[Dataset, str], dict[str, Rows]] = {}
+
+    def noticed_by(self, mutant: Mutant) -> str:
+        """What notices a change."""
+        rules = sorted(rules_of(mutant))
+        for stage, datasets_of in enumerate(self._stages):
+            for rule in rules:
+                if (stage, rule) not in self._datasets:
+                    self._datasets[stage, rule] = datasets_of(rule)
+                for dataset in self._datasets[stage, rule]:
+                    if found := self._first(mutant, dataset, rule):
+                        return f"{rule} in {found}"
+        return ""
+
+    def close(self) -> None:
+        """Forget the histories."""
+        self._open.close()
+
+    def _first(self, mutant: Mutant, dataset: Dataset, rule: str) -> str:
+        if (dataset, rule) not in self._before:
+            self._before[dataset, rule] = dataset.judged(rule)
+        with installed(mutant, self._source):
+            now = dataset.judged(rule)
+        return _first_other(self._before[dataset, rule], now)
+
+    def _cases(self, rule: str) -> Sequence[Dataset]:
+        return self._opened(written(rule))
+
+    def _changed(self, rule: str) -> Sequence[Dataset]:
+        return self._opened(changed(rule))
+
+    def _opened(self, histories: Iterable[OneHistory]) -> Sequence[Dataset]:
+        return [self._open.enter_context(closing(each)) for each in by_client(histories)]
+
+
+class OfTables:
+    """Tries changes of one file of tables."""
+
+    def __init__(self, pinned: Sequence[Dataset], cases: Sequence[Dataset], source: str) -> None:
+        self._pinned = pinned
+        self._cases = cases
+        self._source = source
+        self._before: dict[tuple[Dataset, str], Any] = {}
         self._noticed: Counter[str] = Counter()
-        self._records = records  # None: hand-written histories alone
-        self.failed: list[str] = []
-        self.found: list[Trial] = []
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Instead of pytest's own."""
-        began = time.monotonic()
-        with _judging() as judging, mutated_tables.deriving() as deriving:
-            for item, following in zip(
-                session.items, [*session.items[1:], session.items[0]], strict=True
-            ):
-                judging.clear()
-                deriving.clear()
-                reports = runtestprotocol(item, log=False, nextitem=following)
-                self._rules_of[item.nodeid] = set(judging)
-                self._derived_by[item.nodeid] = list(deriving)
-                if any(report.failed for report in reports):
-                    self.failed.append(item.nodeid)
-        if self._records:
-            self._records.look()
-        gc.freeze()  # what is never looked through is never copied in a child
-        _print(f"{len(session.items)} tests once: {time.monotonic() - began:.0f} s")
-        self._try_all([item for item in session.items if item.nodeid not in self.failed])
-        gc.unfreeze()
-        return True
-
-    def _try_all(self, items: Sequence[pytest.Item]) -> None:
-        began = time.monotonic()
-        running: dict[int, tuple[Mutant, int]] = {}
-        for mutant in self._mutants:
-            if len(running) == self._workers:
-                self._await_one(running)
-            told, tell = os.pipe()
-            child = os.fork()
-            if child == 0:
-                os.close(told)
-                self._be_a_child(mutant, items, tell)
-            os.close(tell)
-            running[child] = (mutant, told)
-        while running:
-            self._await_one(running)
-        _print(f"{len(self._mutants)} changes: {time.monotonic() - began:.0f} s")
-
-    def _await_one(self, running: dict[int, tuple[Mutant, int]]) -> None:
-        child, status = os.wait()
-        mutant, told = running.pop(child)
-        with os.fdopen(told, encoding="utf-8") as pipe:
-            said = pipe.read()
-        code = os.waitstatus_to_exitcode(status)
-        if said:
-            self._noticed[said] += 1
-        outcome = "killed" if said else _WITHOUT_A_WORD.get(code, "broke")
-        trial = Trial(mutant, outcome, said)
-        self.found.append(trial)
-        if outcome != "killed":  # at once: whoever writes the missing test need not wait for all
-            row = trial.row(self._sources)
-            _print(f"{outcome}: {mutant.file}:{mutant.line}: {survivors.change(row)}")
-        if len(self.found) % 200 == 0:
-            _print(f"{len(self.found)} of {len(self._mutants)}")
-
-    def _be_a_child(self, mutant: Mutant, items: Sequence[pytest.Item], tell: int) -> None:
-        """Never returns."""
-        code = _NOTICED
-        try:
-            signal.signal(signal.SIGALRM, lambda *_: os._exit(_OUT_OF_TIME))
-            signal.alarm(LIMIT_S)
-            nothing = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nothing, 1)
-            os.dup2(nothing, 2)
-            install(mutant.file, mutant.apply(self._sources[mutant.file]))
-            noticed = self._first_to_notice(mutant, items)
-            if noticed is None:
-                code = _SURVIVED
-            else:
-                os.write(tell, noticed.encode())
-        finally:
-            os._exit(code)
-
-    def _first_to_notice(self, mutant: Mutant, items: Sequence[pytest.Item]) -> str | None:
-        """Hand-written histories and pinned tables first, then kept runs, whole and damaged."""
-        reached = self._judged_by(mutant)
-        of_a_table = mutant.file.startswith("tables/")
-        concerned = [
-            item
-            for item in items
-            if self._rules_of[item.nodeid] & reached or (of_a_table and _is_of_a_table(item))
+    def noticed_by(self, mutant: Mutant) -> str:
+        """What notices a change."""
+        for dataset in self._pinned:
+            for table, others in self._others(mutant, dataset):
+                if table not in VIEWS and others:
+                    return f"{table} of {others[0].name}"
+        found = [
+            history
+            for dataset in self._cases
+            for table, others in self._others(mutant, dataset)
+            for history in others
+            if history.rules & rules_reading(table, of_programs=dataset.of_programs)
         ]
-        concerned.sort(key=lambda item: (not _is_of_a_table(item), -self._noticed[item.nodeid]))
-        chosen = self._for_whom_it_is_another if of_a_table else iter
-        noticed = _first_to_fail(chosen([item for item in concerned if _is_quick(item)]))
-        if noticed or self._records is None:
-            return noticed
-        in_kept_runs = self._records.first_to_notice(reached, self._noticed, anew=of_a_table)
-        return in_kept_runs or _first_to_fail(
-            chosen([item for item in concerned if not _is_quick(item)])
-        )
+        found.sort(key=lambda history: -self._noticed[history.name])
+        for first in range(0, min(len(found), MOST), AT_ONCE):
+            if name := self._judged_otherwise(mutant, found[first : first + AT_ONCE]):
+                self._noticed[name] += 1
+                return name
+        return _tests_of_tables(mutant)
 
-    def _for_whom_it_is_another(self, items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
-        """MOST of the tests for whose histories the changed table has other rows than before."""
-        is_another = mutated_tables.others(chain.from_iterable(self._derived_by.values()))
-        found = (item for item in items if is_another(self._derived_by[item.nodeid]))
-        return islice(found, MOST)
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _others(
+        self, mutant: Mutant, dataset: Dataset
+    ) -> Iterator[tuple[str, Sequence[OneHistory]]]:
+        """The tables that a change is in, and in which histories they have other rows."""
+        queries = recipes(of_programs=dataset.of_programs)
+        for table in tables_of(mutant, of_programs=dataset.of_programs):
+            if (dataset, table) not in self._before:
+                self._before[dataset, table] = dataset.rows(text_of(queries[table]))
+            with installed(mutant, self._source):
+                now = dataset.rows(text_of(queries[table]))
+            yield table, dataset.others(self._before[dataset, table], now)
+
+    def _judged_otherwise(self, mutant: Mutant, cases: Sequence[OneHistory]) -> str:
+        for dataset in by_client(cases):
+            with closing(dataset), closing(Dataset(dataset.histories)) as again:
+                for rule in sorted(set[str]().union(*(each.rules for each in dataset.histories))):
+                    with installed(mutant, self._source):
+                        now = dataset.judged(rule)
+                    if found := _first_other(again.judged(rule), now):
+                        return found
+        return ""
 
 
-def _is_quick(item: pytest.Item) -> bool:
-    return item.nodeid.startswith("tests/rules/") or _is_of_a_table(item)
+def _first_other(before: Mapping[str, Rows], now: Mapping[str, Rows]) -> str:
+    return next((name for name in before if before[name] != now[name]), "")
 
 
-def _is_of_a_table(item: pytest.Item) -> bool:
-    return item.nodeid.startswith(TABLES)
+def _tests_of_tables(mutant: Mutant) -> str:
+    """The first test of a table that notices a change; in a process of its own."""
+    names = {name for programs in (True, False) for name in tables_of(mutant, of_programs=programs)}
+    tests = sorted(
+        path.as_posix()
+        for path in (REPOSITORY / "tests" / "tables").glob("test_*.py")
+        if any(name in path.read_text(encoding="utf-8") for name in names)
+    )
+    command = ["-m", "tests.mutation.table_tests", json.dumps(asdict(mutant)), *tests]
+    done = subprocess.run(
+        [sys.executable, *command], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    return next((line for line in done.stdout.splitlines() if line.startswith("FAILED ")), "")
 
 
-def _first_to_fail(items: Iterable[pytest.Item]) -> str | None:
-    for item in items:
-        item.session._setupstate.teardown_exact(item)
-        if any(report.failed for report in runtestprotocol(item, log=False, nextitem=item)):
-            return item.nodeid
-    return None
+@contextmanager
+def installed(mutant: Mutant, source: str) -> Iterator[None]:
+    """Have the queries of a file be those with a change, wherever they are used."""
+    install(mutant.file, mutant.apply(source))
+    try:
+        yield
+    finally:
+        install(mutant.file, source)
 
 
 def install(file: str, source: str) -> None:
@@ -209,30 +219,8 @@ def install(file: str, source: str) -> None:
     if path.parent.name == PIECES:
         shared_pieces(path.parent).update(names)
         return
-    for each in chain((rule.examine for rule in RULES.values()), *map(dict.values, _TABLES)):
+    of_tables = (RECIPES, VIEWS, OF_AN_APP)
+    for each in chain((rule.examine for rule in RULES.values()), *map(dict.values, of_tables)):
         if isinstance(each, SqlFile) and each.path == path:
             object.__setattr__(each, "text", query)
             object.__setattr__(each, "names", ChainMap(names, *each.names.maps[1:]))
-
-
-@contextmanager
-def _judging() -> Iterator[set[str]]:
-    """Ids of rules, as tests judge by them."""
-    from harness.check import judge
-
-    seen: set[str] = set()
-    original = judge._rows_of
-
-    def rows_of(tables: Any, name: str, lacking: Mapping[str, str]) -> Any:
-        seen.add(name)
-        return original(tables, name, lacking)
-
-    judge._rows_of = rows_of
-    try:
-        yield seen
-    finally:
-        judge._rows_of = original
-
-
-def _print(line: str) -> None:
-    print(line, file=sys.__stdout__, flush=True)

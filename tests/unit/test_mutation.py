@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -9,15 +10,15 @@ import pyarrow as pa
 import pytest
 
 from harness.rules import RULES
+from harness.tables.lift import RUN
 from harness.tables.recipes import RECIPES, VIEWS
 from harness.tables.sql_file import SqlFile
 from harness.tables.vocabulary import text_of
-from tests.histories import java, judged
-from tests.mutation import mutated_tables
-from tests.mutation.mutants import mutants, sources_in
-from tests.mutation.selection import Selection, rules_of
+from tests.mutation.asked_histories import Dataset, written
+from tests.mutation.mutants import Mutant, mutants, sources_in
+from tests.mutation.selection import Selection, rules_of, rules_reading, tables_of
 from tests.mutation.sql_changes import changes
-from tests.mutation.trials import install
+from tests.mutation.trials import OfTables, install, trials_of
 from tests.remembering import Remembering
 
 REPOSITORY = Path(__file__).parents[2]
@@ -94,10 +95,16 @@ SOURCES = sources_in(REPOSITORY / "harness")
 
 def reached(file: str, within: str = "") -> set[str]:
     """Rules that some change there can reach."""
-    of = mutated_tables.rules_reached if file.startswith("tables/") else rules_of
     found = [each for each in mutants(file, SOURCES[file]) if each.within == within]
     assert found, file
-    return set().union(*map(of, found))
+    if not file.startswith("tables/"):
+        return set[str]().union(*map(rules_of, found))
+    return {
+        rule
+        for programs in (True, False)
+        for table in tables_of(found[0], of_programs=programs)
+        for rule in rules_reading(table, of_programs=programs)
+    }
 
 
 def test_a_rule_is_reached_by_what_it_uses_and_by_nothing_else() -> None:
@@ -136,15 +143,9 @@ def test_a_changed_table_reaches_the_rules_that_are_made_from_it() -> None:
     assert {"R06", "R10"} <= reached("tables/views/busy")
 
 
-def test_every_change_of_a_table_can_be_made_and_reaches_a_rule() -> None:
-    for file, source in SOURCES.items():
-        if file.startswith("tables/"):
-            for each in list(mutants(file, source))[::7]:
-                assert mutated_tables.rules_reached(each), each
-
-
-def test_what_the_judge_reads_itself_reaches_every_rule() -> None:
-    assert set(RULES) == reached("tables/derived/late_ticks")
+def test_every_table_reaches_a_rule() -> None:
+    for table in RECIPES | VIEWS:
+        assert any(rules_reading(table, of_programs=each) for each in (False, True)), table
 
 
 @pytest.mark.parametrize(("most", "computed"), [(None, 3), (2, 4), (1, 5)])
@@ -176,33 +177,43 @@ def test_every_rule_is_named_by_a_case() -> None:
         assert selection.tests([rule]), rule
 
 
-def test_a_change_of_a_table_concerns_whom_it_gives_other_rows() -> None:
-    engine = Remembering()
-    rows = {"numbers": engine.rows(pa.table({"n": [1, 2]}))}
-    text = "SELECT n FROM {numbers}"
-    derivation = mutated_tables.Derivation(lambda: text, text, engine, rows, {"more": 1})
+def test_a_change_of_a_rule_is_noticed_by_its_cases_or_by_nothing() -> None:
+    file = "rules/rebalance/end-of-session-starts-one"
+    changes = list(mutants(file, SOURCES[file]))[:2]
+    pointless = Mutant(file, "", 1, "none", 0, 0, "")  # the text as it is
 
-    assert not derivation.is_another("SELECT greatest(n, 1) AS n FROM {numbers}")
-    assert derivation.is_another("SELECT n + :more AS n FROM {numbers}")
-    assert derivation.is_another("SELECT missing FROM {numbers}")
-    assert derivation.is_another("SELECT n FROM {others}")
-    engine.close()
+    *noticed, kept = trials_of([*changes, pointless], SOURCES[file])
+
+    assert all(each.noticed_by.startswith("R20e in ") for each in noticed), noticed
+    assert not kept.noticed_by
 
 
-def test_what_a_history_has_derived_is_known_with_its_rows() -> None:
-    engine = Remembering()
-    history = java().request("HEARTBEAT", "member-1", 10_000, error_code=16)
-    with mutated_tables.deriving() as seen:
-        judged(history, engine, "R09")
-    before = {each.query.path.stem: each for each in seen if isinstance(each.query, SqlFile)}
+def test_other_rows_of_a_table_are_found_by_history_in_whatever_order() -> None:
+    dataset = Dataset(written("R20e")[:2])
+    rows = [{RUN: 0, "n": 1}, {RUN: 0, "n": 2}, {RUN: 1, "n": 3}]
+    before, turned = (pa.Table.from_pylist(each) for each in (rows, rows[::-1]))
+    first, second = dataset.histories
 
-    assert "own_requests" in before
-    assert not mutated_tables.others(seen)(seen)
-    try:
-        install("tables/views/own_requests", "SELECT * FROM {requests} WHERE false")
-        assert mutated_tables.others(seen)(seen)
-        own = VIEWS["own_requests"]
-        assert not mutated_tables.others(seen)([each for each in seen if each.query is not own])
-    finally:
-        install("tables/views/own_requests", SOURCES["tables/views/own_requests"])
-    engine.close()
+    assert [] == dataset.others(before, turned)
+    assert [second] == dataset.others(before, before.slice(0, 2))
+    assert [first, second] == dataset.others(before, None)  # a query that fails
+    assert dataset.rows("SELECT missing FROM {requests}") is None
+    dataset.close()
+
+
+def test_a_changed_table_is_noticed_where_it_is_pinned_or_by_a_case_or_by_its_tests() -> None:
+    file, other = "tables/derived/evictions", "tables/derived/late_ticks"
+    change, of_other = (
+        next(each for each in mutants(name, SOURCES[name]) if each.kind == "compare")
+        for name in (file, other)
+    )
+    histories = written("R20e", "R01")[:8]
+    names = {each.name for each in histories}
+    with closing(Dataset(histories)) as some:
+        pinned = OfTables([some], [], SOURCES[file]).noticed_by(change)
+        case = OfTables([], [some], SOURCES[file]).noticed_by(change)
+    by_a_test = OfTables([], [], SOURCES[other]).noticed_by(of_other)
+
+    assert pinned in {f"evictions of {name}" for name in names}
+    assert case in names
+    assert by_a_test.startswith("FAILED tests/tables/test_late_ticks.py")
