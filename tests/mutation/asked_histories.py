@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from threading import Timer
 from typing import Final
@@ -28,9 +29,8 @@ from tests import cases
 from tests.notation import history_of
 from tests.recorded.keep import PROGRAMS, RUNS
 from tests.recorded.test_recorded_tables import PINNED
-from tests.tampered import language
 from tests.tampered.history import NotThere, kept, names_of
-from tests.tampered.test_tampered import CHANGES
+from tests.tampered.test_tampered import READ
 
 CASES: Final = Path(__file__).parents[1] / "rules"
 LIMIT_S: Final = 30  # a query that takes longer has run wild
@@ -173,15 +173,14 @@ def pinned() -> list[OneHistory]:
 def changed(rule: str) -> list[OneHistory]:
     """Kept runs into which a violation was put that this rule alone has to notice."""
     found = []
-    for change in [each for path in sorted(CHANGES.iterdir()) for each in language.read(path)]:
+    for change in chain.from_iterable(READ.values()):
         for name in names_of(change.runs) if change.notices == (rule,) else ():
             run = kept(name)
             try:
                 change.edit(run)
             except NotThere:
                 continue
-            rows = run.files.items()
-            files = {file: pa.Table.from_pylist(each, schema=HISTORY[file]) for file, each in rows}
+            files = {file: run.table(file) for file in HISTORY}
             asked = frozenset({rule})
             found.append(OneHistory(f"{change.name} in {name}", run.run, files, asked, asked))
     return found

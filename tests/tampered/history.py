@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, cached_property
@@ -19,9 +20,9 @@ from harness.check.judge import Outcome, examine
 from harness.history import store
 from harness.history.schema import HISTORY
 from harness.rules import RULES
-from harness.tables.engines.contract import Engine, Frame
-from harness.tables.source import Run, Sources, run_of
-from tests.in_memory import tables_of_run
+from harness.tables.engines.contract import Engine
+from harness.tables.many_runs import Many, One
+from harness.tables.source import Run, run_of
 from tests.recorded.keep import RUNS
 
 Row = dict[str, Any]
@@ -78,6 +79,13 @@ class Kept:
     @property
     def client(self) -> str:
         return self.run.client
+
+    def table(self, file: str) -> pa.Table:
+        """The rows of a file."""
+        rows = self[file]
+        if rows == _read(self.name)[file]:
+            return _tables(self.name)[file]
+        return pa.Table.from_pylist(rows, schema=HISTORY[file])
 
     def __getitem__(self, file: str) -> list[Row]:
         return self.files[file]
@@ -159,25 +167,33 @@ BEATS: Final = ("heartbeat_sent", "fetched", "coordinator_asked", "coordinator_f
 
 def kept(name: str) -> Kept:
     """A copy of a kept run that may be changed."""
-    copied: Kept = pickle.loads(_read(name))
+    copied: Kept = pickle.loads(_pickled(name))
     return copied
 
 
 @cache
-def _read(name: str) -> bytes:
+def _pickled(name: str) -> bytes:
     """A kept run, pickled: to read one takes ten times as long as to unpickle it."""
-    folder = RUNS / name
-    files = {
-        file: _seen(
-            store.as_current(
-                pq.read_table(folder / "history" / f"{file}.parquet"), schema
-            ).to_pylist()
-        )
+    return pickle.dumps(_read(name))
+
+
+@cache
+def _read(name: str) -> Kept:
+    files = {file: _seen(rows.to_pylist()) for file, rows in _tables(name).items()}
+    manifest = json.loads((RUNS / name / "manifest.json").read_text())
+    return Kept(name, manifest, files)
+
+
+@cache
+def _tables(name: str) -> dict[str, pa.Table]:
+    """The history of a kept run; a file that it lacks has no rows."""
+    folder = RUNS / name / "history"
+    return {
+        file: store.as_current(pq.read_table(folder / f"{file}.parquet"), schema)
+        if (folder / f"{file}.parquet").exists()
+        else schema.empty_table()
         for file, schema in HISTORY.items()
-        if (folder / "history" / f"{file}.parquet").exists()
     }
-    manifest = json.loads((folder / "manifest.json").read_text())
-    return pickle.dumps(Kept(name, manifest, {**{file: [] for file in HISTORY}, **files}))
 
 
 def _seen(value: Any) -> Any:
@@ -186,25 +202,19 @@ def _seen(value: Any) -> Any:
     return [_seen(each) for each in value] if isinstance(value, list) else value
 
 
-def rules_of(run: Run) -> list[str]:
+def rules_of(run: Run) -> set[str]:
     """Every rule that speaks of a run's client and protocol."""
-    return [rule.id for rule in RULES.values() if rule.speaks_of(run.client, run.protocol)]
+    return {rule.id for rule in RULES.values() if rule.speaks_of(run.client, run.protocol)}
 
 
-def judged(run: Kept, engine: Engine, rules: Iterable[str]) -> Outcome:
-    """The rows of each of these rules, declared or not."""
-    frames: dict[str, Frame] = {
-        name: engine.rows(pa.Table.from_pylist(rows, schema=HISTORY[name]))
-        for name, rows in run.files.items()
-    }
-
-    about = run_of(run.manifest)
-    sources = Sources(frames=frames)
-    tables = tables_of_run(engine, about, sources)
-    try:
-        return examine(tables, [name for name in rules if name in rules_of(about)])
-    finally:
-        tables.close()
+def judged(runs: Sequence[tuple[Kept, Iterable[str]]], engine: Engine) -> list[Outcome]:
+    """The rows that each of these rules gives for its run, declared or not."""
+    many = Many(engine, [run.run for run, _ in runs], lambda file, n: runs[n][0].table(file))
+    with closing(many):
+        return [
+            examine(One(many, number), [rule for rule in rules if rule in rules_of(run.run)])
+            for number, (run, rules) in enumerate(runs)
+        ]
 
 
 def accusations(outcome: Outcome) -> dict[str, set[str]]:

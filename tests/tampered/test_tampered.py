@@ -1,19 +1,17 @@
 """What is put into the histories of kept runs is noticed, and what changes nothing is not.
 
-Method: each change is done to a copy of a kept run's history, and judged by all rules that have to
+Method: each change is done to a copy of a kept run's history, and judged by the rules that have to
 notice it, declared or not; a neutral one by every rule that there is. What the rules said of the
-run before does not count.
+run before does not count. The changes of a file are judged as one dataset.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from harness.check.judge import Outcome
 from harness.rules import RULES
@@ -32,76 +30,68 @@ from tests.tampered.history import (
 )
 
 CHANGES: Final = Path(__file__).with_name("changes")
-READ: Final = [change for path in sorted(CHANGES.iterdir()) for change in language.read(path)]
-VIOLATIONS: Final = tuple(change for change in READ if change.notices)
-NEUTRAL: Final = tuple(change for change in READ if not change.notices)
-
-AsItWas = Callable[[str, str], Outcome]
-_CASE_S: Final = 0.4
+READ: Final = {path.stem: list(language.read(path)) for path in sorted(CHANGES.iterdir())}
+Judged = tuple[Change, str, Outcome, Outcome]  # with the run, and what it comes to before and after
 
 
-def _cases(changes: tuple[Change, ...], every: int) -> list[ParameterSet]:
-    """Each change with each of its runs; all but every so-manyth in the full test only."""
-    cases: list[ParameterSet] = []
+@pytest.mark.parametrize("file", READ)
+def test_every_violation_is_noticed_and_nothing_else(file: str, duckdb_engine: Engine) -> None:
+    changes = READ[file]
     for change in changes:
-        for run in names_of(change.runs):
-            marks = () if len(cases) % every == 0 else (pytest.mark.long(_CASE_S),)
-            cases.append(pytest.param(change, run, marks=marks, id=f"{change.name} in {run}"))
-    return cases
-
-
-def test_every_change_is_about_rules_and_runs_that_there_are() -> None:
-    for change in READ:
-        assert names_of(change.runs), change.name
         assert set(change.notices) <= RULES.keys(), change.name
+    found = list(_judged(changes, duckdb_engine))
 
-
-@pytest.fixture(scope="module")
-def as_it_was(duckdb_engine: Engine) -> AsItWas:
-    """What a rule says of a run that was not changed."""
-    return cache(lambda run, rule: judged(kept(run), duckdb_engine, [rule]))
-
-
-@pytest.mark.parametrize(("change", "run"), _cases(VIOLATIONS, 8))
-def test_a_violation_is_noticed(
-    change: Change, run: str, duckdb_engine: Engine, as_it_was: AsItWas
-) -> None:
-    changed = _changed(change, run)
-    outcome = judged(changed, duckdb_engine, change.notices)
-    before = {rule: as_it_was(run, rule) for rule in change.notices}
-
-    found = accusations(outcome)
-    fewer = withheld(outcome)
-    new = {
-        rule: found.get(rule, set()) - accusations(before[rule]).get(rule, set())
-        for rule in change.notices
-    }
-    doubts = [
-        rule for rule in change.notices if fewer.get(rule, 0) != withheld(before[rule]).get(rule, 0)
+    assert [] == [each.name for each in changes if each not in [change for change, *_ in found]]
+    assert [] == [
+        f"{change.name} in {run}: {_new(before, after) or 'no rule notices it'}"
+        for change, run, before, after in found
+        if bool(change.notices) != _noticed(change, before, after)
     ]
-    assert any(new.values()) or (change.or_withholds and doubts), (
-        f"no rule of {change.notices} notices it; not judged: {outcome.unknown}"
-    )
 
 
-@pytest.mark.parametrize(("change", "run"), _cases(NEUTRAL, 8))
-def test_what_changes_nothing_is_not_noticed(
-    change: Change, run: str, duckdb_engine: Engine, as_it_was: AsItWas
-) -> None:
-    changed = _changed(change, run)
-    names = rules_of(changed.run)
-    outcome = judged(changed, duckdb_engine, names)
-
-    found = accusations(outcome)
-    assert {} == {
-        rule: found[rule] for rule in found if not accusations(as_it_was(run, rule)).get(rule)
+def _judged(changes: Iterable[Change], engine: Engine) -> Iterator[Judged]:
+    """Each change in each of its runs that has what it needs."""
+    made = [
+        (change, name, changed)
+        for change in changes
+        for name in names_of(change.runs)
+        for changed in _changed(change, name)
+    ]
+    names = sorted({name for _, name, _ in made})
+    asked = [(run, change.notices or rules_of(run.run)) for change, _, run in made]
+    rules = {
+        name: {rule for run, each in asked if run.name == name for rule in each} for name in names
     }
+    outcomes = judged([*((kept(name), sorted(rules[name])) for name in names), *asked], engine)
+    before = dict(zip(names, outcomes, strict=False))
+    for (change, name, _), after in zip(made, outcomes[len(names) :], strict=True):
+        yield change, name, before[name], after
 
 
-def _changed(change: Change, run: str) -> Kept:
-    changed = kept(run)
+def _changed(change: Change, name: str) -> Iterator[Kept]:
+    run = kept(name)
     try:
-        change.edit(changed)
-    except NotThere as lack:
-        pytest.skip(f"{run} has {lack}")
-    return changed
+        change.edit(run)
+    except NotThere:
+        return
+    yield run
+
+
+def _noticed(change: Change, before: Outcome, after: Outcome) -> bool:
+    """Whether a rule accuses more than before; or, where that will do, judges fewer rows.
+
+    A neutral change is noticed by a rule that accused nothing before.
+    """
+    new = _new(before, after)
+    if not change.notices:
+        return bool(new.keys() - accusations(before).keys())
+    then, now = (withheld(each) for each in (before, after))
+    doubts = any(now.get(rule, 0) != then.get(rule, 0) for rule in change.notices)
+    return bool(new) or (change.or_withholds and doubts)
+
+
+def _new(before: Outcome, after: Outcome) -> dict[str, set[str]]:
+    """What rules accuse that they did not before."""
+    then = accusations(before)
+    new = {rule: found - then.get(rule, set()) for rule, found in accusations(after).items()}
+    return {rule: found for rule, found in new.items() if found}
