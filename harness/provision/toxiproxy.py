@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -129,7 +128,5 @@ def _users_go_settings() -> str:
     # A mirror named with `go env -w` must still count, although the settings folder is moved.
     if "GOENV" in os.environ:
         return os.environ["GOENV"]
-    if sys.platform == "darwin":
-        return str(Path.home() / "Library" / "Application Support" / "go" / "env")
     config = os.environ.get("XDG_CONFIG_HOME")
     return str((Path(config) if config else Path.home() / ".config") / "go" / "env")
