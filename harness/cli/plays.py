@@ -269,5 +269,4 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     screen = Screen()
     many = plural(len(plan.runs), "run")
     screen.say(f"{many}, about {plan.estimate_s / 60:.0f} min, into {here(night.path)}")
-    played = [planned.candidate for planned in plan.runs]
-    return play_suite(night, played, screen, arguments.seed, jobs=arguments.jobs)
+    return play_suite(night, plan.runs, screen, arguments.seed, jobs=arguments.jobs)

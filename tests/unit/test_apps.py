@@ -529,7 +529,7 @@ def test_a_slow_dependency_has_to_be_slower_than_chance() -> None:
 
 
 def test_no_night_has_an_experiment_that_needs_a_program() -> None:
-    played = {run.candidate.name for run in cover.plan().runs + cover.plan(long=True).runs}
+    played = {run.name for run in cover.plan().runs + cover.plan(long=True).runs}
     needing = {name for name in registry.names() if needs_app(registry.load(name))}
 
     assert needing
