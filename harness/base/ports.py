@@ -14,8 +14,6 @@ from harness.base.errors import ClusterError
 
 LOOPBACK: Final = "127.0.0.1"
 LAST_PORT: Final = 65_535
-
-
 _REMEDY: Final = "choose another --port-base, or leave it out to let the harness find free ports"
 
 
@@ -50,19 +48,15 @@ class Ports:
             raise self._taken(wanted) from error
         self._held.append(holder)
         if self._next is not None:
-            self._mark(wanted)
-        if self._next is not None:
+            # Another run with the same base could bind its holders beside ours, but not this.
+            twin = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            self._held.append(twin)
+            try:
+                twin.bind((LOOPBACK, wanted))
+            except OSError as error:
+                raise self._taken(wanted) from error
             self._next += 1
         return int(holder.getsockname()[1])
-
-    def _mark(self, port: int) -> None:
-        """Keep out another run with the same base, whose holders could be bound beside ours."""
-        mark = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)  # the same number of UDP
-        self._held.append(mark)
-        try:
-            mark.bind((LOOPBACK, port))
-        except OSError as error:
-            raise self._taken(port) from error
 
     def _taken(self, port: int) -> ClusterError:
         return ClusterError(

@@ -355,9 +355,7 @@ def sweep_scratch() -> int:
     return removed
 
 
-def await_watchdogs(
-    say: Callable[[str], None] = lambda _text: None, patience_s: float = WATCHDOG_S
-) -> None:
+def await_watchdogs(say: Callable[[str], None], patience_s: float = WATCHDOG_S) -> None:
     """Wait until the watchdogs of dead harnesses have done their work, or for so long."""
     at_work = {}
     for run, left in orphans().items():

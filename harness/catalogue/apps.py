@@ -65,16 +65,10 @@ def named(text: str, own: Iterable[Path] = ()) -> App:
     raise BadInput(f"there is no app {text!r}: {hint(path.name, there)}")
 
 
-def of_command(command: tuple[str, ...], folder: Path) -> App:
-    """The app that a command line alone makes, named after its program."""
-    if not command:
-        raise BadInput("there is no command: write it after --, as in `try -- ./consumer`")
-    return App(name=_name(Path(command[0]).stem), command=command, folder=str(folder.resolve()))
-
-
-def of_image(image: str, command: tuple[str, ...], folder: Path) -> App:
-    """The app that an image alone makes, named after the image's last part."""
+def of_words(image: str, command: tuple[str, ...], folder: Path) -> App:
+    """The app that an image makes, or a command line alone, named after the last part of either."""
     name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+    name = name or Path(command[0]).stem
     return App(name=_name(name), image=image, command=command, folder=str(folder.resolve()))
 
 

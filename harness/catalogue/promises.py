@@ -17,9 +17,6 @@ _WHOLE: Final = frozenset(
 )
 
 
-_NONE: Final = Limits()
-
-
 def of_texts(items: Iterable[str]) -> Limits:
     """The limits of texts such as "standstill_s=10". Raises BadInput with the nearest name."""
     found: dict[str, Any] = {}
@@ -36,10 +33,10 @@ def of_texts(items: Iterable[str]) -> Limits:
         except ValueError:
             kind = "a whole number" if name in _WHOLE else "a number"
             raise BadInput(f"the limit {name} takes {kind} such as 10, not {value!r}") from None
-    return replace(Limits(), **found)
+    return Limits(**found)
 
 
-def with_limits(experiment: Experiment, limits: Limits, of_project: Limits = _NONE) -> Experiment:
+def with_limits(experiment: Experiment, limits: Limits, of_project: Limits) -> Experiment:
     """The experiment held to these limits, and to those of its own that are not among them.
 
     A program's owner has promised what is in its app.toml; that goes before what the experiment

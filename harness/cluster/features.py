@@ -24,10 +24,10 @@ _STAMP: Final = slice(len("2026-11-21T09:36:07.834320"))
 Levels = Mapping[str, int]
 
 
-def finalized_by(port: int, timeout_s: float = _PATIENCE_S) -> dict[str, int]:
+def finalized_by(port: int) -> dict[str, int]:
     """The finalized levels as one broker knows them. Raises OSError."""
     us = {"clientSoftwareName": "kafka-chaos", "clientSoftwareVersion": "0"}
-    answer = wire.ask(port, wire.FEATURES, us, timeout_s)
+    answer = wire.ask(port, wire.FEATURES, us, _PATIENCE_S)
     found = answer.get("finalizedFeatures", ())
     return dict(sorted((each["name"], each["maxVersionLevel"]) for each in found))
 
@@ -44,7 +44,7 @@ def beyond(wanted: Levels, now: Levels) -> dict[str, int]:
     return {name: level for name, level in wanted.items() if level > now.get(name, 0)}
 
 
-def finalize(port: int, levels: Levels, timeout_s: float = _PATIENCE_S) -> None:
+def finalize(port: int, levels: Levels) -> None:
     """Finalize these levels, asking any broker. Raises ClusterError, OSError.
 
     The controller refuses what a node does not support.
@@ -53,9 +53,9 @@ def finalize(port: int, levels: Levels, timeout_s: float = _PATIENCE_S) -> None:
         {"feature": name, "maxVersionLevel": level, "upgradeType": _UPGRADE}
         for name, level in levels.items()
     ]
-    timeout_ms = round(timeout_s * 1_000)
+    timeout_ms = round(_PATIENCE_S * 1_000)
     asked = {"timeoutMs": timeout_ms, "featureUpdates": wanted, "validateOnly": False}
-    answer = wire.ask(port, wire.UPDATE_FEATURES, asked, timeout_s)
+    answer = wire.ask(port, wire.UPDATE_FEATURES, asked, _PATIENCE_S)
     for refused in (answer, *answer["results"]):
         if code := refused["errorCode"]:
             what = f"{refused['feature']}: " if "feature" in refused else ""

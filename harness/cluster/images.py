@@ -122,7 +122,7 @@ class ProgramContainer:
         self._id = container
         self._name = name
         self._killed = False
-        self._end: _End | None = None
+        self._end: tuple[int, int] | None = None  # its exit code, and epoch microseconds
         self._failed: HarnessError | None = None
         self._over = threading.Event()
         self._writing = threading.Lock()
@@ -143,12 +143,12 @@ class ProgramContainer:
         """
         if self._failed is not None:
             raise self._failed
-        return None if self._end is None else self._end.code
+        return None if self._end is None else self._end[0]
 
     @property
     def ended_at(self) -> int | None:
         """When it ended, by the engine, in epoch microseconds."""
-        return None if self._end is None else self._end.at_us
+        return None if self._end is None else self._end[1]
 
     def send_signal(self, number: signal.Signals) -> None:
         self._killed = self._killed or number == signal.SIGKILL
@@ -232,7 +232,7 @@ class ProgramContainer:
         else:
             killed = state["ExitCode"] == _KILLED and (self._killed or state.get("OOMKilled"))
             code = -int(signal.SIGKILL) if killed else int(state["ExitCode"])
-            self._end = _End(code, _epoch_us(state["FinishedAt"]))
+            self._end = code, _epoch_us(state["FinishedAt"])
         finally:
             self._over.set()
             with self._writing:
@@ -390,12 +390,6 @@ def _configure() -> None:
     testcontainers_config.tc_properties = {}
     testcontainers_config.hub_image_name_prefix = ""
     os.environ.setdefault("DOCKER_HOST", _SOCKET)
-
-
-@dataclass(frozen=True)
-class _End:
-    code: int
-    at_us: int
 
 
 def _epoch_us(stamp: str) -> int:

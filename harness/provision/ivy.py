@@ -138,10 +138,14 @@ def ivy_jar() -> Path:
 
 def ivy_module(jars: Sequence[Jar]) -> str:
     """An Ivy module that wants exactly `jars` and nothing they depend on."""
-    return _module(
+    return _module(f"{_only(jar)}/>" for jar in jars)
+
+
+def _only(jar: Jar) -> str:
+    """The dependency on a jar and nothing that it depends on, as its tag begins."""
+    return (
         f"<dependency org={quoteattr(jar.organisation)} name={quoteattr(jar.artifact)} "
-        f'rev={quoteattr(jar.version)} transitive="false"/>'
-        for jar in jars
+        f'rev={quoteattr(jar.version)} transitive="false"'
     )
 
 
@@ -184,8 +188,7 @@ def checksums(
     passwords. Raises SetupError if the registry does not answer.
     """
     module = _module(
-        f"<dependency org={quoteattr(jar.organisation)} name={quoteattr(jar.artifact)} "
-        f'rev={quoteattr(jar.version)} transitive="false">'
+        f"{_only(jar)}>"
         + "".join(
             f'<artifact name={quoteattr(jar.artifact)} type="{kind}" ext="jar.{kind}"/>'
             for kind in kinds
@@ -255,17 +258,15 @@ def trusted_certificates() -> list[bytes]:
 
 def jks(certificates: Iterable[bytes]) -> bytes:
     """A Java key store (JKS, protected by PASSWORD) that trusts `certificates` (DER)."""
-    entries = [_entry(f"ca{number}", der) for number, der in enumerate(certificates)]
+    trusted, made_at = struct.pack(">I", 2), struct.pack(">Q", 0)
+    entries = [
+        trusted + _utf(f"ca{number}") + made_at + _utf("X.509") + struct.pack(">I", len(der)) + der
+        for number, der in enumerate(certificates)
+    ]
     body = struct.pack(">III", 0xFEEDFEED, 2, len(entries)) + b"".join(entries)
     # The format's own fixed recipe, SHA-1 and the salt included.
     salted = PASSWORD.encode("utf-16-be") + b"Mighty Aphrodite" + body
     return body + hashlib.sha1(salted, usedforsecurity=False).digest()
-
-
-def _entry(alias: str, der: bytes) -> bytes:
-    trusted, made_at = struct.pack(">I", 2), struct.pack(">Q", 0)
-    head = trusted + _utf(alias) + made_at + _utf("X.509")
-    return head + struct.pack(">I", len(der)) + der
 
 
 def _utf(text: str) -> bytes:

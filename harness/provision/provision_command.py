@@ -72,13 +72,11 @@ def _parser() -> _SetUpParser:
         "--stay", action="store_true", help="in this folder, and not in that of the code"
     )
     setup.add_argument("--kafka", default=kafka.DEFAULT_VERSION, metavar="VERSION")
-    execute.add_argument(
-        "--kafka", action="append", default=[], metavar="VERSION", help="may be given twice"
-    )
     bill = commands.add_parser("bom", help="the bill of materials, as CycloneDX in JSON")
-    bill.add_argument(
-        "--kafka", action="append", default=[], metavar="VERSION", help="may be given twice"
-    )
+    for each in (execute, bill):
+        each.add_argument(
+            "--kafka", action="append", default=[], metavar="VERSION", help="may be given twice"
+        )
     lock = commands.add_parser("lock-kafka", help="for maintainers: pin another Kafka version")
     lock.add_argument("version")
     commands.add_parser("doctor", help="say what is there and what is missing")
@@ -99,11 +97,11 @@ def _dispatch(chosen: argparse.Namespace) -> int:
         print(setup_steps.lock_kafka(chosen.version))
         return Exit.AS_EXPECTED
     if chosen.command == "bom":
-        from harness.provision import bom  # only this provision_command needs it
+        from harness.provision import bom  # only this command needs it
 
         print(bom.bill(chosen.kafka or [kafka.DEFAULT_VERSION]), end="")
         return Exit.AS_EXPECTED
-    from harness.provision import doctor  # only this provision_command needs it
+    from harness.provision import doctor  # only this command needs it
 
     return doctor.show(doctor.diagnose())
 

@@ -313,10 +313,10 @@ def test_levels_are_finalized_in_one_request() -> None:
         return b"\0" + struct.pack(">ih", 0, 0) + b"\x01" + b"\x02" + result + b"\0"
 
     with broker(answer) as port:
-        finalize(port, {"metadata.version": 33}, timeout_s=5)
+        finalize(port, {"metadata.version": 33})
 
     update = compact("metadata.version") + struct.pack(">hb", 33, 1) + b"\0"
-    assert [(57, 1, b"\0" + struct.pack(">i", 5_000) + b"\x02" + update + b"\0\0")] == asked
+    assert [(57, 1, b"\0" + struct.pack(">i", 30_000) + b"\x02" + update + b"\0\0")] == asked
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_levels_are_finalized_in_one_request() -> None:
 )
 def test_the_controller_s_own_words_say_why_levels_are_refused(answer: bytes, says: str) -> None:
     with broker(lambda *_: b"\0" + answer) as port, pytest.raises(ClusterError, match=says):
-        finalize(port, {"group.version": 1}, timeout_s=5)
+        finalize(port, {"group.version": 1})
 
 
 # The faults.
