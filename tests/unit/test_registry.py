@@ -114,214 +114,160 @@ def test_a_setting_that_makes_nonsense_is_refused_as_the_declaration_would_be() 
         registry.with_settings(registry.load("baseline"), {"session_timeout_ms": "5000"})
 
 
-def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Experiment:
-    declared = tuple(Expect(rule=rule) for rule in rules) or (RULE,)
-    return Experiment(claim="x.", faults=(fault,), rules=declared, group=group or Group())
+def declared(*rules: str, **fields: Any) -> Experiment:
+    judged = tuple(Expect(rule=rule) for rule in rules) or (RULE,)
+    return Experiment(**{"claim": "x.", "rules": judged, **fields})
+
+
+def broken(
+    kind: str, target: str, *rules: str, given: dict[str, Any] | None = None, **how: Any
+) -> Experiment:
+    """By one fault, which is declared `how`; the experiment has the fields `given`."""
+    fault = Fault(kind=kind, target=target, **how)
+    return declared(*rules, faults=(fault,), **(given or {}))
+
+
+EIGHT_S = {"group": Group(max_poll_interval_ms=8_000)}
+STATIC = {"group": Group(static=True)}
+
+
+def twice(kind: str, then: str, target: str) -> Experiment:
+    first = Fault(kind=kind, target=target, at_s=3, lasts_s=8)
+    return declared(faults=(first, replace(first, kind=then, at_s=9)))
 
 
 @pytest.mark.parametrize(
     ("experiment", "says"),
     [
-        (Experiment(claim="x."), "without rules cannot fail"),
+        (declared(rules=()), "without rules cannot fail"),
         (
-            Experiment(claim="x.", rules=(Expect(rule="R021"),)),
+            declared("R021"),
             r"there is no rule 'R021': did you mean \w+\? `python3 -m harness list --rules`",
         ),
-        (experiment_with(Fault(kind="kill-brokers", target="controller")), "'kill-broker'"),
+        (broken("kill-brokers", "controller"), "'kill-broker'"),
+        (broken("kill-broker", "broker 1"), "never heals: say in lasts_s"),
+        (broken("kill-consumer", "member 1", lasts_s=3), "cannot be undone: leave lasts_s=3 out"),
+        (broken("kill-broker", "broker 4", lasts_s=3), "the experiment has broker 1 to 3"),
+        (broken("kill-broker", "leader of t-6", lasts_s=3), "partitions 0 to 5"),
+        (broken("kill-broker", "boss", lasts_s=3), "is not a role"),
         (
-            experiment_with(Fault(kind="kill-broker", target="broker 1")),
-            "never heals: say in lasts_s",
-        ),
-        (
-            experiment_with(Fault(kind="kill-consumer", target="member 1", lasts_s=3)),
-            "cannot be undone: leave lasts_s=3 out",
-        ),
-        (
-            experiment_with(Fault(kind="kill-broker", target="broker 4", lasts_s=3)),
-            "the experiment has broker 1 to 3",
-        ),
-        (
-            experiment_with(Fault(kind="kill-broker", target="leader of t-6", lasts_s=3)),
-            "partitions 0 to 5",
-        ),
-        (experiment_with(Fault(kind="kill-broker", target="boss", lasts_s=3)), "is not a role"),
-        (
-            replace(
-                experiment_with(Fault(kind="add-partitions", target="topic", more_partitions=2)),
-                group=Group(commit="transaction"),
+            broken(
+                "add-partitions",
+                "topic",
+                more_partitions=2,
+                given={"group": Group(commit="transaction")},
             ),
             "those copies would have nowhere to go",
         ),
         (
-            replace(
-                experiment_with(Fault(kind="kill-broker", target="controller", lasts_s=3)),
-                cluster=Cluster(controllers=3),
+            broken(
+                "kill-broker", "controller", lasts_s=3, given={"cluster": Cluster(controllers=3)}
             ),
             "could be any of 3, since the active one is not known: use controllers=1",
         ),
         (
-            Experiment(
-                claim="x.", rules=(RULE,), group=Group(client="java", client_version="1.2.3")
-            ),
+            declared(group=Group(client="java", client_version="1.2.3")),
             "the Java client of Kafka 1.2.3 is too old: choose 2.5.0 or newer",
         ),
         (
-            Experiment(claim="x.", rules=(RULE,), group=Group(client_version="2.x")),
+            declared(group=Group(client_version="2.x")),
             "confluent-kafka 2.x is not a release: write three numbers",
         ),
         (
-            Experiment(
-                claim="x.", rules=(RULE,), group=Group(protocol="consumer", client_version="2.3.0")
-            ),
+            declared(group=Group(protocol="consumer", client_version="2.3.0")),
             "confluent-kafka 2.3.0 does not speak protocol consumer: choose 2.4.0 or newer",
         ),
         (
-            Experiment(
-                claim="x.",
-                rules=(RULE,),
-                group=Group(client="java", differing={2: {"client_version": "2.4.1"}}),
-            ),
+            declared(group=Group(client="java", differing={2: {"client_version": "2.4.1"}})),
             "the Java client of Kafka 2.4.1 is too old",
         ),
         (
-            Experiment(claim="x.", rules=(RULE,), cluster=Cluster(kafka_version="3.6.2")),
+            declared(cluster=Cluster(kafka_version="3.6.2")),
             "Kafka 3.6.2 is too old: choose 3.7.0 or newer",
         ),
         (
-            Experiment(claim="x.", rules=(RULE,), cluster=Cluster(brokers=1)),
+            declared(cluster=Cluster(brokers=1)),
             "min_insync_replicas of 2 is more than brokers of 1 can hold",
         ),
         (
-            replace(
-                experiment_with(Fault(kind="kill-consumer", target="member 1")),
-                group=Group(members=1),
-            ),
+            broken("kill-consumer", "member 1", given={"group": Group(members=1)}),
             "1 member, 0 started and 1 ended by faults: no member is left",
         ),
         (
-            Experiment(
-                claim="x.", rules=(RULE,), group=Group(differing={4: {"process_us": 5_000}})
-            ),
+            declared(group=Group(differing={4: {"process_us": 5_000}})),
             "differing names member 4, and there are members 1 to 3",
         ),
         (
-            Experiment(
-                claim="x.", rules=(RULE,), group=Group(settings={"session.timeout.ms": "9000"})
-            ),
+            declared(group=Group(settings={"session.timeout.ms": "9000"})),
             "'session.timeout.ms', which has a field of its own: use session_timeout_ms",
         ),
         (
-            Experiment(
-                claim="x.",
-                rules=(RULE,),
+            declared(
                 cluster=Cluster(settings={"group.coordinator.rebalance.protocols": "classic"}),
                 group=Group(protocol="consumer"),
             ),
             "offer 'consumer' there, or leave the setting out",
         ),
         (
-            Experiment(
-                claim="x.",
-                rules=(RULE,),
-                cluster=Cluster(kafka_version="3.9.2"),
-                group=Group(protocol="consumer"),
-            ),
+            declared(cluster=Cluster(kafka_version="3.9.2"), group=Group(protocol="consumer")),
             "Kafka 3.9.2 has a preview of protocol consumer only, which librdkafka does not speak",
         ),
+        (broken("kill-broker", "member 1", lasts_s=3), "kill-broker cannot hit 'member 1'"),
         (
-            experiment_with(Fault(kind="kill-broker", target="member 1", lasts_s=3)),
-            "kill-broker cannot hit 'member 1'",
-        ),
-        (
-            experiment_with(Fault(kind="stall-consumer", target="member 1", lasts_s=5)),
+            broken("stall-consumer", "member 1", lasts_s=5),
             "the stall of 5 s ends before session_timeout_ms of 6 s",
         ),
         (
-            experiment_with(
-                Fault(kind="stall-consumer", target="member 1", lasts_s=7),
-                "R07",
-                group=Group(max_poll_interval_ms=8_000),
-            ),
+            broken("stall-consumer", "member 1", "R07", lasts_s=7, given=EIGHT_S),
             "the stall of 7 s ends before max_poll_interval_ms of 8 s",
         ),
         (
-            experiment_with(
-                Fault(kind="stall-consumer", target="member 1", lasts_s=12),
-                "R34",
-                group=Group(max_poll_interval_ms=8_000),
-            ),
+            broken("stall-consumer", "member 1", "R34", lasts_s=12, given=EIGHT_S),
             "passes max_poll_interval_ms of 8 s",
         ),
         (
-            experiment_with(
-                Fault(kind="bounce-consumer", target="member 1", lasts_s=2, how="close")
-            ),
+            broken("bounce-consumer", "member 1", lasts_s=2, how="close"),
             "give the group static=True",
         ),
+        (broken("bounce-consumer", "member 1", lasts_s=2, given=STATIC), "choose close or kill"),
         (
-            experiment_with(
-                Fault(kind="bounce-consumer", target="member 1", lasts_s=2),
-                group=Group(static=True),
-            ),
-            "choose close or kill",
-        ),
-        (
-            experiment_with(
-                Fault(kind="bounce-consumer", target="member 1", lasts_s=3, how="kill"),
-                group=Group(static=True),
-            ),
+            broken("bounce-consumer", "member 1", lasts_s=3, how="kill", given=STATIC),
             "may be silent for 6.5 s",
         ),
+        (broken("start-duplicate", "member 1"), "give the group static=True"),
         (
-            experiment_with(Fault(kind="start-duplicate", target="member 1")),
-            "give the group static=True",
-        ),
-        (
-            experiment_with(
-                Fault(kind="start-duplicate", target="member 1", how="close"),
-                group=Group(static=True),
-            ),
+            broken("start-duplicate", "member 1", how="close", given=STATIC),
             "has no variant 'close': leave how='close' out",
         ),
         (
-            experiment_with(
-                Fault(kind="stall-callback", target="member 1", lasts_s=8),
-                group=Group(max_poll_interval_ms=8_000),
-            ),
+            broken("stall-callback", "member 1", lasts_s=8, given=EIGHT_S),
             "does not pass max_poll_interval_ms of 8 s clearly",
         ),
         (
-            experiment_with(
-                Fault(kind="stall-callback", target="member 1", lasts_s=10),
-                group=Group(max_poll_interval_ms=8_000),
-            ),
+            broken("stall-callback", "member 1", lasts_s=10, given=EIGHT_S),
             "nothing in the experiment starts one",
         ),
         (
-            experiment_with(Fault(kind="latency", target="member 1", lasts_s=3, latency_ms=6_000)),
+            broken("latency", "member 1", lasts_s=3, latency_ms=6_000),
             "is not below session_timeout_ms of 6000",
         ),
         (
-            experiment_with(Fault(kind="kill-consumer", target="member 1", how="in a transaction")),
+            broken("kill-consumer", "member 1", how="in a transaction"),
             "its group commits by 'sync'",
         ),
         (
-            experiment_with(Fault(kind="kill-consumer", target="member 1", how="kill")),
+            broken("kill-consumer", "member 1", how="kill"),
             "has no variant 'kill': use how='at once' or 'in a transaction', or leave how out",
         ),
         (
-            experiment_with(
-                Fault(kind="isolate-broker", target="any broker", lasts_s=3, how="peers")
-            ),
+            broken("isolate-broker", "any broker", lasts_s=3, how="peers"),
             "all share loopback: use BACKEND=docker",
         ),
         (
-            experiment_with(
-                Fault(kind="isolate-broker", target="any broker", lasts_s=3, how="sideways")
-            ),
+            broken("isolate-broker", "any broker", lasts_s=3, how="sideways"),
             "has no variant 'sideways': use how='peers' or 'lanes'",
         ),
-        (experiment_with(Fault(kind="add-partitions", target="topic")), "more_partitions of 1"),
+        (broken("add-partitions", "topic"), "more_partitions of 1"),
         (
             replace(
                 registry.load("add-partitions"),
@@ -330,39 +276,27 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
             "comes 2 times: add all of them at once",
         ),
         (
-            experiment_with(Fault(kind="add-partitions", target="member 1", more_partitions=2)),
+            broken("add-partitions", "member 1", more_partitions=2),
             "cannot hit 'member 1': use topic",
         ),
         (
-            experiment_with(
-                Fault(kind="isolate", target="producers", lasts_s=3, of_broker="coordinator")
-            ),
+            broken("isolate", "producers", lasts_s=3, of_broker="coordinator"),
             "has no links to one broker only",
         ),
+        (broken("isolate", "member 1", lasts_s=3, of_broker="coordinate"), "is not a role"),
         (
-            experiment_with(
-                Fault(kind="isolate", target="member 1", lasts_s=3, of_broker="coordinate")
-            ),
-            "is not a role",
-        ),
-        (
-            experiment_with(Fault(kind="bandwidth", target="member 1", lasts_s=3)),
+            broken("bandwidth", "member 1", lasts_s=3),
             "bandwidth on member 1 needs a bandwidth_kb_per_s of 1 to 1500",
         ),
         (
-            experiment_with(
-                Fault(kind="bandwidth", target="member 1", lasts_s=3, bandwidth_kb_per_s=1_501)
-            ),
+            broken("bandwidth", "member 1", lasts_s=3, bandwidth_kb_per_s=1_501),
             "could not be measured; it is 1501",
         ),
         (
-            experiment_with(Fault(kind="latency", target="member 1", lasts_s=3, latency_ms=19)),
+            broken("latency", "member 1", lasts_s=3, latency_ms=19),
             "because 19 ms could not be measured",
         ),
-        (
-            experiment_with(Fault(kind="freeze-consumer", target="member 1", lasts_s=-3)),
-            "lasts_s=-3: none can be negative",
-        ),
+        (broken("freeze-consumer", "member 1", lasts_s=-3), "lasts_s=-3: none can be negative"),
         (
             replace(
                 registry.load("consumer-freeze"),
@@ -378,61 +312,39 @@ def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Ex
             "ends before session_timeout_ms of 6 s, so R01",
         ),
         (
-            experiment_with(Fault(kind="isolate", target="member 1", lasts_s=9, latency_ms=50)),
+            broken("isolate", "member 1", lasts_s=9, latency_ms=50),
             "isolate of member 1 takes no latency_ms: leave latency_ms out",
         ),
         (
-            experiment_with(
-                Fault(kind="freeze-consumer", target="member 1", lasts_s=9, how="sideways")
-            ),
+            broken("freeze-consumer", "member 1", lasts_s=9, how="sideways"),
             "has no variant 'sideways': leave how='sideways' out",
         ),
         (
-            experiment_with(Fault(kind="kill-consumer", target="member 1", more_partitions=2)),
+            broken("kill-consumer", "member 1", more_partitions=2),
             "takes no more_partitions: leave more_partitions out",
         ),
         (
-            experiment_with(Fault(kind="isolate", target="coordinator", lasts_s=9)),
+            broken("isolate", "coordinator", lasts_s=9),
             "cannot hit 'coordinator': use member <n>, any member or producers",
         ),
         (
-            Experiment(
-                claim="x.",
-                rules=(RULE,),
-                faults=(
-                    Fault(kind="freeze-consumer", target="member 1", at_s=3, lasts_s=8),
-                    Fault(kind="freeze-consumer", target="member 1", at_s=9, lasts_s=8),
-                ),
-            ),
+            twice("freeze-consumer", "freeze-consumer", "member 1"),
             "freeze-consumer of member 1 at 9 s may begin before the one at 3 s has ended",
         ),
         (
-            Experiment(
-                claim="x.",
-                rules=(RULE,),
-                faults=(
-                    Fault(kind="pause-broker", target="broker 2", at_s=3, lasts_s=8),
-                    Fault(kind="kill-broker", target="broker 2", at_s=9, lasts_s=8),
-                ),
-            ),
+            twice("pause-broker", "kill-broker", "broker 2"),
             "kill-broker of broker 2 at 9 s may begin before pause-broker at 3 s has ended, at 13",
         ),
         (
-            Experiment(claim="x.", rules=(Expect(rule="R01"),)),
+            declared("R01"),
             "no fault here causes a silence longer than session.timeout.ms, which R01 needs",
         ),
         (
-            experiment_with(Fault(kind="start-consumer", target="new member"), "R07"),
+            broken("start-consumer", "new member", "R07"),
             "no fault here causes a stall longer than max.poll.interval.ms, which R07 needs",
         ),
-        (
-            experiment_with(Fault(kind="delete-offsets", target="any broker")),
-            "only the coordinator has the positions",
-        ),
-        (
-            experiment_with(Fault(kind="delete-records", target="coordinator")),
-            "say whose records, as in 'leader of t-0'",
-        ),
+        (broken("delete-offsets", "any broker"), "only the coordinator has the positions"),
+        (broken("delete-records", "coordinator"), "say whose records, as in 'leader of t-0'"),
     ],
 )
 def test_what_cannot_run_is_refused_before_anything_starts(
