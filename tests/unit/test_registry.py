@@ -119,16 +119,83 @@ def declared(*rules: str, **fields: Any) -> Experiment:
     return Experiment(**{"claim": "x.", "rules": judged, **fields})
 
 
-def broken(
-    kind: str, target: str, *rules: str, given: dict[str, Any] | None = None, **how: Any
-) -> Experiment:
-    """By one fault, which is declared `how`; the experiment has the fields `given`."""
-    fault = Fault(kind=kind, target=target, **how)
-    return declared(*rules, faults=(fault,), **(given or {}))
+def described(line: str) -> Experiment:
+    """As "stall-consumer of member 1, lasts_s=7, R07, max_poll_interval_ms=8000" says.
+
+    A value is of the fault, of the group or of the cluster; "nothing" stands for no fault.
+    """
+    what, *words = line.split(", ")
+    kind, _, target = what.partition(" of ")
+    values = dict(word.split("=") for word in words if "=" in word)
+    of_fault, of_group, of_cluster = (
+        {name: _value(text) for name, text in values.items() if name in each.__dataclass_fields__}
+        for each in (Fault, Group, Cluster)
+    )
+    return declared(
+        *(word for word in words if "=" not in word),
+        faults=(Fault(kind=kind, target=target, **of_fault),) if target else (),
+        group=Group(**of_group),
+        cluster=Cluster(**of_cluster),
+    )
 
 
-EIGHT_S = {"group": Group(max_poll_interval_ms=8_000)}
-STATIC = {"group": Group(static=True)}
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text
+
+
+REFUSED = r"""
+nothing, R021 → there is no rule 'R021': did you mean \w+\? `python3 -m harness list --rules`
+kill-brokers of controller → 'kill-broker'
+kill-broker of broker 1 → never heals: say in lasts_s
+kill-consumer of member 1, lasts_s=3 → cannot be undone: leave lasts_s=3 out
+kill-broker of broker 4, lasts_s=3 → the experiment has broker 1 to 3
+kill-broker of leader of t-6, lasts_s=3 → partitions 0 to 5
+kill-broker of boss, lasts_s=3 → is not a role
+add-partitions of topic, more_partitions=2, commit=transaction → would have nowhere to go
+kill-broker of controller, lasts_s=3, controllers=3 → could be any of 3, .*: use controllers=1
+nothing, client=java, client_version=1.2.3 → Java client of Kafka 1.2.3 is too old: choose 2.5.0
+nothing, client_version=2.x → confluent-kafka 2.x is not a release: write three numbers
+nothing, protocol=consumer, client_version=2.3.0 → confluent-kafka 2.3.0 does not speak protocol
+nothing, kafka_version=3.6.2 → Kafka 3.6.2 is too old: choose 3.7.0 or newer
+nothing, brokers=1 → min_insync_replicas of 2 is more than brokers of 1 can hold
+kill-consumer of member 1, members=1 → 1 member, 0 started and 1 ended by faults: no member is
+nothing, kafka_version=3.9.2, protocol=consumer → Kafka 3.9.2 has a preview of protocol consumer
+kill-broker of member 1, lasts_s=3 → kill-broker cannot hit 'member 1'
+stall-consumer of member 1, lasts_s=5 → the stall of 5 s ends before session_timeout_ms of 6 s
+stall-consumer of member 1, lasts_s=7, R07, max_poll_interval_ms=8000 → 7 s ends before .* of 8 s
+stall-consumer of member 1, lasts_s=12, R34, max_poll_interval_ms=8000 → passes .* of 8 s
+bounce-consumer of member 1, lasts_s=2, how=close → give the group static=True
+bounce-consumer of member 1, lasts_s=2, static=True → choose close or kill
+bounce-consumer of member 1, lasts_s=3, how=kill, static=True → may be silent for 6.5 s
+start-duplicate of member 1 → give the group static=True
+start-duplicate of member 1, how=close, static=True → has no variant 'close': leave how='close' out
+stall-callback of member 1, lasts_s=8, max_poll_interval_ms=8000 → does not pass .* of 8 s clearly
+stall-callback of member 1, lasts_s=10, max_poll_interval_ms=8000 → nothing .* starts one
+latency of member 1, lasts_s=3, latency_ms=6000 → is not below session_timeout_ms of 6000
+kill-consumer of member 1, how=in a transaction → its group commits by 'sync'
+kill-consumer of member 1, how=kill → has no variant 'kill': use how='at once' or
+isolate-broker of any broker, lasts_s=3, how=peers → all share loopback: use BACKEND=docker
+isolate-broker of any broker, lasts_s=3, how=sideways → no variant 'sideways': use how='peers' or
+add-partitions of topic → more_partitions of 1
+add-partitions of member 1, more_partitions=2 → cannot hit 'member 1': use topic
+isolate of producers, lasts_s=3, of_broker=coordinator → has no links to one broker only
+isolate of member 1, lasts_s=3, of_broker=coordinate → is not a role
+bandwidth of member 1, lasts_s=3 → bandwidth on member 1 needs a bandwidth_kb_per_s of 1 to 1500
+bandwidth of member 1, lasts_s=3, bandwidth_kb_per_s=1501 → could not be measured; it is 1501
+latency of member 1, lasts_s=3, latency_ms=19 → because 19 ms could not be measured
+freeze-consumer of member 1, lasts_s=-3 → lasts_s=-3: none can be negative
+isolate of member 1, lasts_s=9, latency_ms=50 → isolate of member 1 takes no latency_ms
+freeze-consumer of member 1, lasts_s=9, how=sideways → has no variant 'sideways': leave how=
+kill-consumer of member 1, more_partitions=2 → takes no more_partitions: leave more_partitions out
+isolate of coordinator, lasts_s=9 → cannot hit 'coordinator': use member <n>, any member
+nothing, R01 → no fault here causes a silence longer than session.timeout.ms, which R01 needs
+start-consumer of new member, R07 → no fault here causes a stall longer than max.poll
+delete-offsets of any broker → only the coordinator has the positions
+delete-records of coordinator → say whose records, as in 'leader of t-0'
+"""
 
 
 def twice(kind: str, then: str, target: str) -> Experiment:
@@ -136,62 +203,24 @@ def twice(kind: str, then: str, target: str) -> Experiment:
     return declared(faults=(first, replace(first, kind=then, at_s=9)))
 
 
+def breaks_otherwise(name: str, *faults: Fault) -> Experiment:
+    return replace(registry.load(name), faults=faults)
+
+
+ADDED = Fault(kind="add-partitions", target="topic", more_partitions=1)
+
+
 @pytest.mark.parametrize(
     ("experiment", "says"),
     [
+        *(
+            (described(line), says)
+            for line, _, says in (case.partition(" → ") for case in REFUSED.strip().splitlines())
+        ),
         (declared(rules=()), "without rules cannot fail"),
-        (
-            declared("R021"),
-            r"there is no rule 'R021': did you mean \w+\? `python3 -m harness list --rules`",
-        ),
-        (broken("kill-brokers", "controller"), "'kill-broker'"),
-        (broken("kill-broker", "broker 1"), "never heals: say in lasts_s"),
-        (broken("kill-consumer", "member 1", lasts_s=3), "cannot be undone: leave lasts_s=3 out"),
-        (broken("kill-broker", "broker 4", lasts_s=3), "the experiment has broker 1 to 3"),
-        (broken("kill-broker", "leader of t-6", lasts_s=3), "partitions 0 to 5"),
-        (broken("kill-broker", "boss", lasts_s=3), "is not a role"),
-        (
-            broken(
-                "add-partitions",
-                "topic",
-                more_partitions=2,
-                given={"group": Group(commit="transaction")},
-            ),
-            "those copies would have nowhere to go",
-        ),
-        (
-            broken(
-                "kill-broker", "controller", lasts_s=3, given={"cluster": Cluster(controllers=3)}
-            ),
-            "could be any of 3, since the active one is not known: use controllers=1",
-        ),
-        (
-            declared(group=Group(client="java", client_version="1.2.3")),
-            "the Java client of Kafka 1.2.3 is too old: choose 2.5.0 or newer",
-        ),
-        (
-            declared(group=Group(client_version="2.x")),
-            "confluent-kafka 2.x is not a release: write three numbers",
-        ),
-        (
-            declared(group=Group(protocol="consumer", client_version="2.3.0")),
-            "confluent-kafka 2.3.0 does not speak protocol consumer: choose 2.4.0 or newer",
-        ),
         (
             declared(group=Group(client="java", differing={2: {"client_version": "2.4.1"}})),
             "the Java client of Kafka 2.4.1 is too old",
-        ),
-        (
-            declared(cluster=Cluster(kafka_version="3.6.2")),
-            "Kafka 3.6.2 is too old: choose 3.7.0 or newer",
-        ),
-        (
-            declared(cluster=Cluster(brokers=1)),
-            "min_insync_replicas of 2 is more than brokers of 1 can hold",
-        ),
-        (
-            broken("kill-consumer", "member 1", given={"group": Group(members=1)}),
-            "1 member, 0 started and 1 ended by faults: no member is left",
         ),
         (
             declared(group=Group(differing={4: {"process_us": 5_000}})),
@@ -208,124 +237,18 @@ def twice(kind: str, then: str, target: str) -> Experiment:
             ),
             "offer 'consumer' there, or leave the setting out",
         ),
+        (breaks_otherwise("add-partitions", ADDED, ADDED), "comes 2 times: add all of them"),
         (
-            declared(cluster=Cluster(kafka_version="3.9.2"), group=Group(protocol="consumer")),
-            "Kafka 3.9.2 has a preview of protocol consumer only, which librdkafka does not speak",
-        ),
-        (broken("kill-broker", "member 1", lasts_s=3), "kill-broker cannot hit 'member 1'"),
-        (
-            broken("stall-consumer", "member 1", lasts_s=5),
-            "the stall of 5 s ends before session_timeout_ms of 6 s",
-        ),
-        (
-            broken("stall-consumer", "member 1", "R07", lasts_s=7, given=EIGHT_S),
-            "the stall of 7 s ends before max_poll_interval_ms of 8 s",
-        ),
-        (
-            broken("stall-consumer", "member 1", "R34", lasts_s=12, given=EIGHT_S),
-            "passes max_poll_interval_ms of 8 s",
-        ),
-        (
-            broken("bounce-consumer", "member 1", lasts_s=2, how="close"),
-            "give the group static=True",
-        ),
-        (broken("bounce-consumer", "member 1", lasts_s=2, given=STATIC), "choose close or kill"),
-        (
-            broken("bounce-consumer", "member 1", lasts_s=3, how="kill", given=STATIC),
-            "may be silent for 6.5 s",
-        ),
-        (broken("start-duplicate", "member 1"), "give the group static=True"),
-        (
-            broken("start-duplicate", "member 1", how="close", given=STATIC),
-            "has no variant 'close': leave how='close' out",
-        ),
-        (
-            broken("stall-callback", "member 1", lasts_s=8, given=EIGHT_S),
-            "does not pass max_poll_interval_ms of 8 s clearly",
-        ),
-        (
-            broken("stall-callback", "member 1", lasts_s=10, given=EIGHT_S),
-            "nothing in the experiment starts one",
-        ),
-        (
-            broken("latency", "member 1", lasts_s=3, latency_ms=6_000),
-            "is not below session_timeout_ms of 6000",
-        ),
-        (
-            broken("kill-consumer", "member 1", how="in a transaction"),
-            "its group commits by 'sync'",
-        ),
-        (
-            broken("kill-consumer", "member 1", how="kill"),
-            "has no variant 'kill': use how='at once' or 'in a transaction', or leave how out",
-        ),
-        (
-            broken("isolate-broker", "any broker", lasts_s=3, how="peers"),
-            "all share loopback: use BACKEND=docker",
-        ),
-        (
-            broken("isolate-broker", "any broker", lasts_s=3, how="sideways"),
-            "has no variant 'sideways': use how='peers' or 'lanes'",
-        ),
-        (broken("add-partitions", "topic"), "more_partitions of 1"),
-        (
-            replace(
-                registry.load("add-partitions"),
-                faults=2 * (Fault(kind="add-partitions", target="topic", more_partitions=1),),
-            ),
-            "comes 2 times: add all of them at once",
-        ),
-        (
-            broken("add-partitions", "member 1", more_partitions=2),
-            "cannot hit 'member 1': use topic",
-        ),
-        (
-            broken("isolate", "producers", lasts_s=3, of_broker="coordinator"),
-            "has no links to one broker only",
-        ),
-        (broken("isolate", "member 1", lasts_s=3, of_broker="coordinate"), "is not a role"),
-        (
-            broken("bandwidth", "member 1", lasts_s=3),
-            "bandwidth on member 1 needs a bandwidth_kb_per_s of 1 to 1500",
-        ),
-        (
-            broken("bandwidth", "member 1", lasts_s=3, bandwidth_kb_per_s=1_501),
-            "could not be measured; it is 1501",
-        ),
-        (
-            broken("latency", "member 1", lasts_s=3, latency_ms=19),
-            "because 19 ms could not be measured",
-        ),
-        (broken("freeze-consumer", "member 1", lasts_s=-3), "lasts_s=-3: none can be negative"),
-        (
-            replace(
-                registry.load("consumer-freeze"),
-                faults=(Fault(kind="freeze-consumer", target="member 1", lasts_s=6),),
+            breaks_otherwise(
+                "consumer-freeze", Fault(kind="freeze-consumer", target="member 1", lasts_s=6)
             ),
             "for 6 s ends before session_timeout_ms of 6 s, so R01, R35, X23 would examine nothing",
         ),
         (
-            replace(
-                registry.load("member-isolated"),
-                faults=(Fault(kind="isolate", target="member 1", lasts_s=5),),
+            breaks_otherwise(
+                "member-isolated", Fault(kind="isolate", target="member 1", lasts_s=5)
             ),
             "ends before session_timeout_ms of 6 s, so R01",
-        ),
-        (
-            broken("isolate", "member 1", lasts_s=9, latency_ms=50),
-            "isolate of member 1 takes no latency_ms: leave latency_ms out",
-        ),
-        (
-            broken("freeze-consumer", "member 1", lasts_s=9, how="sideways"),
-            "has no variant 'sideways': leave how='sideways' out",
-        ),
-        (
-            broken("kill-consumer", "member 1", more_partitions=2),
-            "takes no more_partitions: leave more_partitions out",
-        ),
-        (
-            broken("isolate", "coordinator", lasts_s=9),
-            "cannot hit 'coordinator': use member <n>, any member or producers",
         ),
         (
             twice("freeze-consumer", "freeze-consumer", "member 1"),
@@ -335,16 +258,6 @@ def twice(kind: str, then: str, target: str) -> Experiment:
             twice("pause-broker", "kill-broker", "broker 2"),
             "kill-broker of broker 2 at 9 s may begin before pause-broker at 3 s has ended, at 13",
         ),
-        (
-            declared("R01"),
-            "no fault here causes a silence longer than session.timeout.ms, which R01 needs",
-        ),
-        (
-            broken("start-consumer", "new member", "R07"),
-            "no fault here causes a stall longer than max.poll.interval.ms, which R07 needs",
-        ),
-        (broken("delete-offsets", "any broker"), "only the coordinator has the positions"),
-        (broken("delete-records", "coordinator"), "say whose records, as in 'leader of t-0'"),
     ],
 )
 def test_what_cannot_run_is_refused_before_anything_starts(
