@@ -16,7 +16,6 @@ from harness.experiment.app import App, Records, Shows, Stop
 from harness.experiment.limits import Limits
 from harness.rules.lineage import judged_of_an_app
 from harness.run.faults import KINDS, Lever, of_a_user
-from harness.run.why import cannot_run
 
 FILE: Final = "app.toml"
 EXAMPLES: Final = ROOT / "consumers" / "apps"
@@ -30,7 +29,6 @@ _PLAIN: Final = (
     *("start_s", "steady_s"),
 )
 _KEYS: Final = (*_PLAIN, *_NAMED, *_TABLES)
-_RECORDS: Final = ("value", "file")
 
 
 def read(path: Path) -> App:
@@ -179,12 +177,6 @@ def _refusal(fault: Fault, app: App) -> str:
     return ""
 
 
-def refuse_what_cannot_run(app: App) -> None:
-    """Raises BadInput where there is nothing to run, and no build step that could make it."""
-    if not app.build and (why := cannot_run(app)):
-        raise BadInput(f"{app.name}: {why}")
-
-
 def _app(found: Mapping[str, Any], folder: Path) -> App:
     known("", found, _KEYS)
     if "command" not in found and "image" not in found:
@@ -210,7 +202,7 @@ def _app(found: Mapping[str, Any], folder: Path) -> App:
 
 def _part(name: str, kind: type, found: Any, folder: Path) -> Any:
     if name == "records" and isinstance(found, dict):
-        known(f"[{name}] ", found, _RECORDS)
+        known(f"[{name}] ", found, ("value", "file"))
         if len(found) > 1:
             raise BadInput("[records] has a value and a file: leave one of them out")
         if "file" in found:

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 from harness.base.errors import BadInput
 from harness.catalogue import registry
-from harness.catalogue.apps import refuse_what_cannot_run, with_app
+from harness.catalogue.apps import with_app
 from harness.catalogue.promises import with_limits
 from harness.experiment import Experiment
 from harness.experiment.app import App
 from harness.experiment.limits import Limits
+from harness.run.why import cannot_run
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Choice:
                     "processes"
                 )
             turned = with_app(turned, app)
-            refuse_what_cannot_run(app)
+            if not app.build and (why := cannot_run(app)):  # nor a step that could make it
+                raise BadInput(f"{app.name}: {why}")
         return registry.resolved(registry.checked(self.held(turned)))
 
     def held(self, experiment: Experiment) -> Experiment:

@@ -1,6 +1,7 @@
 """A grid of settings: which runs a sweep is made of, and what of it is refused before it starts."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
@@ -121,21 +122,15 @@ def _axes(
                 f"--over {text!r} sweeps nothing: give two values or more, as in "
                 f"{name}=VALUE,VALUE, or use --set"
             )
-        axes[setting] = SettingValues(setting, tuple(_in_order(same)))
+        with suppress(ValueError):  # what is no number stays as it was given
+            same = sorted(same, key=float)
+        axes[setting] = SettingValues(setting, tuple(same))
     if not axes:
         raise BadInput(
             "what is to be swept? Name a setting and its values: "
             "--over session_timeout_ms=6000,10000,45000"
         )
     return tuple(axes.values())
-
-
-def _in_order(values: Sequence[str]) -> list[str]:
-    """Numbers from the smallest to the largest; other values as they were given."""
-    try:
-        return sorted(values, key=float)
-    except ValueError:
-        return list(values)
 
 
 def _turned(experiment: Experiment, swept: Mapping[str, str], choice: Choice) -> Experiment:

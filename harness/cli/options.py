@@ -322,16 +322,8 @@ def _pair(option: str, form: str, item: str) -> tuple[str, str]:
 
 
 _TYPES: Final[dict[str, Callable[[str], Any]]] = {
-    "int": int,
-    "float": float,
-    "path": Path,
-    "place": place,
-    "release": release,
-    "port": port,
-    "jobs": jobs,
-    "time": duration,
-    "zone": zone,
-}
+    each.__name__: each for each in (int, float, place, release, port, jobs, zone)
+} | {"path": Path, "time": duration}
 
 
 class _OptionParser(argparse.ArgumentParser):
