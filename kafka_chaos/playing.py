@@ -217,9 +217,8 @@ def _end(process: subprocess.Popen[str]) -> None:
         return
     try:
         process.send_signal(signal.SIGTERM)
-        process.wait(PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        pass
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE_S)
     finally:  # interrupted again, perhaps
         if process.poll() is None:
             process.kill()

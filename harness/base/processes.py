@@ -347,11 +347,10 @@ def sweep_scratch() -> int:
     """Remove scratch folders whose process is gone; returns how many."""
     removed = 0
     for owner in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*/{_OWNER}"):
-        if not has_owner(owner.parent) or held(owner.parent):
-            continue
-        with suppress(OSError):  # just being removed
-            shutil.rmtree(owner.parent)
-            removed += 1
+        if has_owner(owner.parent) and not held(owner.parent):
+            with suppress(OSError):  # just being removed
+                shutil.rmtree(owner.parent)
+                removed += 1
     return removed
 
 

@@ -183,7 +183,7 @@ class ProgramContainer:
 
     def __str__(self) -> str:
         with engine_errors(f"a look at {self._name}"):
-            return f"the engine says {self._inspect()['Status']} of container {self._shown}"
+            return f"the engine says {self._inspect()['Status']} of container {self._id[:_SHOWN]}"
 
     def drops(self, number: signal.Signals) -> bool:
         """Whether the kernel drops this signal: its first process is PID 1, and has no handler.
@@ -202,10 +202,6 @@ class ProgramContainer:
     def wait(self, timeout_s: float) -> int | None:
         self._watcher.join(timeout_s)
         return self.poll()
-
-    @property
-    def _shown(self) -> str:
-        return self._id[:_SHOWN]
 
     def _inspect(self) -> dict[str, Any]:
         return dict(self._api.inspect_container(self._id)["State"])
@@ -267,8 +263,8 @@ class ProgramContainer:
 
     def _removed(self) -> ClusterError:
         return ClusterError(
-            f"the container {self._shown} of {self._name} was removed by another program: leave "
-            "the run's containers alone, and run again"
+            f"the container {self._id[:_SHOWN]} of {self._name} was removed by another program: "
+            "leave the run's containers alone, and run again"
         )
 
     def _answers(self) -> bool:
@@ -346,9 +342,13 @@ class ProgramImage:
         entrypoint: Sequence[str],
         command: Sequence[str],
         environment: Mapping[str, str],
-        readable: Sequence[str] = (),
+        readable: Sequence[str],
     ) -> str:
-        _configure()
+        # No reaper, and the engine and image that were looked up, whatever a user's file says.
+        testcontainers_config.ryuk_disabled = True
+        testcontainers_config.tc_properties = {}
+        testcontainers_config.hub_image_name_prefix = ""
+        os.environ.setdefault("DOCKER_HOST", _SOCKET)
         made = DockerContainer(
             self.image.id,
             docker_client_kw={"timeout": _TIMEOUT_S},
@@ -382,14 +382,6 @@ class ProgramImage:
             time.sleep(containers.IN_FLIGHT_S)
             containers.remove_run(self.engine, self.run, PROGRAM_LABEL)
         self.engine.close()
-
-
-def _configure() -> None:
-    """No reaper, and the engine and the image that were looked up, whatever a user's file says."""
-    testcontainers_config.ryuk_disabled = True
-    testcontainers_config.tc_properties = {}
-    testcontainers_config.hub_image_name_prefix = ""
-    os.environ.setdefault("DOCKER_HOST", _SOCKET)
 
 
 def _epoch_us(stamp: str) -> int:

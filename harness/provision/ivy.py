@@ -225,20 +225,13 @@ def _check_answered(what: str, said: str, shell: Shell) -> None:
 
 def network_options(folder: Path) -> list[str]:
     """All of them; the trust store is written into `folder`."""
-    return [*_trust(folder), *proxies(), *_TIMEOUTS]
-
-
-def _trust(folder: Path) -> list[str]:
-    certificates = trusted_certificates()
-    if not certificates:
-        return []  # Java's own list of public authorities is better than an empty one
-    store = folder / "trust.jks"
-    store.write_bytes(jks(certificates))
-    return [
-        f"-Djavax.net.ssl.trustStore={store}",
-        "-Djavax.net.ssl.trustStoreType=jks",
-        f"-Djavax.net.ssl.trustStorePassword={PASSWORD}",
-    ]
+    options = [*proxies(), *_TIMEOUTS]
+    if certificates := trusted_certificates():  # Java's own list is better than an empty one
+        store = folder / "trust.jks"
+        store.write_bytes(jks(certificates))
+        found = {"": store, "Type": "jks", "Password": PASSWORD}
+        options += [f"-Djavax.net.ssl.trustStore{name}={value}" for name, value in found.items()]
+    return options
 
 
 def trusted_certificates() -> list[bytes]:

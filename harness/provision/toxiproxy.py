@@ -50,7 +50,11 @@ def build(shell: Shell) -> None:
         go = find_go(folder, shell)
         built = folder / "server"
         flags = f"-s -w -X {MODULE}.Version={VERSION}"
-        command = [go, "build", "-C", _locked_module(folder), "-mod=readonly", "-trimpath"]
+        module = folder / "module"  # that has the hashes of the server, and of all below it
+        module.mkdir()
+        for name in ("mod", "sum"):
+            shutil.copyfile(LOCKS / f"toxiproxy.{name}", module / f"go.{name}")
+        command = [go, "build", "-C", module, "-mod=readonly", "-trimpath"]
         shell.run(
             "building Toxiproxy",
             [*command, "-ldflags", flags, "-o", built, f"{MODULE}/cmd/server"],
@@ -66,15 +70,6 @@ def build(shell: Shell) -> None:
         sha256 = digest(built)
         built.replace(binary())
         write_atomically(home() / "sha256", f"{sha256}\n")
-
-
-def _locked_module(folder: Path) -> Path:
-    """A module in `folder` that has the server's hash, and those of all that it depends on."""
-    module = folder / "module"
-    module.mkdir()
-    for name in ("mod", "sum"):
-        shutil.copyfile(LOCKS / f"toxiproxy.{name}", module / f"go.{name}")
-    return module
 
 
 def find_go(folder: Path, shell: Shell, oldest: tuple[int, int] = OLDEST_GO) -> Path:
