@@ -73,10 +73,12 @@ def of_file(tmp_path: Path, text: str) -> App:
     return read(tmp_path)
 
 
-def of_line(*arguments: str, command: tuple[str, ...] = ()) -> App | None:
+def of_line(*arguments: str, command: tuple[str, ...] = ()) -> App:
     parsed = parser([try_command]).parse_args(["try", *arguments, "--", *command])
     parsed.project = Project()
-    return app_of(parsed)
+    found = app_of(parsed)
+    assert found is not None
+    return found
 
 
 def test_every_field_of_a_file_is_read(tmp_path: Path) -> None:
@@ -122,7 +124,6 @@ def test_the_command_line_says_of_an_image_what_a_file_does(
 
     found = of_line("--image", image, "--entrypoint", "/orders", command=("--as={member}",))
 
-    assert found is not None
     assert replace(of_file(tmp_path, IMAGE), name="orders") == found
 
 
@@ -138,7 +139,6 @@ def test_the_command_line_says_of_an_image_what_a_file_does(
 def test_an_image_without_a_name_is_called_after_its_last_part(image: str, name: str) -> None:
     found = of_line("--image", image)
 
-    assert found is not None
     assert (name, image) == (found.name, found.image)
 
 
@@ -147,7 +147,6 @@ def test_an_image_on_the_command_line_takes_the_place_of_the_files(tmp_path: Pat
 
     found = of_line("--app", str(tmp_path), "--image", "orders:1.5")
 
-    assert found is not None
     assert ("orders:1.5", ("--as={member}",)) == (found.image, found.command)
 
 
@@ -307,7 +306,6 @@ def test_the_command_line_turns_what_the_file_says(tmp_path: Path) -> None:
 
     found = of_line("--app", str(tmp_path), *options, "--records", str(tmp_path / "lines"))
 
-    assert found is not None
     assert (4, ("npm", "ci"), "SIGINT") == (found.instances, found.build, found.stop.signal)
     assert {"KAFKA_BROKERS": "{bootstrap}", "TOKEN": "other", "MORE": "a=b"} == found.environment
     assert Limits(standstill_s=10, repeats=500, lost=7, drained_s=30.5) == found.limits
@@ -333,14 +331,12 @@ def test_how_it_shows_its_work_on_the_command_line_takes_the_place_of_the_files(
 ) -> None:
     (tmp_path / "app.toml").write_text(EVERYTHING)
     found = of_line("--app", str(tmp_path), *options)
-    assert found is not None
     assert shows == found.effects
 
 
 def test_a_pattern_on_the_command_line_is_for_the_files_output_topic(tmp_path: Path) -> None:
     (tmp_path / "app.toml").write_text(COMMAND + "[effects]\noutput_topic = 'done'")
     found = of_line("--app", str(tmp_path), "--output-pattern", r"o(?P<n>\d+)")
-    assert found is not None
     assert Shows(output_topic="done", output_pattern=r"o(?P<n>\d+)") == found.effects
 
 
@@ -350,7 +346,6 @@ def test_a_value_on_the_command_line_takes_the_place_of_samples(tmp_path: Path) 
 
     found = of_line("--app", str(tmp_path), "--value", "v{n}")
 
-    assert found is not None
     assert ("v{n}",) == found.records.templates
 
 
@@ -361,7 +356,6 @@ def test_a_value_on_the_command_line_takes_the_place_of_samples(tmp_path: Path) 
 def test_a_program_without_a_name_is_called_after_its_file(command: str, name: str) -> None:
     found = of_line(command=(command,))
 
-    assert found is not None
     assert name == found.name
 
 
