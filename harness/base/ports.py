@@ -37,8 +37,11 @@ class Ports:
                 f"there is no port after {LAST_PORT}: choose a lower --port-base, or leave it out "
                 "to let the harness find free ports"
             )
-        if wanted and _listened(wanted):
-            raise self._taken(wanted)
+        if wanted:
+            with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+                probe.settimeout(1)
+                if probe.connect_ex((LOOPBACK, wanted)) == 0:
+                    raise self._taken(wanted)
         holder = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -77,9 +80,3 @@ class Ports:
         trace: TracebackType | None,
     ) -> None:
         self.release()
-
-
-def _listened(port: int) -> bool:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.settimeout(1)
-        return probe.connect_ex((LOOPBACK, port)) == 0

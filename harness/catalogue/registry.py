@@ -119,7 +119,7 @@ def _needed(experiment: Experiment) -> Needed:
 
     rules = sorted({expect.rule for expect in experiment.rules if not expect.if_seen})
     found = {need: tuple(rule for rule in rules if need in RULES[rule].needs) for need in Need}
-    return {need: rules for need, rules in found.items() if rules}
+    return {need: needing for need, needing in found.items() if needing}
 
 
 def is_rule(name: str) -> bool:
