@@ -1,9 +1,8 @@
 """Loopback ports that stay ours for the length of a run.
 
 A port that is merely found free can be taken by any outgoing connection while its broker is down.
-So each one is held by a bound socket that never listens: with SO_REUSEADDR the broker can bind and
-listen beside it, and the kernel hands the number to no other process. Who asks for that very number
-could bind it too: so where it was asked for, its twin of UDP is held as well, and never shared.
+So each one is held by a bound socket that never listens: with SO_REUSEADDR the broker listens
+beside it. Where the number was asked for, its twin of UDP is held as well, and never shared.
 """
 
 import socket

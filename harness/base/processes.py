@@ -1,12 +1,11 @@
 """Every process of a run carries the run's mark in its environment, so that nothing is ever lost.
 
-The mark is there from the first instant of a process (no list has to be written in time), it is
-inherited by whatever the process starts, and it says whose run it is: a watchdog or a later start
-can end what a killed harness left, and cannot touch anything else.
+The mark is there from the first instant of a process, is inherited by whatever the process starts,
+and says whose run it is: a watchdog or a later start can end what a killed harness left, and cannot
+touch anything else.
 
-A program may lose its environment: `env -i` clears it, and a title that it gives itself (Ruby's
-`Process.setproctitle`, Python's setproctitle) is written over it. What it prints still goes into a
-log of its run, and by that it is known then.
+A program may lose its environment: `env -i` clears it, and a title that it gives itself is written
+over it. What it prints still goes into a log of its run, and by that it is known then.
 """
 
 import json

@@ -1,11 +1,10 @@
 """Which runs a suite is made of: every experiment at least once, and all that the rules need.
 
-What is to be covered is a rule judged for a client and a protocol (`Goal`); what brokers do for any
-client, for the classic protocols and for KIP-848. Every experiment is taken as it is
-declared, and then for other clients and protocols, chosen by a greedy cover (least time per goal
-that is new), until every goal that some experiment can show is shown. What then shows nothing that
-others do not is left out, where its experiment is played for another client or protocol. The choice
-depends on nothing but what is declared, so two nights play the same set.
+Every experiment is taken as it is declared, and then for other clients and protocols, chosen by a
+greedy cover (least time per goal that is new), until every goal that some experiment can show is
+shown. What then shows nothing that others do not is left out, where its experiment is played for
+another client or protocol. The choice depends on nothing but what is declared, so two nights play
+the same set.
 """
 
 from collections import Counter

@@ -1,9 +1,8 @@
 """Removes what this project made below a folder of results, and nothing else.
 
 `--results` may name a folder of other things too. So whatever is removed has a record that only
-this project writes: the manifest of a run, the record of a suite, the table of a comparison, of
-trends, of a benchmark, of mutation tests or of rounds of torture, or the owner token in a scratch
-folder. A name alone (`bench`, `scratch`, `latest`) is no record.
+this project writes, such as the manifest of a run, or the owner token in a scratch folder. A name
+alone (`bench`, `scratch`, `latest`) is no record.
 """
 
 import json

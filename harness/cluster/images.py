@@ -4,10 +4,9 @@ They are started through testcontainers' core, with its reaper off: a run's cont
 labels, and end with everything else of it. A container is on this machine's own network, as a
 process is: brokers, proxies and sinks are where they are for processes.
 
-One thread waits for a container's end, another copies its output as it comes. The engine keeps that
-output whole as long as the container is there. So a stream of it that breaks is begun anew and read
-past what has been written, and what is still missing at the end is read then: no line is lost, and
-none is there twice.
+One thread waits for a container's end, another copies its output as it comes. The engine keeps all
+of that, so a stream that breaks is begun anew, and what is still missing is read at the end: no
+line is lost, and none is there twice.
 """
 
 import os

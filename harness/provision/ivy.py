@@ -2,8 +2,7 @@
 
 Only a set-up that really fetches imports this: what it needs takes longer to load than a warm start
 takes in all. A version that this repository does not pin is looked up once: every jar is held
-against the strongest checksum that the registry has, and only then are the jars put in place and
-locked by their SHA-256, in the cache. From then on the version is as good as a pinned one.
+against the strongest checksum that the registry has, and locked by its SHA-256, in the cache.
 
 Java has to reach what Python reaches. The bundled runtime knows the public authorities only; where
 a company's proxy re-signs traffic, a trust store passes to Java the authority that Python knows.
@@ -46,8 +45,7 @@ LOG: Final = "ivy.log"  # what Ivy says, in the folder of logs
 
 # No host is named: Ivy knows the public repository, and users of a mirror name a settings
 # file in KAFKA_CHAOS_IVY_SETTINGS. Ivy's own checksums are off: it knows SHA-1 only, and is content
-# where there is none. Jars are held against the lock's SHA-256, or where there is no lock yet
-# against the strongest checksum that the registry has.
+# where there is none.
 SETTINGS = """<ivysettings><settings defaultResolver="jars"/>
 <property name="ivy.checksums" value=""/>
 <resolvers><ibiblio name="jars" m2compatible="true" usepoms="{poms}" checksums=""/></resolvers>
