@@ -115,15 +115,13 @@ def read(text: str) -> Result:
         name: float("nan") if found[name] is None else found[name]
         for name in ("standstill_s", "lost", "unread", "repeats", "acknowledged")
     }
+    same = ("exit_code", "sentence", "experiment", "fetched_only")
     return Result(
-        exit_code=found["exit_code"],
-        sentence=found["sentence"],
         page=Path(found["page"]),
         folder=Path(found["folder"]),
-        experiment=found["experiment"],
-        fetched_only=found["fetched_only"],
         costs=tuple(found["costs"]),
         verdicts=verdicts,
+        **{name: found[name] for name in same},
         **numbers,
     )
 
