@@ -180,10 +180,7 @@ COMMAND = 'command = ["x"]\n'
         ('command = "node x"', "command takes a list such as"),
         ('command = ["x", 1]', "command takes a list such as"),
         (COMMAND + "start_s = 0", "start_s is 0: use a number of seconds above 0, such as 90"),
-        (
-            COMMAND + "steady_s = inf",
-            "steady_s is inf: use a number of seconds above 0",
-        ),
+        (COMMAND + "steady_s = inf", "steady_s is inf: use a number of seconds above 0"),
         (COMMAND + "steady_s = 1" + "0" * 400, "steady_s is inf: use a number of seconds above 0"),
         (COMMAND + 'start_s = "60"', "start_s takes a number, not '60'"),
         (COMMAND + "name = 3", "name takes a text, not 3"),
@@ -242,14 +239,8 @@ COMMAND = 'command = ["x"]\n'
         (COMMAND + '[stop]\nsignal = "SIGTREM"', "[stop] signal 'SIGTREM' is not offered"),
         (COMMAND + '[stop]\nsignal = "SIGKILL"', "[stop] signal 'SIGKILL' is not offered"),
         (COMMAND + "[stop]\ngrace_s = 0", "[stop] grace_s is 0: use a number of seconds"),
-        (
-            COMMAND + "[stop]\ngrace_s = inf",
-            "[stop] grace_s is inf: use a number of seconds",
-        ),
-        (
-            COMMAND + "[stop]\ngrace_s = nan",
-            "[stop] grace_s is nan: use a number of seconds",
-        ),
+        (COMMAND + "[stop]\ngrace_s = inf", "[stop] grace_s is inf: use a number of seconds"),
+        (COMMAND + "[stop]\ngrace_s = nan", "[stop] grace_s is nan: use a number of seconds"),
         (COMMAND + '[stop]\ngrace_s = "3"', "[stop] grace_s takes a number, not '3'"),
         (COMMAND + "[limits]\nlost = -1", "[limits] lost is -1: use a number from 0"),
         (COMMAND + "[limits]\nlost = 0.5", "[limits] lost takes a whole number, not 0.5"),
