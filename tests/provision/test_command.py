@@ -164,8 +164,8 @@ def test_doctor_calls_a_full_disk_broken(monkeypatch: pytest.MonkeyPatch) -> Non
     [
         ("experiment", "exec -- -m harness experiment"),
         (
-            "experiment NAME=broker-kill SEED=7 KAFKA=4.3.1",
-            "exec --kafka '4.3.1' -- -m harness experiment 'broker-kill' --seed '7' --kafka '4.3.1'",
+            "experiment NAME=baseline SEED=7 KAFKA=4.3.1",
+            "exec --kafka '4.3.1' -- -m harness experiment 'baseline' --seed '7' --kafka '4.3.1'",
         ),
         ("nightly CLIENT_VERSION=4.2.1", "exec -- -m harness nightly --client-version '4.2.1'"),
         ("setup", "setup"),
