@@ -111,7 +111,7 @@ def read(text: str) -> Result:
     verdicts: dict[str, PlayedVerdict] = {}
     for each in found["verdicts"]:
         verdicts.setdefault(each["rule"], _verdict(each))
-    numbers = {
+    numbers: dict[str, Any] = {
         name: float("nan") if found[name] is None else found[name]
         for name in ("standstill_s", "lost", "unread", "repeats", "acknowledged")
     }

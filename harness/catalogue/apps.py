@@ -76,7 +76,7 @@ def _name(file: str) -> str:
 
 
 def turned(app: App, options: Mapping[str, Any]) -> App:
-    """The app with what the command line says otherwise; nulls say nothing.
+    """The app with what the command line says otherwise.
 
     A name such as "stop.grace_s" is of a part; "env" and "dependency" add to what there is. Records
     are made from a value or from samples, and work is shown by one way, so that either takes the
@@ -85,15 +85,15 @@ def turned(app: App, options: Mapping[str, Any]) -> App:
     effects = {
         name.removeprefix("effects."): value
         for name, value in options.items()
-        if name.startswith("effects.") and value is not None
+        if name.startswith("effects.")
     }
     if effects:
         before = app.effects if set(effects) == {"output_pattern"} else Shows()
         app = replace(app, effects=replace(before, **effects))
     for name, value in options.items():
-        if value is None or name.startswith("effects."):
-            continue
         part, _, item = name.rpartition(".")
+        if part == "effects":
+            continue
         if name in _NAMED:
             more: Any = {**getattr(app, _NAMED[name]), **value}
             app = replace(app, **{_NAMED[name]: more})

@@ -70,12 +70,12 @@ def grid_of(names: Sequence[str], over: Iterable[str], choice: Choice) -> Grid:
     settings, short = [axis.setting for axis in axes], [axis.name for axis in axes]
     points: list[Point] = []
     refused: Refused = {}
-    for (name, experiment), *values in product(declared.items(), *(axis.values for axis in axes)):
+    for name, values in product(declared, product(*(axis.values for axis in axes))):
         try:
-            varied = _turned(experiment, dict(zip(settings, values, strict=True)), choice)
+            varied = _turned(declared[name], dict(zip(settings, values, strict=True)), choice)
             varied = _as_declared(varied) if of_group else _where_exercised(varied)
         except BadInput as error:
-            refused[name, tuple(values)] = str(error)
+            refused[name, values] = str(error)
         else:
             points.append(Point(name, dict(zip(short, values, strict=True)), varied))
     _refuse_hopeless(declared, axes, refused)

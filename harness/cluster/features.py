@@ -8,7 +8,7 @@ version 3 on.
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from harness.base.errors import ClusterError
 from harness.cluster import wire
@@ -63,28 +63,22 @@ def finalize(port: int, levels: Levels) -> None:
             raise ClusterError(f"the controller refused new levels (error {code}): {why}")
 
 
-class Start(NamedTuple):
-    """A start of a node: when its log has it (UTC), and the release that started."""
-
-    at: str
-    release: str
-
-
 def log_of(node: str) -> str:
     return f"{node}{_LOG}"
 
 
-def starts_in(log: Path) -> list[Start]:
-    """Each start of a node that its log has; none if there is no log."""
+def starts_in(log: Path) -> list[dict[str, str]]:
+    """Each start of a node: `at` (UTC) and `release`, by its log; none if there is no log."""
     if not log.is_file():
         return []
     with log.open("rb") as lines:
         found = [(line, match) for line in lines if (match := VERSION.search(line))]
-    return [Start(f"{line[_STAMP].decode()}Z", match[1].decode()) for line, match in found]
+    return [
+        {"at": f"{line[_STAMP].decode()}Z", "release": match[1].decode()} for line, match in found
+    ]
 
 
 def releases_in(logs: Path) -> dict[str, list[dict[str, str]]]:
     return {
-        path.name.removesuffix(_LOG): [start._asdict() for start in starts_in(path)]
-        for path in sorted(logs.glob(log_of("*")))
+        path.name.removesuffix(_LOG): starts_in(path) for path in sorted(logs.glob(log_of("*")))
     }
