@@ -109,5 +109,4 @@ def _set_share(pid: int, nice: str) -> None:
 
 
 def cores() -> int:
-    """How many processors this process may use."""
     return len(os.sched_getaffinity(0))

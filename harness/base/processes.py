@@ -289,7 +289,6 @@ def scratch_folder(purpose: str) -> Path:
 
 @contextmanager
 def scratch(purpose: str) -> Iterator[Path]:
-    """A folder for temporary files, as long as this lasts."""
     folder = scratch_folder(purpose)
     try:
         yield folder

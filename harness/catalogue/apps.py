@@ -66,12 +66,11 @@ def named(text: str, own: Iterable[Path] = ()) -> App:
 def of_words(image: str, command: tuple[str, ...], folder: Path) -> App:
     """The app that an image makes, or a command line alone, named after the last part of either."""
     name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
-    name = name or Path(command[0]).stem
+    name = name or Path(*command[:1]).stem
     return App(name=_name(name), image=image, command=command, folder=str(folder.resolve()))
 
 
 def _name(file: str) -> str:
-    """A name for an app that is given none, after a file or folder."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", file).strip("-._") or "app"
 
 

@@ -68,7 +68,6 @@ def opened(
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """The fields of a project file. Raises BadInput, which names the file."""
     held = toml_settings.read(file, f"name a {FILE}")
     try:
         return _fields(held, file.resolve().parent)

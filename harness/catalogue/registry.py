@@ -96,7 +96,6 @@ def checked(experiment: Experiment) -> Experiment:
 
 
 def _check_limits(expect: Expect, experiment: Experiment) -> None:
-    """Refuse limits of an expected violation that no violation can keep. Raises BadInput."""
     from harness.rules.catalogue import RULES
 
     faults = sorted({fault.kind for fault in experiment.faults})

@@ -71,7 +71,6 @@ def _section(rule: Rule, experiments: dict[str, Experiment]) -> str:
 
 
 def _measured(rule: Rule) -> str:
-    """What is measured of each thing, in which unit; nothing where no number is."""
     if not rule.measures:
         return ""
     unit = "" if rule.measures.startswith(rule.unit) else f"{rule.unit} "

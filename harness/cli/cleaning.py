@@ -114,7 +114,6 @@ def _schema(path: Path) -> pa.Schema | None:
 
 
 def _is_our_table(path: Path) -> bool:
-    """Whether a Parquet file carries the schema version that all our tables do."""
     schema = _schema(path)
     return schema is not None and store.VERSION_KEY in (schema.metadata or {})
 
