@@ -226,6 +226,7 @@ def _matrix_typed(arguments: argparse.Namespace, programs: Sequence[App]) -> str
 def nightly_command(arguments: argparse.Namespace) -> int:
     """Play the whole set of experiments, judge the runs, and write one index of them."""
     from harness.catalogue import cover, registry
+    from harness.catalogue.choice import Choice
     from harness.catalogue.refusals import check_client_version
     from harness.cli.asked import limits_of, names_of, refuse_to_set, settings_of, share_of
     from harness.suite import director
@@ -243,8 +244,6 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         check_client_version(arguments.client or "java", arguments.client_version)
     refuse_compose(settings, "a night")
     say_what_is_left_out()
-    from harness.catalogue.choice import Choice
-
     choice = Choice(settings, limits_of(arguments))
     plan = cover.plan(
         long=arguments.long,
