@@ -166,9 +166,7 @@ def test_fault_alone_lists_what_can_be_broken(capsys: pytest.CaptureFixture[str]
         assert part not in said.out
 
 
-def test_list_json_has_every_experiment_with_its_rules(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_list_json_has_every_experiment_with_its_rules(capsys: pytest.CaptureFixture[str]) -> None:
     assert Exit.AS_EXPECTED == main(["list", "--json"])
 
     listed = json.loads(capsys.readouterr().out)["experiments"]

@@ -419,9 +419,7 @@ class Levels:
         return kind.prove(scene, FINALIZE, CONTROLLER)
 
 
-def test_what_is_below_the_newer_release_s_level_is_raised(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_below_the_newer_release_s_level_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     levels = Levels(monkeypatch, late=3)
     found = levels.play()
 
