@@ -22,7 +22,6 @@ experiment = Experiment(
         Fault(kind="stall-consumer", target="member 1", at_s=2, jitter_s=0.5, lasts_s=13),
         Fault(kind="kill-consumer", target="member 2", at_s=2, jitter_s=0.5),
     ),
-    duration_s=20,
     rules=(
         *holds("X99"),
         handed_what_it_has_lost("X99"),

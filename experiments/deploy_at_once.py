@@ -13,8 +13,5 @@ experiment = Experiment(
     ),
     faults=(Fault(kind="deploy", target="group", how="at once"),),
     duration_s=16,
-    rules=(
-        *holds("X14", "R02", "R12", "R21", "R21-delivery", "R33"),
-        *holds("X32a", "X32b", "X32c", "X32d"),
-    ),
+    rules=holds("X14", "R02", "R12", "R21", "R21-delivery", "R33", "X32a", "X32b", "X32c", "X32d"),
 )

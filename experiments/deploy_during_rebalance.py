@@ -14,7 +14,7 @@ experiment = Experiment(
     ),
     group=Group(members=4),
     faults=(
-        Fault(kind="kill-consumer", target="member 1", at_s=3, jitter_s=1),
+        Fault(kind="kill-consumer", target="member 1", jitter_s=1),
         Fault(kind="deploy", target="group", how="rolling", at_s=4.5, jitter_s=0.5),
     ),
     duration_s=16,

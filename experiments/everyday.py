@@ -13,13 +13,13 @@ experiment = Experiment(
     claim="Crashes, restarts, a lost coordinator and a cut link only stop a group for a while.",
     load=Load(partitions=3),
     faults=(
-        Fault(kind="start-consumer", target="new member", at_s=3),
-        Fault(kind="kill-consumer", target="member 1", at_s=3),
+        Fault(kind="start-consumer", target="new member"),
+        Fault(kind="kill-consumer", target="member 1"),
         Fault(kind="start-consumer", target="new member", at_s=1),
-        Fault(kind="terminate-consumer", target="member 2", at_s=3),
-        Fault(kind="kill-broker", target="coordinator", at_s=3, lasts_s=12),
+        Fault(kind="terminate-consumer", target="member 2"),
+        Fault(kind="kill-broker", target="coordinator", lasts_s=12),
         # Whichever runs by now: a program may have ended with its coordinator, and come again.
-        Fault(kind="isolate", target="any member", at_s=3, lasts_s=20),
+        Fault(kind="isolate", target="any member", lasts_s=20),
     ),
     one_by_one=True,
     duration_s=0,

@@ -27,8 +27,5 @@ experiment = Experiment(
     ),
     duration_s=14,
     clients=("java",),
-    rules=(
-        *holds("R23", "R24", "R25", "R34", "R33"),
-        *holds("X01-kept", "X32a", "X32b", "X32c"),
-    ),
+    rules=holds("R23", "R24", "R25", "R34", "R33", "X01-kept", "X32a", "X32b", "X32c"),
 )

@@ -15,8 +15,5 @@ experiment = Experiment(
         Fault(kind="close-consumer", target="member 1", at_s=9),
     ),
     duration_s=11.5,
-    rules=(
-        *holds("R22", "R12", "R20b", "R20c", "R21", "R33"),
-        *holds("X14", "X32a", "X32b", "X32c"),
-    ),
+    rules=holds("R22", "R12", "R20b", "R20c", "R21", "R33", "X14", "X32a", "X32b", "X32c"),
 )

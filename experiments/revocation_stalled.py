@@ -19,7 +19,7 @@ experiment = Experiment(
     ),
     faults=(
         Fault(kind="stall-consumer", target="member 1", at_s=2, jitter_s=1, lasts_s=18),
-        Fault(kind="start-consumer", target="new member", at_s=3, jitter_s=0.5),
+        Fault(kind="start-consumer", target="new member", jitter_s=0.5),
     ),
     rules=(
         violated(

@@ -14,10 +14,8 @@ experiment = Experiment(
     group=Group(session_timeout_ms=15_000),
     faults=(
         # Longer than the session of any library in consumers/apps, 45 s being the longest.
-        Fault(kind="freeze-consumer", target="member 1", at_s=3, lasts_s=60),
-        Fault(
-            kind="kill-broker", target="any leader", not_target="coordinator", at_s=3, lasts_s=12
-        ),
+        Fault(kind="freeze-consumer", target="member 1", lasts_s=60),
+        Fault(kind="kill-broker", target="any leader", not_target="coordinator", lasts_s=12),
     ),
     one_by_one=True,
     duration_s=0,

@@ -11,7 +11,7 @@ experiment = Experiment(
     group=Group(sabotage="commit-before-processing"),
     faults=(
         # The stall holds a delivered batch in hand; the kill comes while it lasts.
-        Fault(kind="stall-consumer", target="member 1", at_s=3, jitter_s=1, lasts_s=8),
+        Fault(kind="stall-consumer", target="member 1", jitter_s=1, lasts_s=8),
         Fault(kind="kill-consumer", target="member 1", at_s=7, jitter_s=1),
     ),
     duration_s=15,

@@ -20,7 +20,6 @@ experiment = Experiment(
     claim="A static member that is late, but back within its session, goes on with its work.",
     group=Group(static=True, max_poll_interval_ms=9_000, session_timeout_ms=9_000),
     faults=(Fault(kind="stall-consumer", target="any member", at_s=1, lasts_s=14),),
-    duration_s=20,
     protocols=CLASSIC,
     rules=(
         *holds("X41-asked", "X42", clients=("java",)),

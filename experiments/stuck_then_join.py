@@ -11,7 +11,7 @@ from harness.experiment import Experiment, Fault, holds
 experiment = Experiment(
     claim="A process that is stuck in a delivery is put out after its rebalance timeout.",
     faults=(
-        Fault(kind="slow-sink", target="member 2", latency_ms=80_000, lasts_s=80, at_s=3),
+        Fault(kind="slow-sink", target="member 2", latency_ms=80_000, lasts_s=80),
         Fault(kind="start-consumer", target="new member", at_s=10),
     ),
     duration_s=130,

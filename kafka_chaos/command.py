@@ -44,10 +44,6 @@ There are also {others}.
 `kafka-chaos COMMAND --help` says more. Results go to kafka-chaos-results in this folder, or to
 the folder that --results names.
 """
-_SHOWN: Final = (
-    *("try", "experiment", "list", "describe", "up", "fault", "down", "explain", "doctor"),
-    "clean",
-)
 
 # The example that `init` writes.
 TEMPLATE: Final = Path(__file__).resolve().parent / "template"
@@ -86,7 +82,7 @@ def run(words: Sequence[str]) -> int:
         words = words[2:]
     first = words[0] if words else ""
     if first in ("-h", "--help", "help"):
-        others = ", ".join(each for each in COMMANDS if each not in _SHOWN)
+        others = ", ".join(each for each in COMMANDS if f"\n  {each} " not in HELP)
         sys.stdout.write(HELP.format(others=others))
         return 0
     if first == "--version":

@@ -111,19 +111,17 @@ def read(text: str) -> Result:
     verdicts: dict[str, PlayedVerdict] = {}
     for each in found["verdicts"]:
         verdicts.setdefault(each["rule"], _verdict(each))
-    numbers = {
+    numbers: dict[str, Any] = {
         name: float("nan") if found[name] is None else found[name]
         for name in ("standstill_s", "lost", "unread", "repeats", "acknowledged")
     }
+    same = ("exit_code", "sentence", "experiment", "fetched_only")
     return Result(
-        exit_code=found["exit_code"],
-        sentence=found["sentence"],
         page=Path(found["page"]),
         folder=Path(found["folder"]),
-        experiment=found["experiment"],
-        fetched_only=found["fetched_only"],
         costs=tuple(found["costs"]),
         verdicts=verdicts,
+        **{name: found[name] for name in same},
         **numbers,
     )
 
@@ -217,9 +215,8 @@ def _end(process: subprocess.Popen[str]) -> None:
         return
     try:
         process.send_signal(signal.SIGTERM)
-        process.wait(PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        pass
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE_S)
     finally:  # interrupted again, perhaps
         if process.poll() is None:
             process.kill()

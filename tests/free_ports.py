@@ -7,6 +7,12 @@ from harness.run.by_hand.up import PORT_BASE
 _BELOW = 8_000
 
 
+def free_ports(count: int) -> list[int]:
+    """Ports on which nothing listens; all differ."""
+    with Ports() as ports:
+        return [ports.take() for _ in range(count)]
+
+
 def in_a_row(count: int) -> int:
     """The first of so many free ports in a row."""
     for base in range(PORT_BASE - _BELOW, PORT_BASE - count, count):

@@ -17,9 +17,9 @@ import pytest
 
 from harness.base import processes
 from harness.base.wait import wait_until
-from harness.bench.train_brokers import free_ports
 from harness.cluster import ping
 from harness.provision.java import find_java
+from tests.free_ports import free_ports
 
 WORKERS = 2
 QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

@@ -30,7 +30,6 @@ ASSIGNMENT: Final = "version:h topicPartitions[topicName:text partitions:i*]"
 _TOKEN: Final = re.compile(r"(\w+)(?:@(\d+))?(?::(\w+)(\*?)|(\[|\??\{))|[\]}]")
 _NULL: Final = b"\xff"  # instead of a struct; before one is b"\1"
 _UUID_BYTES: Final = 16
-_LENGTH_BYTES: Final = 4
 
 
 def encoded(spec: str, values: Body) -> bytes:
@@ -176,16 +175,18 @@ def answer_on(link: socket.socket, deadline: float) -> bytes:
 
     `deadline` is of the monotonic clock, in seconds.
     """
-    data, size = b"", _LENGTH_BYTES
-    while len(data) < size:
-        left_s = deadline - time.monotonic()
-        if left_s <= 0:
-            raise TimeoutError(f"{len(data)} of {size} bytes of an answer came in time")
-        link.settimeout(left_s)
-        part = link.recv(size - len(data))
-        if not part:
-            raise ConnectionResetError("the connection was closed in the middle of an answer")
-        data += part
-        if len(data) == size == _LENGTH_BYTES:
-            size += int.from_bytes(data, "big")
-    return data[_LENGTH_BYTES:]
+
+    def read(size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                raise TimeoutError(f"{len(data)} of {size} bytes of an answer came in time")
+            link.settimeout(left_s)
+            part = link.recv(size - len(data))
+            if not part:
+                raise ConnectionResetError("the connection was closed in the middle of an answer")
+            data += part
+        return data
+
+    return read(int.from_bytes(read(4), "big"))

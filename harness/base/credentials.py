@@ -68,14 +68,11 @@ class Credentials:
             "ssl.truststore.location": self.ca,
         }
         if self.user:
-            settings |= {"sasl.mechanism": MECHANISM, "sasl.jaas.config": self.jaas}
+            login = f'{LOGIN} required username="{self.user}" password="{self.password}";'
+            settings |= {"sasl.mechanism": MECHANISM, "sasl.jaas.config": login}
         if self.certificate:
             settings |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": self.certificate}
         return settings
-
-    @property
-    def jaas(self) -> str:
-        return f'{LOGIN} required username="{self.user}" password="{self.password}";'
 
     def context(self) -> ssl.SSLContext:
         """TLS as Python speaks it; the host asked for must be in the broker's certificate."""

@@ -40,12 +40,12 @@ def distribution(values: Sequence[float]) -> Distribution:
     return Distribution(len(values), *found)
 
 
-def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
+def median_interval(values: Sequence[float]) -> Interval | None:
     """The exact interval of the median by order statistics; null for fewer than two values.
 
     The interval from the k-th smallest to the k-th largest of n independent values misses the
     median only if fewer than k of them fell on one side of it, and each falls there with 1/2: the
-    binomial distribution says how often that is. The narrowest interval that reaches `confidence`
+    binomial distribution says how often that is. The narrowest interval that reaches `CONFIDENCE`
     is taken. Five values or fewer cannot reach 95 %: then it is from the smallest to the largest,
     and its own, lower confidence is given.
     """
@@ -54,6 +54,6 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
         return None
     ordered = sorted(values)
     k, missed = 1, 2  # 2 ** n times the probability that the k-th interval misses
-    while k < n // 2 and 1 - (wider := missed + 2 * comb(n, k)) / 2**n >= confidence:
+    while k < n // 2 and 1 - (wider := missed + 2 * comb(n, k)) / 2**n >= CONFIDENCE:
         k, missed = k + 1, wider
     return Interval(ordered[k - 1], ordered[n - k], 1 - missed / 2**n)

@@ -14,11 +14,8 @@ RESULTS: Final = Path("kafka-chaos-results") if INSTALLED else ROOT / "results"
 
 def set_up(kafka_version: str = "") -> str:
     """What is typed to set up all that runs with this Kafka need, or with the usual one."""
-    if INSTALLED:
-        return (
-            f"kafka-chaos setup --kafka {kafka_version}" if kafka_version else "kafka-chaos setup"
-        )
-    return f"make setup KAFKA={kafka_version}" if kafka_version else "make setup"
+    typed, option = ("kafka-chaos", " --kafka ") if INSTALLED else ("make", " KAFKA=")
+    return f"{typed} setup{option + kafka_version if kafka_version else ''}"
 
 
 def here(path: Path) -> str:

@@ -1,9 +1,8 @@
 """Loopback ports that stay ours for the length of a run.
 
 A port that is merely found free can be taken by any outgoing connection while its broker is down.
-So each one is held by a bound socket that never listens: with SO_REUSEADDR the broker can bind and
-listen beside it, and the kernel hands the number to no other process. Who asks for that very number
-could bind it too: so where it was asked for, its twin of UDP is held as well, and never shared.
+So each one is held by a bound socket that never listens: with SO_REUSEADDR the broker listens
+beside it. Where the number was asked for, its twin of UDP is held as well, and never shared.
 """
 
 import socket
@@ -14,8 +13,6 @@ from harness.base.errors import ClusterError
 
 LOOPBACK: Final = "127.0.0.1"
 LAST_PORT: Final = 65_535
-
-
 _REMEDY: Final = "choose another --port-base, or leave it out to let the harness find free ports"
 
 
@@ -39,8 +36,11 @@ class Ports:
                 f"there is no port after {LAST_PORT}: choose a lower --port-base, or leave it out "
                 "to let the harness find free ports"
             )
-        if wanted and _listened(wanted):
-            raise self._taken(wanted)
+        if wanted:
+            with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+                probe.settimeout(1)
+                if probe.connect_ex((LOOPBACK, wanted)) == 0:
+                    raise self._taken(wanted)
         holder = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -50,19 +50,15 @@ class Ports:
             raise self._taken(wanted) from error
         self._held.append(holder)
         if self._next is not None:
-            self._mark(wanted)
-        if self._next is not None:
+            # Another run with the same base could bind its holders beside ours, but not this.
+            twin = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            self._held.append(twin)
+            try:
+                twin.bind((LOOPBACK, wanted))
+            except OSError as error:
+                raise self._taken(wanted) from error
             self._next += 1
         return int(holder.getsockname()[1])
-
-    def _mark(self, port: int) -> None:
-        """Keep out another run with the same base, whose holders could be bound beside ours."""
-        mark = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)  # the same number of UDP
-        self._held.append(mark)
-        try:
-            mark.bind((LOOPBACK, port))
-        except OSError as error:
-            raise self._taken(port) from error
 
     def _taken(self, port: int) -> ClusterError:
         return ClusterError(
@@ -83,9 +79,3 @@ class Ports:
         trace: TracebackType | None,
     ) -> None:
         self.release()
-
-
-def _listened(port: int) -> bool:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.settimeout(1)
-        return probe.connect_ex((LOOPBACK, port)) == 0

@@ -89,14 +89,10 @@ def overruled(cgroups: Path = _CGROUPS, mounted: Path = _MOUNTED) -> bool:
             return path != "/"
         if not controllers:
             group = mounted / path.lstrip("/")
-            if any((each / "cpu.weight").exists() for each in _up_to(mounted, group)):
+            ours = [each for each in (group, *group.parents) if each.is_relative_to(mounted)]
+            if any((each / "cpu.weight").exists() for each in ours):
                 return True
     return False
-
-
-def _up_to(top: Path, folder: Path) -> list[Path]:
-    """A folder and those above it, as far as `top`."""
-    return [each for each in (folder, *folder.parents) if each.is_relative_to(top)]
 
 
 def _set_share(pid: int, nice: str) -> None:
@@ -113,7 +109,4 @@ def _set_share(pid: int, nice: str) -> None:
 
 
 def cores() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0))

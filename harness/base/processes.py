@@ -1,12 +1,11 @@
 """Every process of a run carries the run's mark in its environment, so that nothing is ever lost.
 
-The mark is there from the first instant of a process (no list has to be written in time), it is
-inherited by whatever the process starts, and it says whose run it is: a watchdog or a later start
-can end what a killed harness left, and cannot touch anything else.
+The mark is there from the first instant of a process, is inherited by whatever the process starts,
+and says whose run it is: a watchdog or a later start can end what a killed harness left, and cannot
+touch anything else.
 
-A program may lose its environment: `env -i` clears it, and a title that it gives itself (Ruby's
-`Process.setproctitle`, Python's setproctitle) is written over it. What it prints still goes into a
-log of its run, and by that it is known then.
+A program may lose its environment: `env -i` clears it, and a title that it gives itself is written
+over it. What it prints still goes into a log of its run, and by that it is known then.
 """
 
 import json
@@ -55,15 +54,12 @@ _TOKEN: Final = re.compile(r"\d+:\d+(\.\d+)?(@[0-9a-fA-F-]*(#\d+)?)?")  # what `
 def owner_token(pid: int | None = None) -> str:
     """Identity of a process (this one by default) that a recycled pid cannot fake: `pid:start`.
 
-    Linux has the start in clock ticks since the boot, and they are taken as they are: the time of
-    day that can be made of them is another one after each step of the clock. Its containers share a
-    boot and not their pids, so theirs name their namespace as well. Raises
-    psutil.NoSuchProcess or OSError where there is no such process.
+    The start is in clock ticks since the boot: the time of day that can be made of them is another
+    one after each step of the clock. Containers share a boot and not their pids, so the namespace
+    of these is named as well. Raises OSError where there is no such process.
     """
     pid = os.getpid() if pid is None else pid
-    if psutil.LINUX:
-        return f"{pid}:{_stat(pid)[19]}@{_boot()}{_namespace()}"
-    return f"{pid}:{psutil.Process(pid).create_time():.2f}"
+    return f"{pid}:{_stat(pid)[19]}@{_boot()}{_namespace()}"
 
 
 def _stat(pid: int) -> list[str]:
@@ -71,13 +67,6 @@ def _stat(pid: int) -> list[str]:
     stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     # The command's name is in parentheses, and may hold spaces and parentheses itself.
     return stat.rpartition(")")[2].split()
-
-
-def _has_ended(pid: int) -> bool:
-    """Whether only the entry of a process is left, because its parent has not waited for it yet."""
-    if psutil.LINUX:
-        return _stat(pid)[0] in ("Z", "X")
-    return psutil.Process(pid).status() in _ENDED
 
 
 @cache
@@ -101,9 +90,8 @@ def _namespace() -> str:
 def owner_alive(token: str) -> bool:
     """Whether the harness that an owner token names still runs.
 
-    None outlives its boot. One of another namespace may run, as far as can be seen from here;
-    a token that names none is of an older harness, and compared without it. So may one whose
-    entry in /proc is another user's and hidden (`hidepid`). A zombie has ended.
+    None outlives its boot. One of another namespace may run, as far as can be seen from here, and
+    so may one whose entry in /proc is another user's and hidden (`hidepid`). A zombie has ended.
     """
     process, _, where = token.partition("@")
     boot, elsewhere, namespace = where.partition("#")
@@ -116,13 +104,12 @@ def owner_alive(token: str) -> bool:
         return False
     pid = int(number)
     try:
-        found = owner_token(pid)
-        ended = _has_ended(pid)
-    except (PermissionError, psutil.AccessDenied):
+        found, state = owner_token(pid), _stat(pid)[0]
+    except PermissionError:
         return True
-    except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):
-        return psutil.LINUX and psutil.pid_exists(pid)  # its entry is hidden
-    return token in (found, found.partition("#")[0]) and not ended
+    except (FileNotFoundError, ProcessLookupError):
+        return psutil.pid_exists(pid)  # its entry is hidden
+    return token in (found, found.partition("#")[0]) and state not in ("Z", "X")
 
 
 def owner_dead(token: str) -> bool:
@@ -302,7 +289,6 @@ def scratch_folder(purpose: str) -> Path:
 
 @contextmanager
 def scratch(purpose: str) -> Iterator[Path]:
-    """A folder for temporary files, as long as this lasts."""
     folder = scratch_folder(purpose)
     try:
         yield folder
@@ -325,7 +311,7 @@ def held(folder: Path) -> bool:
         return False
     except (OSError, ValueError):
         return True  # of another user
-    return not token or owner_alive(token)  # an older harness writes it bit by bit
+    return owner_alive(token)
 
 
 def has_owner(folder: Path) -> bool:
@@ -359,17 +345,14 @@ def sweep_scratch() -> int:
     """Remove scratch folders whose process is gone; returns how many."""
     removed = 0
     for owner in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*/{_OWNER}"):
-        if not has_owner(owner.parent) or held(owner.parent):
-            continue
-        with suppress(OSError):  # just being removed
-            shutil.rmtree(owner.parent)
-            removed += 1
+        if has_owner(owner.parent) and not held(owner.parent):
+            with suppress(OSError):  # just being removed
+                shutil.rmtree(owner.parent)
+                removed += 1
     return removed
 
 
-def await_watchdogs(
-    say: Callable[[str], None] = lambda _text: None, patience_s: float = WATCHDOG_S
-) -> None:
+def await_watchdogs(say: Callable[[str], None], patience_s: float = WATCHDOG_S) -> None:
     """Wait until the watchdogs of dead harnesses have done their work, or for so long."""
     at_work = {}
     for run, left in orphans().items():

@@ -11,14 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-import psutil
-
 from harness.base import processes
 
 HALVES: Final = ".*.tmp"  # how half-written files may be called
 _COLON: Final = "+"  # stands for the token's, which some file systems do not take
-_HALF: Final = re.compile(r"\..+\.([0-9]+\+[^.]+(?:\.[0-9]+)?[^.]*)\.tmp")
-_OF_OLDER: Final = re.compile(r"\..+\.([0-9]{1,9})\.tmp")  # an older harness named the pid only
+_HALF: Final = re.compile(r"\..+\.([0-9]+\+[^.]+)\.tmp")
 
 
 @contextmanager
@@ -40,7 +37,5 @@ def half_of(path: Path) -> Path:
 
 def writer_gone(half: Path) -> bool:
     """Whether a file is one that `whole` was writing, and the process that wrote it is gone."""
-    if named := _HALF.fullmatch(half.name):
-        return processes.owner_dead(named[1].replace(_COLON, ":"))
-    older = _OF_OLDER.fullmatch(half.name)
-    return older is not None and not psutil.pid_exists(int(older[1]))
+    named = _HALF.fullmatch(half.name)
+    return named is not None and processes.owner_dead(named[1].replace(_COLON, ":"))

@@ -8,7 +8,6 @@ one goes on, ends the broker, and goes.
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from confluent_kafka import Consumer, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from harness.base.ports import Ports
 from harness.base.wait import wait_until
 from harness.cluster.backend import LOGGING, properties_text
 from harness.cluster.plan import Node, Plan, broker_settings, random_id, share_replicas
@@ -49,7 +49,8 @@ def write_node(args: list[str]) -> tuple[str, list[str]]:
     """
     java, version, kafka, classpath, template, output = args
     folder = Path(output).parent / _NODE
-    controller, direct, peers = free_ports(3)
+    with Ports() as free:
+        controller, direct, peers = (free.take() for _ in range(3))
     broker = Node(1, "broker", direct, peers)
     cluster = Cluster(brokers=1)
     settings = broker_settings(cluster)
@@ -69,18 +70,6 @@ def write_node(args: list[str]) -> tuple[str, list[str]]:
     options = [f"-Dharness.logs={folder / _NODE}", f"-Dlog4j2.configurationFile={LOGGING}"]
     options += [*plan.logging, "-cp", classpath, "kafka.Kafka", str(folder / "node.properties")]
     return plan.direct(), [java, *broker_options(version), *options]
-
-
-def free_ports(count: int) -> list[int]:
-    """Loopback ports on which nothing listens; all differ."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 @contextmanager

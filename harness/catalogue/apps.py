@@ -16,7 +16,6 @@ from harness.experiment.app import App, Records, Shows, Stop
 from harness.experiment.limits import Limits
 from harness.rules.lineage import judged_of_an_app
 from harness.run.faults import KINDS, Lever, of_a_user
-from harness.run.why import cannot_run
 
 FILE: Final = "app.toml"
 EXAMPLES: Final = ROOT / "consumers" / "apps"
@@ -30,7 +29,6 @@ _PLAIN: Final = (
     *("start_s", "steady_s"),
 )
 _KEYS: Final = (*_PLAIN, *_NAMED, *_TABLES)
-_RECORDS: Final = ("value", "file")
 
 
 def read(path: Path) -> App:
@@ -65,26 +63,19 @@ def named(text: str, own: Iterable[Path] = ()) -> App:
     raise BadInput(f"there is no app {text!r}: {hint(path.name, there)}")
 
 
-def of_command(command: tuple[str, ...], folder: Path) -> App:
-    """The app that a command line alone makes, named after its program."""
-    if not command:
-        raise BadInput("there is no command: write it after --, as in `try -- ./consumer`")
-    return App(name=_name(Path(command[0]).stem), command=command, folder=str(folder.resolve()))
-
-
-def of_image(image: str, command: tuple[str, ...], folder: Path) -> App:
-    """The app that an image alone makes, named after the image's last part."""
+def of_words(image: str, command: tuple[str, ...], folder: Path) -> App:
+    """The app that an image makes, or a command line alone, named after the last part of either."""
     name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+    name = name or Path(*command[:1]).stem
     return App(name=_name(name), image=image, command=command, folder=str(folder.resolve()))
 
 
 def _name(file: str) -> str:
-    """A name for an app that is given none, after a file or folder."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", file).strip("-._") or "app"
 
 
 def turned(app: App, options: Mapping[str, Any]) -> App:
-    """The app with what the command line says otherwise; nulls say nothing.
+    """The app with what the command line says otherwise.
 
     A name such as "stop.grace_s" is of a part; "env" and "dependency" add to what there is. Records
     are made from a value or from samples, and work is shown by one way, so that either takes the
@@ -93,15 +84,15 @@ def turned(app: App, options: Mapping[str, Any]) -> App:
     effects = {
         name.removeprefix("effects."): value
         for name, value in options.items()
-        if name.startswith("effects.") and value is not None
+        if name.startswith("effects.")
     }
     if effects:
         before = app.effects if set(effects) == {"output_pattern"} else Shows()
         app = replace(app, effects=replace(before, **effects))
     for name, value in options.items():
-        if value is None or name.startswith("effects."):
-            continue
         part, _, item = name.rpartition(".")
+        if part == "effects":
+            continue
         if name in _NAMED:
             more: Any = {**getattr(app, _NAMED[name]), **value}
             app = replace(app, **{_NAMED[name]: more})
@@ -185,12 +176,6 @@ def _refusal(fault: Fault, app: App) -> str:
     return ""
 
 
-def refuse_what_cannot_run(app: App) -> None:
-    """Raises BadInput where there is nothing to run, and no build step that could make it."""
-    if not app.build and (why := cannot_run(app)):
-        raise BadInput(f"{app.name}: {why}")
-
-
 def _app(found: Mapping[str, Any], folder: Path) -> App:
     known("", found, _KEYS)
     if "command" not in found and "image" not in found:
@@ -216,7 +201,7 @@ def _app(found: Mapping[str, Any], folder: Path) -> App:
 
 def _part(name: str, kind: type, found: Any, folder: Path) -> Any:
     if name == "records" and isinstance(found, dict):
-        known(f"[{name}] ", found, _RECORDS)
+        known(f"[{name}] ", found, ("value", "file"))
         if len(found) > 1:
             raise BadInput("[records] has a value and a file: leave one of them out")
         if "file" in found:

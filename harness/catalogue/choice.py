@@ -1,15 +1,16 @@
 """An experiment as it is asked for, which is checked before anything is played."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harness.base.errors import BadInput
 from harness.catalogue import registry
-from harness.catalogue.apps import refuse_what_cannot_run, with_app
-from harness.catalogue.promises import with_limits
+from harness.catalogue.apps import with_app
+from harness.catalogue.promises import refuse_order
 from harness.experiment import Experiment
 from harness.experiment.app import App
 from harness.experiment.limits import Limits
+from harness.run.why import cannot_run
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,22 @@ class Choice:
                     "processes"
                 )
             turned = with_app(turned, app)
-            refuse_what_cannot_run(app)
+            if not app.build and (why := cannot_run(app)):  # nor a step that could make it
+                raise BadInput(f"{app.name}: {why}")
         return registry.resolved(registry.checked(self.held(turned)))
 
     def held(self, experiment: Experiment) -> Experiment:
-        """An experiment held to the limits. Raises BadInput for one that nothing would judge."""
-        return with_limits(experiment, self.limits, self.of_project)
+        """An experiment held to the limits, and to those of its own that are not among them.
+
+        A program's owner has promised what is in its app.toml; that goes before what the experiment
+        says, and what is promised of a whole project comes last. Raises BadInput for a limit that
+        nothing would judge.
+        """
+        limits, own = self.limits, experiment.limits
+        if (app := experiment.app) is not None:
+            of_app = limits.over(app.limits).over(own).over(self.of_project)
+            return replace(experiment, app=replace(app, limits=of_app))
+        if limits.out_of_order is not None:
+            refuse_order(", or name a program by --app")
+        of_members = replace(self.of_project, out_of_order=None)  # it may be about its programs
+        return replace(experiment, limits=limits.over(own).over(of_members))

@@ -1,11 +1,10 @@
 """Which runs a suite is made of: every experiment at least once, and all that the rules need.
 
-What is to be covered is a rule judged for a client and a protocol (`Goal`); what brokers do for any
-client, for the classic protocols and for KIP-848. Every experiment is taken as it is
-declared, and then for other clients and protocols, chosen by a greedy cover (least time per goal
-that is new), until every goal that some experiment can show is shown. What then shows nothing that
-others do not is left out, where its experiment is played for another client or protocol. The choice
-depends on nothing but what is declared, so two nights play the same set.
+Every experiment is taken as it is declared, and then for other clients and protocols, chosen by a
+greedy cover (least time per goal that is new), until every goal that some experiment can show is
+shown. What then shows nothing that others do not is left out, where its experiment is played for
+another client or protocol. The choice depends on nothing but what is declared, so two nights play
+the same set.
 """
 
 from collections import Counter
@@ -39,13 +38,6 @@ class Goal(NamedTuple):
     client: str
     protocol: str
 
-    @classmethod
-    def of(cls, rule: "Rule", client: str, protocol: str) -> "Goal":
-        """What a run of this client and protocol shows of the rule."""
-        if not rule.broker:
-            return cls(rule.id, client, protocol)
-        return cls(rule.id, "any", "classic" if protocol in CLASSIC else protocol)
-
 
 @dataclass(frozen=True)
 class Candidate:
@@ -59,19 +51,11 @@ class Candidate:
     @classmethod
     def of(cls, name: str, experiment: Experiment) -> "Candidate":
         """A run of this experiment, whose rules are resolved, as it is."""
-        return cls(name, experiment, _shows(experiment), estimate_s(experiment))
+        return cls(name, experiment, frozenset(_shows(experiment)), estimate_s(experiment))
 
     @property
     def label(self) -> str:
         return label(self.name, self.experiment.group.client, self.experiment.group.protocol)
-
-
-@dataclass(frozen=True)
-class PlannedRun:
-    """One run of a suite. `adds` is what no run before it shows."""
-
-    candidate: Candidate
-    adds: tuple[Goal, ...]
 
 
 @dataclass(frozen=True)
@@ -83,14 +67,20 @@ class Cover:
     says of each experiment that is left out so, why.
     """
 
-    runs: tuple[PlannedRun, ...]
-    elsewhere: tuple[Goal, ...]
-    uncovered: tuple[Goal, ...]
+    runs: tuple[Candidate, ...]
+    elsewhere: tuple[Goal, ...] = ()
+    uncovered: tuple[Goal, ...] = ()
     refused: tuple[str, ...] = ()
 
     @property
+    def adds(self) -> list[list[Goal]]:
+        """What each run shows that no run before it does."""
+        before = [goals(self.runs[:number]) for number in range(len(self.runs))]
+        return [sorted(run.shows - shown) for run, shown in zip(self.runs, before, strict=True)]
+
+    @property
     def estimate_s(self) -> float:
-        alone_s = sum(run.candidate.estimate_s for run in self.runs)
+        alone_s = sum(run.estimate_s for run in self.runs)
         return alone_s - WARMED_UP_S * max(0, len(self.runs) - 1)
 
 
@@ -119,27 +109,23 @@ def plan(
     """
     if only:
         named = [_named(text, turn, client, protocol) for text in only]
-        whole = list({candidate.label: candidate for candidate in named}.values())
-        return Cover(tuple(_in_order(_share(whole, *share))), (), ())
+        return Cover(_share(list({each.label: each for each in named}.values()), *share))
     clients = (client,) if client else CLIENTS
     protocols = (protocol,) if protocol else PROTOCOLS
     experiments, _ = registry.every()
     experiments = {name: each for name, each in experiments.items() if backend in each.backends}
-    unturned = candidates(experiments, clients, protocols)
-    reasons: dict[str, str] = {}
-    every = candidates(experiments, clients, protocols, turn, reasons)
-    mine = [each for each in every if each.experiment.long == long]
     declared = {
         label(name, client or each.group.client, protocol or each.group.protocol)
         for name, each in experiments.items()
     }
-    first = [each for each in mine if each.label in declared]
-    mine_show = goals(mine)
-    wanted = mine_show
+    unturned = candidates(experiments, clients, protocols)
+    reasons: dict[str, str] = {}
+    every = candidates(experiments, clients, protocols, turn, reasons)
+    mine = [each for each in every if each.experiment.long == long]
+    wanted = goals(mine)
     if long:  # the long set shows what only it can
         wanted -= goals(each for each in every if not each.experiment.long)
-    missing = goals_of_rules(clients, protocols) - mine_show
-    whole = _cover(wanted, first, mine)
+    whole = _cover(wanted, [each for each in mine if each.label in declared], mine)
     played = {each.name for each in whole}
     refused: dict[str, str] = {}  # why each experiment that is not played cannot be turned so
     for each in unturned:
@@ -148,10 +134,10 @@ def plan(
     if refused and not whole:
         raise BadInput(next(iter(refused.values())))
     chosen = _share(whole, *share)
-    missing |= mine_show - goals(chosen)
+    missing = goals_of_rules(clients, protocols) - goals(chosen)
     somewhere = goals(unturned) | goals(every)
     return Cover(
-        tuple(_in_order(chosen)),
+        chosen,
         tuple(sorted(missing & somewhere)),
         tuple(sorted(missing - somewhere)),
         tuple(refused.values()),
@@ -172,12 +158,16 @@ def candidates(
     A consumer that is sabotaged shows how the judge sees it, not what the client does: such a run
     shows only what no honest one can.
     """
-    tried = (
-        candidate_of(name, experiment, client, protocol, turn, reasons)
-        for name, experiment in experiments.items()
-        for client, protocol in product(clients, protocols)
-    )
-    found = [candidate for candidate in tried if candidate is not None]
+    found = []
+    for (name, experiment), client, protocol in product(experiments.items(), clients, protocols):
+        if client in experiment.clients and protocol in experiment.protocols:
+            try:
+                variant = _variant(experiment, client, protocol, turn)
+            except BadInput as error:
+                if reasons is not None:
+                    reasons[label(name, client, protocol)] = str(error)
+            else:
+                found += [Candidate.of(name, variant)] if variant.rules else []
     honest = goals(each for each in found if not _sabotaged(each.experiment))
     return [
         replace(each, shows=each.shows - honest) if _sabotaged(each.experiment) else each
@@ -185,31 +175,11 @@ def candidates(
     ]
 
 
-def candidate_of(
-    name: str,
-    experiment: Experiment,
-    client: str,
-    protocol: str,
-    turn: Turn = registry.variant,
-    reasons: dict[str, str] | None = None,
-) -> Candidate | None:
-    """The experiment for this client and protocol; null where it makes no sense."""
-    if client not in experiment.clients or protocol not in experiment.protocols:
-        return None
-    try:
-        variant = _variant(experiment, client, protocol, turn)
-    except BadInput as error:
-        if reasons is not None:
-            reasons[label(name, client, protocol)] = str(error)
-        return None
-    return Candidate.of(name, variant) if variant.rules else None
-
-
 def _variant(experiment: Experiment, client: str, protocol: str, turn: Turn) -> Experiment:
     return registry.resolved(registry.checked(turn(experiment, client, protocol)))
 
 
-def _shows(experiment: Experiment) -> frozenset[Goal]:
+def _shows(experiment: Experiment) -> set[Goal]:
     """The rules that a run is sure to show; one that is expected to be UNKNOWN shows nothing."""
     from harness.rules.catalogue import RULES  # reads the file of every rule
 
@@ -220,16 +190,17 @@ def _shows(experiment: Experiment) -> frozenset[Goal]:
         if each.verdict is not Verdict.UNKNOWN and not each.sometimes
     }
     judged |= {rule.id for rule in RULES.values() if rule.evidence and rule.applies(group)}
-    return frozenset(
-        Goal.of(RULES[rule], group.client, group.protocol)
-        for rule in judged
-        if not _in_passing(RULES[rule])
-    )
+    return _goals_of([RULES[rule] for rule in judged], group.client, group.protocol)
 
 
-def _in_passing(rule: "Rule") -> bool:
-    """Whether every run that happens to exercise it is held against it."""
-    return rule.always or rule.in_passing
+def _goals_of(rules: Iterable["Rule"], client: str, protocol: str) -> set[Goal]:
+    """What a run shows of rules, but for those to which each run that exercises them is held."""
+    kind = "classic" if protocol in CLASSIC else protocol
+    return {
+        Goal(rule.id, "any", kind) if rule.broker else Goal(rule.id, client, protocol)
+        for rule in rules
+        if not (rule.always or rule.in_passing)
+    }
 
 
 def _sabotaged(experiment: Experiment) -> bool:
@@ -247,61 +218,49 @@ def goals_of_rules(
     """Every rule for every client and protocol that its statement is about."""
     from harness.rules.catalogue import RULES
 
-    return {
-        Goal.of(rule, client, protocol)
-        for rule in RULES.values()
-        if not _in_passing(rule)
-        for client, protocol in product(clients, protocols)
-        if rule.speaks_of(client, protocol)
-    }
+    return set[Goal]().union(
+        *(
+            _goals_of((rule for rule in RULES.values() if rule.speaks_of(*both)), *both)
+            for both in product(clients, protocols)
+        )
+    )
 
 
 def _cover(
     wanted: set[Goal], first: Sequence[Candidate], among: Sequence[Candidate]
 ) -> list[Candidate]:
-    """`first` and what shows the rest of what is wanted, least time per new goal first; none to
-    spare.
+    """`first` and what shows the rest of what is wanted, least time per new goal first.
+
+    Without those that show nothing of their own, the longest first; every experiment stays.
     """
     chosen = list(first)
     while missing := wanted - goals(chosen):
         useful = [each for each in among if each.shows & missing]
         cost_s = {each.label: each.estimate_s / len(each.shows & missing) for each in useful}
         chosen.append(min(useful, key=lambda each: (cost_s[each.label], each.label)))
-    return _without_redundant(chosen)
-
-
-def _without_redundant(chosen: Sequence[Candidate]) -> list[Candidate]:
-    """Without those that show nothing of their own, the longest first; every experiment stays."""
     names = Counter(candidate.name for candidate in chosen)
     shown = Counter(goal for candidate in chosen for goal in candidate.shows)
-    spare = set()
-    for candidate in sorted(chosen, key=lambda each: (-each.estimate_s, each.label)):
+    for candidate in sorted(chosen, key=_longest_first):
         if names[candidate.name] > 1 and all(shown[goal] > 1 for goal in candidate.shows):
             names[candidate.name] -= 1
             shown.subtract(candidate.shows)
-            spare.add(candidate.label)
-    return [candidate for candidate in chosen if candidate.label not in spare]
+            chosen.remove(candidate)
+    return chosen
 
 
-def _share(chosen: Sequence[Candidate], number: int, of: int) -> list[Candidate]:
+def _longest_first(candidate: Candidate) -> tuple[float, str]:
+    return -candidate.estimate_s, candidate.label
+
+
+def _share(chosen: Sequence[Candidate], number: int, of: int) -> tuple[Candidate, ...]:
     """One part of these, in their order: each goes to the part that is the shortest so far."""
     if not 1 <= number <= of:
         raise BadInput(f"there is no share {number} of {of}: the first of two is 1/2")
     parts: list[list[Candidate]] = [[] for _ in range(of)]
-    for candidate in sorted(chosen, key=lambda each: (-each.estimate_s, each.label)):
+    for candidate in sorted(chosen, key=_longest_first):
         shortest = min(parts, key=lambda part: sum(each.estimate_s for each in part))
         shortest.append(candidate)
-    mine = {candidate.label for candidate in parts[number - 1]}
-    return [candidate for candidate in chosen if candidate.label in mine]
-
-
-def _in_order(chosen: Iterable[Candidate]) -> list[PlannedRun]:
-    shown: set[Goal] = set()
-    runs = []
-    for candidate in chosen:
-        runs.append(PlannedRun(candidate, tuple(sorted(candidate.shows - shown))))
-        shown |= candidate.shows
-    return runs
+    return tuple(candidate for candidate in chosen if candidate in parts[number - 1])
 
 
 def _named(text: str, turn: Turn, client: str | None, protocol: str | None) -> Candidate:
@@ -319,8 +278,7 @@ def _named(text: str, turn: Turn, client: str | None, protocol: str | None) -> C
     protocol = of_label[2] or protocol or experiment.group.protocol
     try:
         registry.check_app(experiment)
-        candidate = candidate_of(name, experiment, client, protocol)
-        if candidate is not None:
+        if candidates({name: experiment}, [client], [protocol]):
             return Candidate.of(name, _variant(experiment, client, protocol, turn))
     except BadInput as error:
         raise BadInput(f"{name}: {error}") from error
@@ -334,14 +292,12 @@ def _named(text: str, turn: Turn, client: str | None, protocol: str | None) -> C
 def render(cover: Cover) -> str:
     """The runs of a suite, what each adds, and what is left out, as text."""
     lines = []
-    for number, run in enumerate(cover.runs, start=1):
-        added = ", ".join(goal.rule for goal in run.adds) or "nothing new"
-        lines.append(
-            f"{number:>3}  {run.candidate.label:<46} ≈ {run.candidate.estimate_s:>3.0f} s  {added}"
-        )
-    shown = len({goal for run in cover.runs for goal in run.adds})
+    for number, (run, adds) in enumerate(zip(cover.runs, cover.adds, strict=True), start=1):
+        added = ", ".join(goal.rule for goal in adds) or "nothing new"
+        lines.append(f"{number:>3}  {run.label:<46} ≈ {run.estimate_s:>3.0f} s  {added}")
     total = f"{plural(len(cover.runs), 'run')}, about {cover.estimate_s / 60:.0f} min"
-    lines += ["", f"{total}; {plural(shown, 'rule')}, each counted for each client and protocol"]
+    shown = plural(len(goals(cover.runs)), "rule")
+    lines += ["", f"{total}; {shown}, each counted for each client and protocol"]
     if cover.estimate_s > NIGHT_MIN * 60:
         parts = ceil(cover.estimate_s / (NIGHT_MIN * 60))
         lines.append(

@@ -1,8 +1,10 @@
 """A grid of settings: which runs a sweep is made of, and what of it is refused before it starts."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from typing import Final
 
 from harness.base.errors import BadInput
@@ -39,6 +41,10 @@ class Point:
     experiment: Experiment
 
 
+# Why a point cannot be, by its experiment and its values.
+Refused = dict[tuple[str, tuple[str, ...]], str]
+
+
 @dataclass(frozen=True)
 class Grid:
     """All points, experiment by experiment; `left_out` says of each that makes no sense, why."""
@@ -61,27 +67,23 @@ def grid_of(names: Sequence[str], over: Iterable[str], choice: Choice) -> Grid:
         raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
     axes = _axes(over, next(iter(declared.values())), choice.settings)
     of_group = all(axis.setting in (*_OFFERED, _MEMBERS) for axis in axes)
+    settings, short = [axis.setting for axis in axes], [axis.name for axis in axes]
     points: list[Point] = []
-    refused: dict[str, dict[tuple[str, ...], str]] = {name: {} for name in declared}
-    for name, experiment in declared.items():
-        for values in product(*(axis.values for axis in axes)):
-            turned = {axis.setting: value for axis, value in zip(axes, values, strict=True)}
-            try:
-                varied = _turned(experiment, turned, choice)
-                varied = _as_declared(varied) if of_group else _where_exercised(varied)
-            except BadInput as error:
-                refused[name][values] = str(error)
-                continue
-            shown = {axis.name: value for axis, value in zip(axes, values, strict=True)}
-            points.append(Point(name, shown, varied))
-    _refuse_hopeless(axes, refused)
+    refused: Refused = {}
+    for name, values in product(declared, product(*(axis.values for axis in axes))):
+        try:
+            varied = _turned(declared[name], dict(zip(settings, values, strict=True)), choice)
+            varied = _as_declared(varied) if of_group else _where_exercised(varied)
+        except BadInput as error:
+            refused[name, values] = str(error)
+        else:
+            points.append(Point(name, dict(zip(short, values, strict=True)), varied))
+    _refuse_hopeless(declared, axes, refused)
     if not points:
-        raise BadInput(next(why for found in refused.values() for why in found.values()))
-    short = [axis.name for axis in axes]
+        raise BadInput(next(iter(refused.values())))
     left_out = [
         f"{name} with {in_words(dict(zip(short, values, strict=True)))}: {why}"
-        for name, found in refused.items()
-        for values, why in found.items()
+        for (name, values), why in refused.items()
     ]
     return Grid(axes, tuple(points), tuple(left_out))
 
@@ -121,21 +123,15 @@ def _axes(
                 f"--over {text!r} sweeps nothing: give two values or more, as in "
                 f"{name}=VALUE,VALUE, or use --set"
             )
-        axes[setting] = SettingValues(setting, tuple(_in_order(same)))
+        with suppress(ValueError):  # what is no number stays as it was given
+            same = sorted(same, key=float)
+        axes[setting] = SettingValues(setting, tuple(same))
     if not axes:
         raise BadInput(
             "what is to be swept? Name a setting and its values: "
             "--over session_timeout_ms=6000,10000,45000"
         )
     return tuple(axes.values())
-
-
-def _in_order(values: Sequence[str]) -> list[str]:
-    """Numbers from the smallest to the largest; other values as they were given."""
-    try:
-        return sorted(values, key=float)
-    except ValueError:
-        return list(values)
 
 
 def _turned(experiment: Experiment, swept: Mapping[str, str], choice: Choice) -> Experiment:
@@ -193,20 +189,16 @@ def _where_exercised(turned: Experiment) -> Experiment:
     return replace(resolved, rules=rules)
 
 
-def _refuse_hopeless(
-    axes: Sequence[SettingValues], refused: Mapping[str, Mapping[tuple[str, ...], str]]
-) -> None:
+def _refuse_hopeless(names: Iterable[str], axes: Sequence[SettingValues], refused: Refused) -> None:
     """Refuse a value that an experiment cannot have in any point. Raises BadInput.
 
     A client or protocol that an experiment is not for is no mistake, and is left out.
     """
-    for name, found in refused.items():
-        for place, axis in enumerate(axes):
-            if axis.setting in _OFFERED:
-                continue
-            others = [each.values for each in axes if each is not axis]
-            of_each = len(list(product(*others)))
-            for value in axis.values:
-                reasons = [why for values, why in found.items() if values[place] == value]
-                if len(reasons) == of_each:
-                    raise BadInput(f"{name} with {axis.name}={value}: {reasons[0]}")
+    of_each = prod(len(axis.values) for axis in axes)
+    for name, (place, axis) in product(names, enumerate(axes)):
+        for value in axis.values if axis.setting not in _OFFERED else ():
+            reasons = [
+                why for (of, values), why in refused.items() if (of, values[place]) == (name, value)
+            ]
+            if len(reasons) == of_each / len(axis.values):
+                raise BadInput(f"{name} with {axis.name}={value}: {reasons[0]}")

@@ -12,7 +12,27 @@ from harness.run.faults import needs_app
 
 def experiments() -> list[dict[str, Any]]:
     """Every experiment, with the rules that it declares and the verdict expected of each."""
-    return [_experiment(name, experiment) for name, experiment in registry.every()[0].items()]
+    return [
+        {
+            "name": name,
+            "claim": experiment.claim,
+            "clients": list(experiment.clients),
+            "protocols": list(experiment.protocols),
+            "long": experiment.long,
+            "needs_app": needs_app(experiment),
+            "rules": [
+                {
+                    "id": expect.rule,
+                    "source": RULES[expect.rule].source,
+                    "statement": RULES[expect.rule].statement,
+                    "unit": RULES[expect.rule].unit,
+                    **_expected(expect),
+                }
+                for expect in experiment.rules
+            ],
+        }
+        for name, experiment in registry.every()[0].items()
+    ]
 
 
 def rules() -> list[dict[str, Any]]:
@@ -29,34 +49,11 @@ def rules() -> list[dict[str, Any]]:
     return [_rule(rule, declared) for rule in RULES.values()]
 
 
-def _experiment(name: str, experiment: Experiment) -> dict[str, Any]:
-    return {
-        "name": name,
-        "claim": experiment.claim,
-        "clients": list(experiment.clients),
-        "protocols": list(experiment.protocols),
-        "long": experiment.long,
-        "needs_app": needs_app(experiment),
-        "rules": [
-            {
-                "id": expect.rule,
-                "source": RULES[expect.rule].source,
-                "statement": RULES[expect.rule].statement,
-                "unit": RULES[expect.rule].unit,
-                "expected": _verdict(expect),
-                "because": expect.because,
-                "within": _within(expect),
-            }
-            for expect in experiment.rules
-        ],
-    }
-
-
 def _rule(rule: Rule, declared: dict[str, Experiment]) -> dict[str, Any]:
     judging = [
         _judging(rule, name, experiment, expect)
         for name, experiment in declared.items()
-        for expect in _expected(rule, experiment)
+        for expect in _judges_by(rule, experiment)
     ]
     return {
         "id": rule.id,
@@ -74,7 +71,7 @@ def _rule(rule: Rule, declared: dict[str, Experiment]) -> dict[str, Any]:
     }
 
 
-def _expected(rule: Rule, experiment: Experiment) -> list[Expect]:
+def _judges_by(rule: Rule, experiment: Experiment) -> list[Expect]:
     declared = () if needs_app(experiment) else experiment.rules
     found = [expect for expect in declared if expect.rule == rule.id]
     return found or ([Expect(rule=rule.id)] if rule.evidence else [])
@@ -83,17 +80,16 @@ def _expected(rule: Rule, experiment: Experiment) -> list[Expect]:
 def _judging(rule: Rule, name: str, experiment: Experiment, expect: Expect) -> dict[str, Any]:
     return {
         "name": name,
-        "expected": _verdict(expect),
-        "because": expect.because,
-        "within": _within(expect),
+        **_expected(expect),
         "clients": _both(rule.clients, experiment.clients, expect.clients),
         "protocols": _both(rule.protocols, experiment.protocols, expect.protocols),
         "kafka": list(expect.kafka),
     }
 
 
-def _verdict(expect: Expect) -> str:
-    return f"{expect.verdict} sometimes" if expect.sometimes else str(expect.verdict)
+def _expected(expect: Expect) -> dict[str, str]:
+    verdict = f"{expect.verdict}{' sometimes' if expect.sometimes else ''}"
+    return {"expected": verdict, "because": expect.because, "within": _within(expect)}
 
 
 def _within(expect: Expect) -> str:
@@ -122,7 +118,7 @@ def render_experiments() -> str:
 
 def in_words(expect: Expect) -> str:
     """A rule with its title, the verdict expected of it, of whom, why, and within which limits."""
-    text = f"{name_of(expect.rule)} {expect.verdict}{' sometimes' if expect.sometimes else ''}"
+    text = f"{name_of(expect.rule)} {_expected(expect)['expected']}"
     for_whom = (*expect.clients, *expect.protocols, *(f"Kafka {each}*" for each in expect.kafka))
     if for_whom:
         text += f" for {', '.join(for_whom)}"

@@ -29,7 +29,7 @@ def read(name: str, checked: Callable[[Experiment], Experiment]) -> Experiment:
     Raises BadInput with the file, the line where there is one, and what is wrong.
     """
     module = imported(name)
-    file = here(_file_of(name))
+    file = here(Path(str(module.__file__)))
     found = getattr(module, "experiment", None)
     if found is None:
         raise BadInput(f"{file} has no value `experiment`: assign the Experiment to that name")
@@ -46,7 +46,10 @@ def read(name: str, checked: Callable[[Experiment], Experiment]) -> Experiment:
 
 def imported(name: str) -> ModuleType:
     """The module of the experiment of this NAME. Raises BadInput as `read` does."""
-    return module_at(_module_of(name), _file_of(name))
+    module = f"experiments.{name.replace('-', '_')}"
+    spec = importlib.util.find_spec(module)
+    assert spec is not None, name
+    return module_at(module, Path(str(spec.origin)))
 
 
 def module_at(name: str, file: Path) -> ModuleType:
@@ -80,17 +83,6 @@ def _from(file: Path, trace: TracebackType | None) -> TracebackType | None:
     while trace is not None and Path(trace.tb_frame.f_code.co_filename) != file:
         trace = trace.tb_next
     return trace
-
-
-def _module_of(name: str) -> str:
-    return f"experiments.{name.replace('-', '_')}"
-
-
-def _file_of(name: str) -> Path:
-    spec = importlib.util.find_spec(_module_of(name))
-    assert spec is not None, name
-    assert spec.origin is not None, name
-    return Path(spec.origin)
 
 
 def _sentence(error: BaseException) -> tuple[str, bool]:

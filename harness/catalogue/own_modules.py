@@ -54,12 +54,12 @@ def used(own_experiments: Path | None, own_rules: Path | None) -> Iterator[None]
 def sources_of(name: str) -> tuple[Source, ...]:
     """What of an experiment is not ours: its module, all rules, and the helpers of both."""
     found = []
-    if (folder := _folders.get("experiments")) is not None:
-        mine = f"{name.replace('-', '_')}.py"
+    folder = experiments_folder()
+    mine = f"{name.replace('-', '_')}.py"
+    if folder is not None and (folder / mine).is_file():
         helpers = [file for file in files_in(folder) if file.name.startswith("_")]
-        if (folder / mine).is_file():
-            found += [_source("experiments", file) for file in (folder / mine, *helpers)]
-    if (folder := _folders.get("rules")) is not None:
+        found += [_source("experiments", file) for file in (folder / mine, *helpers)]
+    if (folder := rules_folder()) is not None:
         found += [_source("rules", file) for file in files_in(folder)]
     return tuple(found)
 

@@ -68,7 +68,6 @@ def opened(
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """The fields of a project file. Raises BadInput, which names the file."""
     held = toml_settings.read(file, f"name a {FILE}")
     try:
         return _fields(held, file.resolve().parent)
@@ -87,8 +86,13 @@ def _fields(held: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             f"recorded names {here(given['recorded'])}, which is in the folder of results, where "
             "`clean --all` removes runs: name a folder outside it"
         )
-    if "apps" in given:
-        given["apps"] = _apps(given["apps"])
+    if folder_of_apps := given.get("apps"):
+        given["apps"] = tuple(sorted(each.parent for each in folder_of_apps.glob("*/app.toml")))
+        if not given["apps"]:
+            raise BadInput(
+                f"apps names {here(folder_of_apps)}, and no folder in it has an app.toml: name the "
+                "folder that your apps' folders are in"
+            )
     if "limits" in held:
         given["limits"] = toml_settings.table("limits", Limits, held["limits"])
     return given
@@ -98,13 +102,3 @@ def _folder(name: str, path: Path) -> Path:
     if not path.is_dir():
         raise BadInput(f"{name} names {here(path)}, which is no folder: make it, or name another")
     return path.resolve()
-
-
-def _apps(folder: Path) -> tuple[Path, ...]:
-    there = tuple(sorted(each.parent for each in folder.glob("*/app.toml")))
-    if not there:
-        raise BadInput(
-            f"apps names {here(folder)}, and no folder in it has an app.toml: name the folder that "
-            "your apps' folders are in"
-        )
-    return there

@@ -1,7 +1,6 @@
 """Limits as they are written, and the experiment that is held to them."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, get_type_hints
 
 from harness.base.errors import BadInput
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
 _WHOLE: Final = frozenset(
     name for name, kind in get_type_hints(Limits).items() if kind == int | None
 )
-
-
-_NONE: Final = Limits()
 
 
 def of_texts(items: Iterable[str]) -> Limits:
@@ -36,26 +32,10 @@ def of_texts(items: Iterable[str]) -> Limits:
         except ValueError:
             kind = "a whole number" if name in _WHOLE else "a number"
             raise BadInput(f"the limit {name} takes {kind} such as 10, not {value!r}") from None
-    return replace(Limits(), **found)
+    return Limits(**found)
 
 
-def with_limits(experiment: Experiment, limits: Limits, of_project: Limits = _NONE) -> Experiment:
-    """The experiment held to these limits, and to those of its own that are not among them.
-
-    A program's owner has promised what is in its app.toml; that goes before what the experiment
-    says, and what is promised of a whole project comes last. Raises BadInput for a limit that
-    nothing would judge.
-    """
-    if experiment.app is not None:
-        of_app = limits.over(experiment.app.limits).over(experiment.limits).over(of_project)
-        return replace(experiment, app=replace(experiment.app, limits=of_app))
-    if limits.out_of_order is not None:
-        _refuse_order(", or name a program by --app")
-    of_members = replace(of_project, out_of_order=None)  # it may be about its programs
-    return replace(experiment, limits=limits.over(experiment.limits).over(of_members))
-
-
-def _refuse_order(otherwise: str = "") -> NoReturn:
+def refuse_order(otherwise: str = "") -> NoReturn:
     raise BadInput(
         "the limit out_of_order is about a program of yours that shows what it processes, and the "
         f"members here are our own: leave it out{otherwise}"
@@ -86,7 +66,7 @@ def check_asked(
     kept = ((app or declared).get("limits") or {}).items()
     given = [name for name, value in kept if value is not None] if limits is None else limits
     if app is None and "out_of_order" in given:
-        _refuse_order()
+        refuse_order()
     for name in rules:
         rule = RULES[name]
         if app is not None:

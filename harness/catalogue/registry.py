@@ -96,7 +96,6 @@ def checked(experiment: Experiment) -> Experiment:
 
 
 def _check_limits(expect: Expect, experiment: Experiment) -> None:
-    """Refuse limits of an expected violation that no violation can keep. Raises BadInput."""
     from harness.rules.catalogue import RULES
 
     faults = sorted({fault.kind for fault in experiment.faults})
@@ -119,7 +118,7 @@ def _needed(experiment: Experiment) -> Needed:
 
     rules = sorted({expect.rule for expect in experiment.rules if not expect.if_seen})
     found = {need: tuple(rule for rule in rules if need in RULES[rule].needs) for need in Need}
-    return {need: rules for need, rules in found.items() if rules}
+    return {need: needing for need, needing in found.items() if needing}
 
 
 def is_rule(name: str) -> bool:

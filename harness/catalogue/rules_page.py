@@ -1,7 +1,6 @@
 """The page of a rule (`describe RULE`)."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from experiments import ANY_RUN
 from harness.catalogue import registry
@@ -12,8 +11,6 @@ from harness.rules.rule import OF_A_PROGRAM, OF_THE_KIND, Rule
 from harness.rules.rule_file import written
 from harness.rules.rule_names import id_of, name_of
 from harness.run.faults import needs_app
-
-_IN_PASSING: Final = "judged in every run of our own members in which it can be examined"
 
 
 def page(rule: str) -> str:
@@ -63,28 +60,21 @@ def _section(rule: Rule, experiments: dict[str, Experiment]) -> str:
         )
         lines += _judged_by(rule, experiments)
     elif rule.in_passing:
-        lines.append(f"- {_IN_PASSING}")
+        lines.append("- judged in every run of our own members in which it can be examined")
         lines += _judged_by(rule, experiments)
     elif rule.limit and APP not in rule.clients:
         lines.append(f"- judged in every run with this limit: `--limit {rule.limit}=…`")
     else:
-        lines += _judged_by(rule, experiments) or [f"- {_undeclared(rule)}"]
+        nowhere = OF_A_PROGRAM if rule.clients == (APP,) else "no experiment yet"
+        lines += _judged_by(rule, experiments) or [f"- judged in {nowhere}"]
     return "\n".join([*lines, ""])
 
 
 def _measured(rule: Rule) -> str:
-    """What is measured of each thing, in which unit; nothing where no number is."""
     if not rule.measures:
         return ""
     unit = "" if rule.measures.startswith(rule.unit) else f"{rule.unit} "
     return f"; measured: {unit}{rule.measures}"
-
-
-def _undeclared(rule: Rule) -> str:
-    """Where a rule is judged that no experiment declares."""
-    if rule.clients == (APP,):
-        return f"judged in {OF_A_PROGRAM}"
-    return "judged in no experiment yet"
 
 
 def _judged_by(rule: Rule, experiments: dict[str, Experiment]) -> list[str]:

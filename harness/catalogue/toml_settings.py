@@ -49,18 +49,13 @@ def typed(name: str, value: Any, declared: Any) -> Any:
             if isinstance(value, list) and all(isinstance(each, str) for each in value):
                 return tuple(value)
         elif kind is float and type(value) in (int, float):
-            return _as_float(value)
+            try:
+                return float(value)
+            except OverflowError:
+                return inf if value > 0 else -inf
         elif type(value) is kind:
             return value
     wanted = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
     said = " or ".join(wanted[kind] for kind in kinds if kind in wanted)
     said = said or 'a list such as ["a", "b"]'
     raise BadInput(f"{name} takes {said}, not {value!r}")
-
-
-def _as_float(value: int | float) -> float:
-    """The number as a float; infinite where it is too large for one."""
-    try:
-        return float(value)
-    except OverflowError:
-        return inf if value > 0 else -inf

@@ -69,10 +69,8 @@ def app_of(arguments: Namespace) -> App | None:
         own = {folder.name: folder for folder in arguments.project.apps}
         known = None if arguments.app.exists() else own.get(str(arguments.app))
         app = apps.read(known or arguments.app)
-    elif "image" in options:
-        app = apps.of_image(options["image"], command, Path.cwd())
     else:
-        app = apps.of_command(command, Path.cwd())
+        app = apps.of_words(options.get("image", ""), command, Path.cwd())
     if "records.value" in options and "records.file" in options:
         raise BadInput("--value and --records both say what the records are: leave out one")
     if "records.file" in options:

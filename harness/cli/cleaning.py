@@ -1,15 +1,13 @@
 """Removes what this project made below a folder of results, and nothing else.
 
 `--results` may name a folder of other things too. So whatever is removed has a record that only
-this project writes: the manifest of a run, the record of a suite, the table of a comparison, of
-trends, of a benchmark, of mutation tests or of rounds of torture, or the owner token in a scratch
-folder. A name alone (`bench`, `scratch`, `latest`) is no record.
+this project writes, such as the manifest of a run, or the owner token in a scratch folder. A name
+alone (`bench`, `scratch`, `latest`) is no record.
 """
 
 import json
 import shutil
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -41,18 +39,11 @@ _ROUND: Final = {"round", "what", "where", "ended", "problems"}
 _FIGURES: Final = ["bench", "figure", "value", "unit", "rounds", "limit", "met"]
 
 
-@dataclass
-class Cleaned:
-    """What was removed, and what stayed because it is in use by now."""
-
-    removed: list[Path] = field(default_factory=list)
-    kept: list[Path] = field(default_factory=list)
-
-
-def clean_all(results: Path) -> Cleaned:
+def clean_all(results: Path) -> tuple[list[Path], list[Path]]:
     """Remove all runs, repeats, nights, comparisons, trends, benchmarks and mutation tests.
 
-    The dataset gets the verdicts of all runs first, and stays.
+    Returns what was removed, and what stayed because it is in use by now. The dataset gets the
+    verdicts of all runs first, and stays.
     Raises SetupError, with nothing removed, while one of them is in use.
     """
     ours = [folder for folder in below(results) if _is_ours(folder)]
@@ -64,21 +55,21 @@ def clean_all(results: Path) -> Cleaned:
                 "it ran in a container that is gone, remove its folder yourself"
             )
     dataset.mended(results)
-    cleaned = Cleaned()
+    removed, kept = [], []
     for folder in ours:
         if in_use(folder, living):  # the dataset takes seconds: it may have begun since
-            cleaned.kept.append(folder)
-            continue
-        shutil.rmtree(folder)
-        cleaned.removed.append(folder)
-    for parent in {folder.parent for folder in cleaned.removed}:
+            kept.append(folder)
+        else:
+            shutil.rmtree(folder)
+            removed.append(folder)
+    for parent in {folder.parent for folder in removed}:
         remove_links(parent)
         remove_if_empty(parent)
     for path in _made_files(results):
         path.unlink(missing_ok=True)
         remove_if_empty(path.parent)
-        cleaned.removed.append(path)
-    return cleaned
+        removed.append(path)
+    return removed, kept
 
 
 def would_clean(results: Path, *, everything: bool) -> list[Path]:
@@ -123,7 +114,6 @@ def _schema(path: Path) -> pa.Schema | None:
 
 
 def _is_our_table(path: Path) -> bool:
-    """Whether a Parquet file carries the schema version that all our tables do."""
     schema = _schema(path)
     return schema is not None and store.VERSION_KEY in (schema.metadata or {})
 
@@ -177,7 +167,9 @@ def clean_cache(*, yes: bool, dry: bool = False) -> None:
     print(f"{total}  in all, in {cache_dir()}")
     if dry:
         return
-    if not (yes or _agrees()):
+    if not yes and sys.stdin.isatty():
+        yes = input("Remove them? [y/N] ").strip().lower() in ("y", "yes")
+    if not yes:
         print("nothing was removed: add --yes (make clean CACHE=1 YES=1) to remove it")
         return
     removed = unused.remove(offered, processes.uses, _say_waiting)
@@ -185,12 +177,6 @@ def clean_cache(*, yes: bool, dry: bool = False) -> None:
         if each not in removed:
             print(f"{each.path.name} is in use, so it stays")
     print(f"{len(removed)} of {len(offered)} removed")
-
-
-def _agrees() -> bool:
-    if not sys.stdin.isatty():
-        return False
-    return input("Remove them? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def _say_waiting() -> None:

@@ -304,7 +304,6 @@ def place(named: str) -> Path | str:
 
 
 def _words(option: str, command: str) -> tuple[str, ...] | None:
-    """The words of a command. Raises BadInput where its quotes are wrong."""
     try:
         return tuple(shlex.split(command)) or None
     except ValueError as error:
@@ -314,7 +313,6 @@ def _words(option: str, command: str) -> tuple[str, ...] | None:
 
 
 def _pair(option: str, form: str, item: str) -> tuple[str, str]:
-    """The parts of NAME=VALUE. Raises BadInput for another form."""
     name, equals, value = item.partition("=")
     if not equals:
         raise BadInput(f"{option} {item!r} is not of the form {form}")
@@ -322,16 +320,8 @@ def _pair(option: str, form: str, item: str) -> tuple[str, str]:
 
 
 _TYPES: Final[dict[str, Callable[[str], Any]]] = {
-    "int": int,
-    "float": float,
-    "path": Path,
-    "place": place,
-    "release": release,
-    "port": port,
-    "jobs": jobs,
-    "time": duration,
-    "zone": zone,
-}
+    each.__name__: each for each in (int, float, place, release, port, jobs, zone)
+} | {"path": Path, "time": duration}
 
 
 class _OptionParser(argparse.ArgumentParser):
@@ -373,7 +363,6 @@ def _add(
 
 
 def _read(name: str, words: Sequence[str]) -> dict[str, Any]:
-    """How an option or argument is read, as argparse has it."""
     how: dict[str, Any] = {}
     for word in words:
         match word[0], word:

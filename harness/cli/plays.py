@@ -128,18 +128,16 @@ def _repeat(order: "Order", times: int) -> int:
     from harness.suite import director
 
     candidate = Candidate.of(order.name, order.experiment)
-    repeated = director.new_repeat(order.results, candidate, times)
-    screen = Screen()
-    screen.say(f"{order.name}: {order.experiment.claim}")
-    screen.say(f"{times} runs, into {here(repeated.path)}")
+    suite = director.new_repeat(order.results, candidate, times)
+    said = f"{order.name}: {order.experiment.claim}", f"{times} runs, into {here(suite.path)}"
     runs = [candidate] * times
-    return play_suite(repeated, runs, screen, order.seed, port_base=order.port_base, jobs=1)
+    return play_suite(suite, runs, said, order.seed, port_base=order.port_base, jobs=1)
 
 
 def play_suite(
     suite: "Suite",
     runs: "Sequence[Candidate]",
-    screen: Screen,
+    said: Sequence[str],
     seed: int | None,
     *,
     jobs: int | None,
@@ -147,13 +145,16 @@ def play_suite(
 ) -> Exit:
     """Play a suite, show what came of it, and add its verdicts to the dataset; its exit code.
 
-    `seed`, `jobs` and `port_base` are those of `suite.director.play`.
+    `said` are lines of its progress before it begins. `seed`, `jobs` and `port_base` are those of
+    `suite.director.play`.
     """
     from harness.report.many.blocks import print_shown
     from harness.suite import director
     from harness.trend import dataset
 
-    results = suite.path.parent.parent
+    results, screen = suite.path.parent.parent, Screen()
+    for line in said:
+        screen.say(line)
     code = director.play(
         suite,
         runs,
@@ -201,11 +202,10 @@ def matrix_command(arguments: argparse.Namespace) -> int:
         "command": _matrix_typed(arguments, programs),
     }
     suite = director.new_rounds("matrix", arguments.results.resolve(), parts, asked)
-    screen = Screen()
     # How long they take depends on session timeouts that are not known before.
-    screen.say(f"{plural(len(suite.entries), 'run')}, into {here(suite.path)}")
+    said = f"{plural(len(suite.entries), 'run')}, into {here(suite.path)}"
     runs = [candidate for candidate, _, _ in parts] * arguments.repeat
-    return play_suite(suite, runs, screen, arguments.seed, jobs=arguments.jobs)
+    return play_suite(suite, runs, [said], arguments.seed, jobs=arguments.jobs)
 
 
 def _matrix_typed(arguments: argparse.Namespace, programs: Sequence[App]) -> str:
@@ -226,6 +226,7 @@ def _matrix_typed(arguments: argparse.Namespace, programs: Sequence[App]) -> str
 def nightly_command(arguments: argparse.Namespace) -> int:
     """Play the whole set of experiments, judge the runs, and write one index of them."""
     from harness.catalogue import cover, registry
+    from harness.catalogue.choice import Choice
     from harness.catalogue.refusals import check_client_version
     from harness.cli.asked import limits_of, names_of, refuse_to_set, settings_of, share_of
     from harness.suite import director
@@ -243,8 +244,6 @@ def nightly_command(arguments: argparse.Namespace) -> int:
         check_client_version(arguments.client or "java", arguments.client_version)
     refuse_compose(settings, "a night")
     say_what_is_left_out()
-    from harness.catalogue.choice import Choice
-
     choice = Choice(settings, limits_of(arguments))
     plan = cover.plan(
         long=arguments.long,
@@ -266,8 +265,6 @@ def nightly_command(arguments: argparse.Namespace) -> int:
     if choice.limits.promised:
         asked["limits"] = choice.limits.promised
     night = director.new_nightly(arguments.results.resolve(), plan, asked)
-    screen = Screen()
     many = plural(len(plan.runs), "run")
-    screen.say(f"{many}, about {plan.estimate_s / 60:.0f} min, into {here(night.path)}")
-    played = [planned.candidate for planned in plan.runs]
-    return play_suite(night, played, screen, arguments.seed, jobs=arguments.jobs)
+    said = f"{many}, about {plan.estimate_s / 60:.0f} min, into {here(night.path)}"
+    return play_suite(night, plan.runs, [said], arguments.seed, jobs=arguments.jobs)

@@ -269,9 +269,9 @@ def clean_command(arguments: argparse.Namespace) -> int:
     ended = sweep(screen.say)
     removed = len(sweep_results(arguments.results))
     if arguments.all:
-        cleaned = clean_all(arguments.results)
-        removed += len(cleaned.removed)
-        for folder in cleaned.kept:
+        gone, kept = clean_all(arguments.results)
+        removed += len(gone)
+        for folder in kept:
             screen.say(f"{here(folder)} has begun since, so it stays")
     print(f"{plural(ended, *_RUNNING)} ended, {plural(removed, *_REMOVED)} removed")
     if arguments.cache:

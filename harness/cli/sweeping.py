@@ -11,7 +11,6 @@ from harness.base.errors import BadInput, Exit
 from harness.base.paths import COMMAND, here
 from harness.cli.plays import check_repeat, play_suite, refuse_compose
 from harness.cli.showing import described
-from harness.run.screen import Screen
 
 if TYPE_CHECKING:
     from harness.catalogue.cover import Candidate
@@ -62,13 +61,9 @@ def sweep_command(arguments: argparse.Namespace) -> int:
         for point, candidate in candidates
     ]
     suite = director.new_rounds("sweep", arguments.results.resolve(), parts, asked, grid.left_out)
-    screen = Screen()
-    for sentence in suite.notes:
-        screen.say(sentence)
-    minutes = once_s * arguments.repeat / 60
-    screen.say(f"{many}, about {minutes:.0f} min, into {here(suite.path)}")
+    said = [*suite.notes, f"{many}, about {hours * 60:.0f} min, into {here(suite.path)}"]
     runs = [candidate for candidate, _, _ in parts] * arguments.repeat
-    return play_suite(suite, runs, screen, arguments.seed, jobs=arguments.jobs)
+    return play_suite(suite, runs, said, arguments.seed, jobs=arguments.jobs)
 
 
 def _listing(candidates: Sequence[tuple[Point, Candidate]], grid: Grid, repeat: int) -> str:

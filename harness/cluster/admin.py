@@ -1,9 +1,8 @@
 """The brokers of a plan, asked by the library's admin client on listeners that no fault touches.
 
-Of a secured cluster also its users, and what they may do. A user may be deleted and created again,
-with the password that it had. Where an authorizer asks, each member's user has the ACLs that a
-consumer needs, and no more: READ on the group and READ on the topic, each with the DESCRIBE that it
-includes. Other users may do everything with both.
+Of a secured cluster also its users, and what they may do. Where an authorizer asks, each member's
+user has the ACLs that a consumer needs, and no more: READ on the group and READ on the topic, each
+with the DESCRIBE that it includes. Other users may do everything with both.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -79,10 +79,15 @@ def check_engines(
     """See, before runs begin, that their containers can be had; missing images are pulled.
 
     `elsewhere`: whether an experiment could be played without them. Raises SetupError, which
-    otherwise every run would meet on its own.
+    otherwise every run would meet on its own, and BadInput for an image that runs nothing.
     """
     experiments = list(experiments)
-    check_images(experiments)
+    if apps := {each.app.image: each.app for each in experiments if each.app and each.app.image}:
+        from harness.cluster import images
+
+        with closing(images.connect()) as engine:
+            for app in apps.values():
+                images.look_up(engine, app)
     wanted = {(each.cluster.backend, each.cluster.kafka_version) for each in experiments}
     wanted = {(backend, version) for backend, version in wanted if backend != "embedded"}
     if not wanted:
@@ -95,21 +100,6 @@ def check_engines(
         for version in sorted(version for backend, version in wanted if backend == "docker"):
             containers.fetch(engine, containers.kafka_image(version), "KAFKA_IMAGE")
             containers.fetch(engine, containers.toxiproxy_image(), "TOXIPROXY_IMAGE")
-
-
-def check_images(experiments: Iterable[Experiment]) -> None:
-    """See that the images of programs under test can be had and run here, before anything starts.
-
-    Raises SetupError or BadInput.
-    """
-    apps = {each.app.image: each.app for each in experiments if each.app and each.app.image}
-    if not apps:
-        return
-    from harness.cluster import images
-
-    with closing(images.connect()) as engine:
-        for app in apps.values():
-            images.look_up(engine, app)
 
 
 def sweep_backends(*, dry: bool = False) -> dict[str, int]:

@@ -349,8 +349,26 @@ def heal(engine: Any) -> int:
 
     What else its owner has added to the project is left alone. Raises ClusterError.
     """
+    healed = 0
     with engine_errors("to heal the compose project"):
-        healed = _heal(engine)
+        found = _ours(engine)
+        for network in engine.networks.list(filters={"label": _LABEL}):
+            short = network.attrs["Labels"][_NETWORK]
+            for container in found:
+                name = container.labels[_SERVICE]
+                container.reload()
+                there = container.attrs["NetworkSettings"]["Networks"]
+                if short in _networks_of(name) and network.name not in there:
+                    network.connect(container, aliases=[IN_CONTAINERS.of(name, short)])
+                    healed += 1
+        for container in found:
+            if container.status == "paused":
+                container.unpause()
+            elif container.status != "running":
+                container.start()
+            else:
+                continue
+            healed += 1
     with suppress(ClusterError):
         Toxiproxy(_TOXIPROXY_PORT).clear()
     return healed
@@ -364,30 +382,6 @@ def _ours(engine: Any) -> list[Container]:
         for container in engine.containers.list(all=True, filters={"label": _LABEL})
         if container.labels[_SERVICE] in services and container.labels.get(_ONCE) != "True"
     ]
-
-
-def _heal(engine: Any) -> int:
-    found = _ours(engine)
-    healed = 0
-    for network in engine.networks.list(filters={"label": _LABEL}):
-        short = network.attrs["Labels"][_NETWORK]
-        for container in found:
-            name = container.labels[_SERVICE]
-            if short not in _networks_of(name):
-                continue
-            container.reload()
-            if network.name not in container.attrs["NetworkSettings"]["Networks"]:
-                network.connect(container, aliases=[IN_CONTAINERS.of(name, short)])
-                healed += 1
-    for container in found:
-        if container.status == "paused":
-            container.unpause()
-        elif container.status != "running":
-            container.start()
-        else:
-            continue
-        healed += 1
-    return healed
 
 
 def _networks_of(service: str) -> tuple[str, ...]:

@@ -117,7 +117,7 @@ class EmbeddedCluster(RunningCluster):
 
     def release_of(self, node_id: int) -> str:
         starts = starts_in(self._logs / log_of(self.plan.node(node_id).name))
-        return starts[-1].release if starts else ""
+        return starts[-1]["release"] if starts else ""
 
     def pause(self, node_id: int) -> None:
         self._nodes[node_id].send_signal(signal.SIGSTOP)

@@ -8,7 +8,7 @@ version 3 on.
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from harness.base.errors import ClusterError
 from harness.cluster import wire
@@ -24,10 +24,10 @@ _STAMP: Final = slice(len("2026-11-21T09:36:07.834320"))
 Levels = Mapping[str, int]
 
 
-def finalized_by(port: int, timeout_s: float = _PATIENCE_S) -> dict[str, int]:
+def finalized_by(port: int) -> dict[str, int]:
     """The finalized levels as one broker knows them. Raises OSError."""
     us = {"clientSoftwareName": "kafka-chaos", "clientSoftwareVersion": "0"}
-    answer = wire.ask(port, wire.FEATURES, us, timeout_s)
+    answer = wire.ask(port, wire.FEATURES, us, _PATIENCE_S)
     found = answer.get("finalizedFeatures", ())
     return dict(sorted((each["name"], each["maxVersionLevel"]) for each in found))
 
@@ -44,7 +44,7 @@ def beyond(wanted: Levels, now: Levels) -> dict[str, int]:
     return {name: level for name, level in wanted.items() if level > now.get(name, 0)}
 
 
-def finalize(port: int, levels: Levels, timeout_s: float = _PATIENCE_S) -> None:
+def finalize(port: int, levels: Levels) -> None:
     """Finalize these levels, asking any broker. Raises ClusterError, OSError.
 
     The controller refuses what a node does not support.
@@ -53,9 +53,9 @@ def finalize(port: int, levels: Levels, timeout_s: float = _PATIENCE_S) -> None:
         {"feature": name, "maxVersionLevel": level, "upgradeType": _UPGRADE}
         for name, level in levels.items()
     ]
-    timeout_ms = round(timeout_s * 1_000)
+    timeout_ms = round(_PATIENCE_S * 1_000)
     asked = {"timeoutMs": timeout_ms, "featureUpdates": wanted, "validateOnly": False}
-    answer = wire.ask(port, wire.UPDATE_FEATURES, asked, timeout_s)
+    answer = wire.ask(port, wire.UPDATE_FEATURES, asked, _PATIENCE_S)
     for refused in (answer, *answer["results"]):
         if code := refused["errorCode"]:
             what = f"{refused['feature']}: " if "feature" in refused else ""
@@ -63,28 +63,22 @@ def finalize(port: int, levels: Levels, timeout_s: float = _PATIENCE_S) -> None:
             raise ClusterError(f"the controller refused new levels (error {code}): {why}")
 
 
-class Start(NamedTuple):
-    """A start of a node: when its log has it (UTC), and the release that started."""
-
-    at: str
-    release: str
-
-
 def log_of(node: str) -> str:
     return f"{node}{_LOG}"
 
 
-def starts_in(log: Path) -> list[Start]:
-    """Each start of a node that its log has; none if there is no log."""
+def starts_in(log: Path) -> list[dict[str, str]]:
+    """Each start of a node: `at` (UTC) and `release`, by its log; none if there is no log."""
     if not log.is_file():
         return []
     with log.open("rb") as lines:
         found = [(line, match) for line in lines if (match := VERSION.search(line))]
-    return [Start(f"{line[_STAMP].decode()}Z", match[1].decode()) for line, match in found]
+    return [
+        {"at": f"{line[_STAMP].decode()}Z", "release": match[1].decode()} for line, match in found
+    ]
 
 
 def releases_in(logs: Path) -> dict[str, list[dict[str, str]]]:
     return {
-        path.name.removesuffix(_LOG): [start._asdict() for start in starts_in(path)]
-        for path in sorted(logs.glob(log_of("*")))
+        path.name.removesuffix(_LOG): starts_in(path) for path in sorted(logs.glob(log_of("*")))
     }

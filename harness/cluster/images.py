@@ -4,10 +4,9 @@ They are started through testcontainers' core, with its reaper off: a run's cont
 labels, and end with everything else of it. A container is on this machine's own network, as a
 process is: brokers, proxies and sinks are where they are for processes.
 
-One thread waits for a container's end, another copies its output as it comes. The engine keeps that
-output whole as long as the container is there. So a stream of it that breaks is begun anew and read
-past what has been written, and what is still missing at the end is read then: no line is lost, and
-none is there twice.
+One thread waits for a container's end, another copies its output as it comes. The engine keeps all
+of that, so a stream that breaks is begun anew, and what is still missing is read at the end: no
+line is lost, and none is there twice.
 """
 
 import os
@@ -122,7 +121,7 @@ class ProgramContainer:
         self._id = container
         self._name = name
         self._killed = False
-        self._end: _End | None = None
+        self._end: tuple[int, int] | None = None  # its exit code, and epoch microseconds
         self._failed: HarnessError | None = None
         self._over = threading.Event()
         self._writing = threading.Lock()
@@ -143,12 +142,12 @@ class ProgramContainer:
         """
         if self._failed is not None:
             raise self._failed
-        return None if self._end is None else self._end.code
+        return None if self._end is None else self._end[0]
 
     @property
     def ended_at(self) -> int | None:
         """When it ended, by the engine, in epoch microseconds."""
-        return None if self._end is None else self._end.at_us
+        return None if self._end is None else self._end[1]
 
     def send_signal(self, number: signal.Signals) -> None:
         self._killed = self._killed or number == signal.SIGKILL
@@ -183,7 +182,7 @@ class ProgramContainer:
 
     def __str__(self) -> str:
         with engine_errors(f"a look at {self._name}"):
-            return f"the engine says {self._inspect()['Status']} of container {self._shown}"
+            return f"the engine says {self._inspect()['Status']} of container {self._id[:_SHOWN]}"
 
     def drops(self, number: signal.Signals) -> bool:
         """Whether the kernel drops this signal: its first process is PID 1, and has no handler.
@@ -202,10 +201,6 @@ class ProgramContainer:
     def wait(self, timeout_s: float) -> int | None:
         self._watcher.join(timeout_s)
         return self.poll()
-
-    @property
-    def _shown(self) -> str:
-        return self._id[:_SHOWN]
 
     def _inspect(self) -> dict[str, Any]:
         return dict(self._api.inspect_container(self._id)["State"])
@@ -232,7 +227,7 @@ class ProgramContainer:
         else:
             killed = state["ExitCode"] == _KILLED and (self._killed or state.get("OOMKilled"))
             code = -int(signal.SIGKILL) if killed else int(state["ExitCode"])
-            self._end = _End(code, _epoch_us(state["FinishedAt"]))
+            self._end = code, _epoch_us(state["FinishedAt"])
         finally:
             self._over.set()
             with self._writing:
@@ -267,8 +262,8 @@ class ProgramContainer:
 
     def _removed(self) -> ClusterError:
         return ClusterError(
-            f"the container {self._shown} of {self._name} was removed by another program: leave "
-            "the run's containers alone, and run again"
+            f"the container {self._id[:_SHOWN]} of {self._name} was removed by another program: "
+            "leave the run's containers alone, and run again"
         )
 
     def _answers(self) -> bool:
@@ -346,9 +341,13 @@ class ProgramImage:
         entrypoint: Sequence[str],
         command: Sequence[str],
         environment: Mapping[str, str],
-        readable: Sequence[str] = (),
+        readable: Sequence[str],
     ) -> str:
-        _configure()
+        # No reaper, and the engine and image that were looked up, whatever a user's file says.
+        testcontainers_config.ryuk_disabled = True
+        testcontainers_config.tc_properties = {}
+        testcontainers_config.hub_image_name_prefix = ""
+        os.environ.setdefault("DOCKER_HOST", _SOCKET)
         made = DockerContainer(
             self.image.id,
             docker_client_kw={"timeout": _TIMEOUT_S},
@@ -382,20 +381,6 @@ class ProgramImage:
             time.sleep(containers.IN_FLIGHT_S)
             containers.remove_run(self.engine, self.run, PROGRAM_LABEL)
         self.engine.close()
-
-
-def _configure() -> None:
-    """No reaper, and the engine and the image that were looked up, whatever a user's file says."""
-    testcontainers_config.ryuk_disabled = True
-    testcontainers_config.tc_properties = {}
-    testcontainers_config.hub_image_name_prefix = ""
-    os.environ.setdefault("DOCKER_HOST", _SOCKET)
-
-
-@dataclass(frozen=True)
-class _End:
-    code: int
-    at_us: int
 
 
 def _epoch_us(stamp: str) -> int:

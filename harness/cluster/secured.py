@@ -1,11 +1,10 @@
 """What secures the cluster of one run: a certificate authority, certificates, and users.
 
-All of it is made up for the run, and is below one folder of its scratch: gone with it, and worth
-nothing to anybody after it. Each node has a certificate with the names that it is reached by, on
-loopback and on its networks. Nodes prove themselves to each other by these, and so does the
-harness, on listeners that no client of a lane uses. The clients of a lane trust the authority, and
-where there are users, log in as the one that is called like their lane. What these may do is asked
-only where a fault takes a right from one (`rights`).
+All of it is made up for the run, and is below one folder of its scratch. Each node has a
+certificate with the names that it is reached by, on loopback and on its networks. Nodes prove
+themselves to each other by these, and so does the harness, on listeners that no client of a lane
+uses. The clients of a lane trust the authority, and where there are users, log in as the one that
+is called like their lane. What these may do is asked only where a fault takes a right from one.
 """
 
 import secrets

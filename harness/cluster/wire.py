@@ -1,11 +1,9 @@
 """The few questions that the harness asks brokers, in Kafka's wire protocol.
 
-Why not a client library: librdkafka's coordinator-targeted admin calls abort the whole process when
-the connection drops at the wrong moment (use after free; librdkafka issue 4605, seen here too), and
-faults drop connections all the time. Asking one broker directly also gives what no library does:
-the answer of that very broker, within a time we choose. Old versions of the calls are used, which
-brokers from 2.1 to 4.4 answer, and newer calls only for what older ones do not know. Each question
-asks one broker and raises OSError.
+No library asks one broker alone, within a time that we choose, and librdkafka's admin calls may
+abort the process when a connection drops (its issue 4605), as faults have it. Old versions of the
+calls are used, which brokers from 2.1 to 4.4 answer, and newer calls only for what older ones do
+not know. Each question asks one broker and raises OSError.
 """
 
 import socket

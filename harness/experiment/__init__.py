@@ -360,14 +360,9 @@ class Experiment:
     sources: tuple[Source, ...] = ()
 
     def __post_init__(self) -> None:
-        for kind, names in (
-            (Fault, ("faults",)),
-            (Probe, ("probes",)),
-            (Expect, ("rules",)),
-            (str, ("clients", "protocols", "backends")),
-        ):
-            for name in names:
-                all_are(kind, name, getattr(self, name))
+        kinds: dict[str, type] = {"faults": Fault, "probes": Probe, "rules": Expect}
+        for name in (*kinds, "clients", "protocols", "backends"):
+            all_are(kinds.get(name, str), name, getattr(self, name))
         if not self.claim.strip():
             raise BadInput("the claim is empty: say in a sentence what the experiment shows")
         if not 0 <= self.duration_s < inf:

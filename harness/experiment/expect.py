@@ -44,14 +44,12 @@ class Expect:
     up_to: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("clients", "protocols", "commits", "kafka"):
+        all_are(str, "kafka", self.kafka)
+        offered = {"clients": CLIENTS, "protocols": PROTOCOLS, "commits": COMMITS}
+        for name, allowed in offered.items():
             all_are(str, name, getattr(self, name))
-        for client in self.clients:
-            one_of("client", client, CLIENTS)
-        for protocol in self.protocols:
-            one_of("protocol", protocol, PROTOCOLS)
-        for commit in self.commits:
-            one_of("commit", commit, COMMITS)
+            for value in getattr(self, name):
+                one_of(name.removesuffix("s"), value, allowed)
         if self.verdict is not Verdict.HOLDS and not self.because:
             raise BadInput(
                 f"rule {self.rule} is expected {self.verdict} without a reason: say it in because="
@@ -61,7 +59,6 @@ class Expect:
                 f"rule {self.rule} is expected {self.verdict} sometimes: only a violation can be, "
                 "so say verdict=Verdict.VIOLATED too, or leave sometimes= out"
             )
-
         if self.within and self.verdict is not Verdict.VIOLATED:
             raise BadInput(
                 f"rule {self.rule} is expected {self.verdict}, and by=, at_most= and up_to= limit "

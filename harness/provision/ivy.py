@@ -2,8 +2,7 @@
 
 Only a set-up that really fetches imports this: what it needs takes longer to load than a warm start
 takes in all. A version that this repository does not pin is looked up once: every jar is held
-against the strongest checksum that the registry has, and only then are the jars put in place and
-locked by their SHA-256, in the cache. From then on the version is as good as a pinned one.
+against the strongest checksum that the registry has, and locked by its SHA-256, in the cache.
 
 Java has to reach what Python reaches. The bundled runtime knows the public authorities only; where
 a company's proxy re-signs traffic, a trust store passes to Java the authority that Python knows.
@@ -46,8 +45,7 @@ LOG: Final = "ivy.log"  # what Ivy says, in the folder of logs
 
 # No host is named: Ivy knows the public repository, and users of a mirror name a settings
 # file in KAFKA_CHAOS_IVY_SETTINGS. Ivy's own checksums are off: it knows SHA-1 only, and is content
-# where there is none. Jars are held against the lock's SHA-256, or where there is no lock yet
-# against the strongest checksum that the registry has.
+# where there is none.
 SETTINGS = """<ivysettings><settings defaultResolver="jars"/>
 <property name="ivy.checksums" value=""/>
 <resolvers><ibiblio name="jars" m2compatible="true" usepoms="{poms}" checksums=""/></resolvers>
@@ -138,10 +136,14 @@ def ivy_jar() -> Path:
 
 def ivy_module(jars: Sequence[Jar]) -> str:
     """An Ivy module that wants exactly `jars` and nothing they depend on."""
-    return _module(
+    return _module(f"{_only(jar)}/>" for jar in jars)
+
+
+def _only(jar: Jar) -> str:
+    """The dependency on a jar and nothing that it depends on, as its tag begins."""
+    return (
         f"<dependency org={quoteattr(jar.organisation)} name={quoteattr(jar.artifact)} "
-        f'rev={quoteattr(jar.version)} transitive="false"/>'
-        for jar in jars
+        f'rev={quoteattr(jar.version)} transitive="false"'
     )
 
 
@@ -184,8 +186,7 @@ def checksums(
     passwords. Raises SetupError if the registry does not answer.
     """
     module = _module(
-        f"<dependency org={quoteattr(jar.organisation)} name={quoteattr(jar.artifact)} "
-        f'rev={quoteattr(jar.version)} transitive="false">'
+        f"{_only(jar)}>"
         + "".join(
             f'<artifact name={quoteattr(jar.artifact)} type="{kind}" ext="jar.{kind}"/>'
             for kind in kinds
@@ -222,20 +223,13 @@ def _check_answered(what: str, said: str, shell: Shell) -> None:
 
 def network_options(folder: Path) -> list[str]:
     """All of them; the trust store is written into `folder`."""
-    return [*_trust(folder), *proxies(), *_TIMEOUTS]
-
-
-def _trust(folder: Path) -> list[str]:
-    certificates = trusted_certificates()
-    if not certificates:
-        return []  # Java's own list of public authorities is better than an empty one
-    store = folder / "trust.jks"
-    store.write_bytes(jks(certificates))
-    return [
-        f"-Djavax.net.ssl.trustStore={store}",
-        "-Djavax.net.ssl.trustStoreType=jks",
-        f"-Djavax.net.ssl.trustStorePassword={PASSWORD}",
-    ]
+    options = [*proxies(), *_TIMEOUTS]
+    if certificates := trusted_certificates():  # Java's own list is better than an empty one
+        store = folder / "trust.jks"
+        store.write_bytes(jks(certificates))
+        found = {"": store, "Type": "jks", "Password": PASSWORD}
+        options += [f"-Djavax.net.ssl.trustStore{name}={value}" for name, value in found.items()]
+    return options
 
 
 def trusted_certificates() -> list[bytes]:
@@ -255,17 +249,15 @@ def trusted_certificates() -> list[bytes]:
 
 def jks(certificates: Iterable[bytes]) -> bytes:
     """A Java key store (JKS, protected by PASSWORD) that trusts `certificates` (DER)."""
-    entries = [_entry(f"ca{number}", der) for number, der in enumerate(certificates)]
+    trusted, made_at = struct.pack(">I", 2), struct.pack(">Q", 0)
+    entries = [
+        trusted + _utf(f"ca{number}") + made_at + _utf("X.509") + struct.pack(">I", len(der)) + der
+        for number, der in enumerate(certificates)
+    ]
     body = struct.pack(">III", 0xFEEDFEED, 2, len(entries)) + b"".join(entries)
     # The format's own fixed recipe, SHA-1 and the salt included.
     salted = PASSWORD.encode("utf-16-be") + b"Mighty Aphrodite" + body
     return body + hashlib.sha1(salted, usedforsecurity=False).digest()
-
-
-def _entry(alias: str, der: bytes) -> bytes:
-    trusted, made_at = struct.pack(">I", 2), struct.pack(">Q", 0)
-    head = trusted + _utf(alias) + made_at + _utf("X.509")
-    return head + struct.pack(">I", len(der)) + der
 
 
 def _utf(text: str) -> bytes:

@@ -72,13 +72,11 @@ def _parser() -> _SetUpParser:
         "--stay", action="store_true", help="in this folder, and not in that of the code"
     )
     setup.add_argument("--kafka", default=kafka.DEFAULT_VERSION, metavar="VERSION")
-    execute.add_argument(
-        "--kafka", action="append", default=[], metavar="VERSION", help="may be given twice"
-    )
     bill = commands.add_parser("bom", help="the bill of materials, as CycloneDX in JSON")
-    bill.add_argument(
-        "--kafka", action="append", default=[], metavar="VERSION", help="may be given twice"
-    )
+    for each in (execute, bill):
+        each.add_argument(
+            "--kafka", action="append", default=[], metavar="VERSION", help="may be given twice"
+        )
     lock = commands.add_parser("lock-kafka", help="for maintainers: pin another Kafka version")
     lock.add_argument("version")
     commands.add_parser("doctor", help="say what is there and what is missing")
@@ -87,39 +85,31 @@ def _parser() -> _SetUpParser:
 
 def _dispatch(chosen: argparse.Namespace) -> int:
     if chosen.command == "setup":
-        return _setup(chosen.kafka)
+        kafka.check_offered(chosen.kafka)
+        make_cache_dir()
+        setup_steps.forget_failures(chosen.kafka)
+        done = setup_steps.ensure(chosen.kafka)
+        print("\n".join(done) if done else "everything is set up")
+        print(f"cache: {cache_dir()}")
+        return Exit.AS_EXPECTED
     if chosen.command == "exec":
         # The command below sets up whatever else it finds that it needs.
         for version in dict.fromkeys([*filter(None, chosen.kafka)] or [kafka.DEFAULT_VERSION]):
             kafka.check_offered(version)
             if not setup_steps.is_complete(version, late=chosen.whole):
                 setup_steps.ensure(version, late=chosen.whole)
-        return _exec(chosen.arguments, stay=chosen.stay)
+        if not chosen.stay:
+            os.chdir(REPOSITORY)
+        python = env_python(env_dir())
+        return os.execv(python, [str(python), *chosen.arguments])
     if chosen.command == "lock-kafka":
         print(setup_steps.lock_kafka(chosen.version))
         return Exit.AS_EXPECTED
     if chosen.command == "bom":
-        from harness.provision import bom  # only this provision_command needs it
+        from harness.provision import bom  # only this command needs it
 
         print(bom.bill(chosen.kafka or [kafka.DEFAULT_VERSION]), end="")
         return Exit.AS_EXPECTED
-    from harness.provision import doctor  # only this provision_command needs it
+    from harness.provision import doctor  # only this command needs it
 
     return doctor.show(doctor.diagnose())
-
-
-def _setup(kafka_version: str) -> int:
-    kafka.check_offered(kafka_version)
-    make_cache_dir()
-    setup_steps.forget_failures(kafka_version)
-    done = setup_steps.ensure(kafka_version)
-    print("\n".join(done) if done else "everything is set up")
-    print(f"cache: {cache_dir()}")
-    return 0
-
-
-def _exec(arguments: list[str], *, stay: bool) -> NoReturn:
-    if not stay:
-        os.chdir(REPOSITORY)
-    python = env_python(env_dir())
-    os.execv(python, [str(python), *arguments])

@@ -53,6 +53,9 @@ class Step:
 
 def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
     env = environment.env_dir()
+    many = "not pinned here: looked up, and checked against the registry's checksums"
+    if kafka.is_locked(kafka_version):
+        many = f"{len(kafka.read_lock(kafka_version))} files"
     return [
         Step(
             "Python environment (about 70 packages, 1.3 GB)",
@@ -61,7 +64,7 @@ def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
         ),
         Step("Java", lambda: _succeeds(find_java), lambda _: find_java(), after=("Python",)),
         Step(
-            f"Kafka {kafka_version} jars ({_how_many(kafka_version)})",
+            f"Kafka {kafka_version} jars ({many})",
             lambda: _succeeds(lambda: kafka.check_jars(kafka_version)),
             lambda shell: _fetch_jars(kafka_version, shell),
             after=("Java",),
@@ -105,12 +108,6 @@ def _succeeds(check: Callable[[], object]) -> bool:
     except SetupError:
         return False
     return True
-
-
-def _how_many(kafka_version: str) -> str:
-    if not kafka.is_locked(kafka_version):
-        return "not pinned here: looked up, and checked against the registry's checksums"
-    return f"{len(kafka.read_lock(kafka_version))} files"
 
 
 def _fetch_jars(kafka_version: str, shell: Shell) -> None:

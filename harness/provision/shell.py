@@ -80,7 +80,7 @@ class Shell:
             raise SetupError(
                 f"{what} did not end within {timeout_s:.0f} s; its output is in {path}"
             )
-        said = _said(path, said_from)
+        said = path.read_bytes()[said_from:].decode(errors="replace")
         if code and not may_fail:
             raise SetupError(
                 f"{what} failed: {_last_line(said)} (whole output in {path}); {remedy}"
@@ -137,12 +137,6 @@ def _descendants(pid: int) -> list[int]:
         found += below
         look_at += below
     return found
-
-
-def _said(path: Path, start: int) -> str:
-    with path.open("rb") as file:
-        file.seek(start)
-        return file.read().decode(errors="replace")
 
 
 def _last_line(said: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -51,7 +50,11 @@ def build(shell: Shell) -> None:
         go = find_go(folder, shell)
         built = folder / "server"
         flags = f"-s -w -X {MODULE}.Version={VERSION}"
-        command = [go, "build", "-C", _locked_module(folder), "-mod=readonly", "-trimpath"]
+        module = folder / "module"  # that has the hashes of the server, and of all below it
+        module.mkdir()
+        for name in ("mod", "sum"):
+            shutil.copyfile(LOCKS / f"toxiproxy.{name}", module / f"go.{name}")
+        command = [go, "build", "-C", module, "-mod=readonly", "-trimpath"]
         shell.run(
             "building Toxiproxy",
             [*command, "-ldflags", flags, "-o", built, f"{MODULE}/cmd/server"],
@@ -67,15 +70,6 @@ def build(shell: Shell) -> None:
         sha256 = digest(built)
         built.replace(binary())
         write_atomically(home() / "sha256", f"{sha256}\n")
-
-
-def _locked_module(folder: Path) -> Path:
-    """A module in `folder` that has the server's hash, and those of all that it depends on."""
-    module = folder / "module"
-    module.mkdir()
-    for name in ("mod", "sum"):
-        shutil.copyfile(LOCKS / f"toxiproxy.{name}", module / f"go.{name}")
-    return module
 
 
 def find_go(folder: Path, shell: Shell, oldest: tuple[int, int] = OLDEST_GO) -> Path:
@@ -129,7 +123,5 @@ def _users_go_settings() -> str:
     # A mirror named with `go env -w` must still count, although the settings folder is moved.
     if "GOENV" in os.environ:
         return os.environ["GOENV"]
-    if sys.platform == "darwin":
-        return str(Path.home() / "Library" / "Application Support" / "go" / "env")
     config = os.environ.get("XDG_CONFIG_HOME")
     return str((Path(config) if config else Path.home() / ".config") / "go" / "env")

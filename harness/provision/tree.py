@@ -10,7 +10,7 @@ from __future__ import annotations
 import compileall
 import hashlib
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -47,14 +47,9 @@ def _copy(source: Path, copy: Path) -> None:
 def digest(tree: Path) -> str:
     """Twelve digits for the contents of a tree, whatever was compiled or built in it."""
     found = hashlib.sha256()
-    for path in _files(tree):
-        content = path.read_bytes()
-        found.update(f"{path.relative_to(tree)}\0{len(content)}\0".encode())
-        found.update(content)
-    return found.hexdigest()[:12]
-
-
-def _files(tree: Path) -> Iterator[Path]:
     for path in sorted(tree.rglob("*")):
         if path.is_file() and path.name != RECORD and _COMPILED not in path.parts:
-            yield path
+            content = path.read_bytes()
+            found.update(f"{path.relative_to(tree)}\0{len(content)}\0".encode())
+            found.update(content)
+    return found.hexdigest()[:12]

@@ -1,9 +1,8 @@
 """What is in the cache and this version of the project does not use any more.
 
-A change of a lock or of Python makes a new environment beside the old one, 1.3 GB each, and a new
-Java makes new AOT caches. The folder that KAFKA_CHAOS_CACHE names may be shared with other
-programs, so only what set-up made is offered: folders with the file that `mark` writes, and AOT
-caches by their names.
+A change of a lock or of Python makes a new environment of 1.3 GB, and a new Java new AOT caches.
+The folder may be shared with other programs, so only what set-up made is offered: folders with the
+file that `mark` writes, and AOT caches by their names.
 """
 
 from __future__ import annotations

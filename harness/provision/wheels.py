@@ -1,9 +1,8 @@
 """Other versions of confluent-kafka, and so of librdkafka, each in an environment of its own.
 
-The harness itself, the producer and the observer stay with the version that is locked. Only members
-whose `client_version` names another one run in it. It is fetched when it is first named: pip holds
-the wheel against the hash of its index, and that hash is kept. Later uses need no network, and
-every file is looked at before each run.
+Only members whose `client_version` names another version run in one. It is fetched when it is first
+named: pip holds the wheel against the hash of its index, and that hash is kept. Later uses need no
+network, and every file is looked at before each run.
 """
 
 from __future__ import annotations

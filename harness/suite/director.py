@@ -75,10 +75,9 @@ def new_suite(
 
 def new_nightly(results: Path, cover: Cover, asked: Mapping[str, Any]) -> Suite:
     """A suite of everything that a cover has. Raises as `new_suite` does."""
-    runs = [planned.candidate for planned in cover.runs]
-    suite = new_suite("nightly", results / "nightly", runs, asked, cover.refused)
-    for entry, planned in zip(suite.entries, cover.runs, strict=True):
-        entry.adds = [goal.rule for goal in planned.adds]
+    suite = new_suite("nightly", results / "nightly", cover.runs, asked, cover.refused)
+    for entry, adds in zip(suite.entries, cover.adds, strict=True):
+        entry.adds = [goal.rule for goal in adds]
     suite.uncovered = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.uncovered]
     suite.elsewhere = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.elsewhere]
     return suite

@@ -37,33 +37,27 @@ def said(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-def test_own_variable_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("KAFKA_CHAOS_CACHE", str(tmp_path / "own"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "shared"))
+@pytest.mark.parametrize(
+    ("own", "shared", "folder"),
+    [
+        ("/own", "/shared", "/own"),
+        (None, "/shared", "/shared/kafka-chaos"),
+        ("", "", "/home/.cache/kafka-chaos"),
+        ("here", "", "/here"),  # below the folder one is in
+    ],
+)
+def test_the_own_variable_wins_then_the_shared_one_and_home_is_the_default(
+    monkeypatch: pytest.MonkeyPatch, own: str | None, shared: str, folder: str
+) -> None:
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("HOME", "/home")
+    monkeypatch.setenv("XDG_CACHE_HOME", shared)
+    if own is None:
+        monkeypatch.delenv("KAFKA_CHAOS_CACHE", raising=False)
+    else:
+        monkeypatch.setenv("KAFKA_CHAOS_CACHE", own)
 
-    assert tmp_path / "own" == cache.cache_dir()
-
-
-def test_xdg_wins_over_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("KAFKA_CHAOS_CACHE", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "shared"))
-
-    assert tmp_path / "shared" / "kafka-chaos" == cache.cache_dir()
-
-
-def test_home_is_the_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("KAFKA_CHAOS_CACHE", "")
-    monkeypatch.setenv("XDG_CACHE_HOME", "")
-    monkeypatch.setenv("HOME", str(tmp_path))
-
-    assert tmp_path / ".cache" / "kafka-chaos" == cache.cache_dir()
-
-
-def test_relative_cache_becomes_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KAFKA_CHAOS_CACHE", "here")
-
-    assert tmp_path / "here" == cache.cache_dir()
+    assert Path(folder) == cache.cache_dir()
 
 
 def test_cache_in_a_file_is_refused_with_the_remedy(

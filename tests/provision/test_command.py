@@ -29,11 +29,6 @@ def provision(*args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def make(*arguments: str) -> str:
-    """What it would run, in one line."""
-    return " ".join(dry_make(*arguments))
-
-
 def test_exec_runs_the_environments_python_in_the_repository() -> None:
     answer = provision("exec", "--", "-c", _WHERE)
 
@@ -164,26 +159,21 @@ def test_doctor_calls_a_full_disk_broken(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "make room" in broken[0].remedy
 
 
-def test_make_passes_on_only_what_was_given() -> None:
-    bare = make("experiment")
-    full = make("experiment", "NAME=broker-kill", "SEED=7", "KAFKA=4.3.1")
-
-    assert bare == "py -m harness.provision exec -- -m harness experiment"
-    assert full == (
-        "py -m harness.provision exec --kafka '4.3.1' -- "
-        "-m harness experiment 'broker-kill' --seed '7' --kafka '4.3.1'"
-    )
-
-
-def test_make_leaves_the_version_of_a_client_to_the_command() -> None:
-    assert make("nightly", "CLIENT_VERSION=4.2.1") == (
-        "py -m harness.provision exec -- -m harness nightly --client-version '4.2.1'"
-    )
-
-
-def test_make_sets_up_the_kafka_that_was_named() -> None:
-    assert make("setup") == "py -m harness.provision setup"
-    assert make("setup", "KAFKA=4.2.1") == "py -m harness.provision setup --kafka '4.2.1'"
+@pytest.mark.parametrize(
+    ("typed", "runs"),
+    [
+        ("experiment", "exec -- -m harness experiment"),
+        (
+            "experiment NAME=baseline SEED=7 KAFKA=4.3.1",
+            "exec --kafka '4.3.1' -- -m harness experiment 'baseline' --seed '7' --kafka '4.3.1'",
+        ),
+        ("nightly CLIENT_VERSION=4.2.1", "exec -- -m harness nightly --client-version '4.2.1'"),
+        ("setup", "setup"),
+        ("setup KAFKA=4.2.1", "setup --kafka '4.2.1'"),
+    ],
+)
+def test_make_passes_on_only_what_was_given(typed: str, runs: str) -> None:
+    assert f"py -m harness.provision {runs}" == " ".join(dry_make(*typed.split()))
 
 
 def test_help_names_every_target() -> None:

@@ -48,28 +48,21 @@ def test_major_number(version: str, number: int) -> None:
     assert major(version) == number
 
 
-def test_named_java_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KAFKA_CHAOS_JAVA", "/no/such/java")
-
-    with pytest.raises(SetupError, match="KAFKA_CHAOS_JAVA names /no/such/java, which does not"):
-        find_java()
-
-
-def test_named_program_that_is_no_java_is_refused(
-    monkeypatch: pytest.MonkeyPatch, script: Script
+@pytest.mark.parametrize(
+    ("does", "says"),
+    [
+        (None, "KAFKA_CHAOS_JAVA names /no/such/java, which does not"),
+        ("echo I make tea", "does not answer `-version` as a Java does"),
+        (answering("11.0.2"), r"names Java 11\.0\.2 .* but Kafka needs 17 or newer"),
+    ],
+)
+def test_a_named_java_that_is_no_use_is_refused(
+    monkeypatch: pytest.MonkeyPatch, script: Script, does: str | None, says: str
 ) -> None:
-    monkeypatch.setenv("KAFKA_CHAOS_JAVA", str(script("java", "echo I make tea")))
+    named = "/no/such/java" if does is None else str(script("java", does))
+    monkeypatch.setenv("KAFKA_CHAOS_JAVA", named)
 
-    with pytest.raises(SetupError, match="does not answer `-version` as a Java does"):
-        find_java()
-
-
-def test_named_java_that_is_too_old_is_refused_with_both_numbers(
-    monkeypatch: pytest.MonkeyPatch, script: Script
-) -> None:
-    monkeypatch.setenv("KAFKA_CHAOS_JAVA", str(script("java", answering("11.0.2"))))
-
-    with pytest.raises(SetupError, match=r"names Java 11\.0\.2 .* but Kafka needs 17 or newer"):
+    with pytest.raises(SetupError, match=says):
         find_java()
 
 

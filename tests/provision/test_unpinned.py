@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import BadInput, Exit, SetupError
-from harness.bench.train_brokers import free_ports
 from harness.provision import ivy, kafka, setup_steps
 from harness.provision.cache import SCRATCH
 from harness.provision.java import Java, find_java
 from harness.provision.provision_command import main
 from harness.provision.shell import Shell
+from tests.free_ports import free_ports
 from tests.provision.made_up_registry import Registry, serving
 
 Capture = pytest.CaptureFixture[str]

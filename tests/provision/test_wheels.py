@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import BadInput, SetupError
-from harness.bench.train_brokers import free_ports
 from harness.provision import environment, setup_steps, unused, wheels
 from harness.provision.cache import REPOSITORY, SCRATCH, cache_dir
+from tests.free_ports import free_ports
 
 _MODULE = "def libversion():\n    return ('{version}', 1)\n"
 

@@ -186,7 +186,7 @@ def test_scratch_of_a_killed_run_goes_and_its_record_says_how_it_ended(tmp_path:
     write_manifest(run_dir, status="running")
     (run_dir / "scratch").mkdir()
     (run_dir / "scratch" / "owner").write_text(DEAD)
-    half = ["history/.requests.parquet.999999999.tmp", f".report.html.{HALF_OF_DEAD}"]
+    half = [f"history/.requests.parquet.{HALF_OF_DEAD}", f".report.html.{HALF_OF_DEAD}"]
     kept = ["history/.theirs.tmp", "history/requests.parquet", f"history/.{HALF_OF_ELSEWHERE}"]
     unready = f".judged.{HALF_OF_DEAD}/tables/stops.parquet"
     write_files(run_dir, *half, *kept, unready, ".judged/violations/R01.parquet")
@@ -222,7 +222,7 @@ def test_a_run_that_died_before_its_manifest_leaves_nothing(tmp_path: Path) -> N
 def test_a_run_that_goes_on_is_not_touched(tmp_path: Path) -> None:
     run_dir = reserve(tmp_path, "baseline")
     write_manifest(run_dir, status="running")
-    write_files(run_dir, "history/.requests.parquet.999999999.tmp")
+    write_files(run_dir, f"history/.requests.parquet.{HALF_OF_DEAD}")
     before = content(tmp_path)
 
     clean(tmp_path)

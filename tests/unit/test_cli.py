@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -19,140 +20,125 @@ from tests.report.sample_run import write_manifest, write_run
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "says"),
+    ("line", "says"),
     [
-        (["experiment"], Exit.BAD_ARGUMENTS, "which experiment? NAME is one of "),
-        (["run", "brokerkill"], Exit.BAD_ARGUMENTS, "did you mean 'broker-kill'?"),
-        (["run", "baseline", "--set", "member=3"], Exit.BAD_ARGUMENTS, "did you mean 'members'?"),
-        (["run", "baseline", "--set", "members"], Exit.BAD_ARGUMENTS, "form NAME=VALUE"),
-        (["run", "baseline", "--kafka", "1.0"], Exit.BAD_ARGUMENTS, "Kafka 1.0 is not a release"),
-        (["run", "baseline", "--backend", "vm"], Exit.BAD_ARGUMENTS, "backend 'vm' is not offered"),
-        (["run", "broker-isolated", "--backend", "embedded"], Exit.BAD_ARGUMENTS, "choose docker"),
+        ("experiment", "which experiment? NAME is one of "),
+        ("run brokerkill", "did you mean 'broker-kill'?"),
+        ("run baseline --set member=3", "did you mean 'members'?"),
+        ("run baseline --set members", "form NAME=VALUE"),
+        ("run baseline --kafka 1.0", "Kafka 1.0 is not a release"),
+        ("run baseline --backend vm", "backend 'vm' is not offered"),
+        ("run broker-isolated --backend embedded", "choose docker"),
+        ("run baseline --security tls", "security 'tls' is not offer"),
+        ("matrix --security tls", "security 'tls' is not offered"),
+        ("up --security tls", "security 'tls' is not offered"),
+        ("nightly --backend compose", "needs clusters of its own"),
+        ("run baseline --client go", "client 'go' is not offered"),
+        ("run baseline --seed x", "invalid int value: 'x'"),
+        ("run baseline --port-base 70000", "'70000' is not a port"),
+        ("run baseline --port-base -1", "'-1' is not a port"),
+        ("run baseline --port-base 0", "choose one from 1 to 65535"),
+        ("nightly --jobs 0", "'0' runs cannot be measured at one time"),
+        ("sweep --jobs x", "choose from 1 to 64"),
+        ("run baseline --port-base x", "'x' is not a port"),
+        ("experiment baseline --repeat 0", "use 1 or more"),
+        ("nightly --only baselin", "did you mean 'baseline'?"),
+        ("nightly --only ,", "--only names no run"),
+        ("nightly --set client=java", "; use --client"),
+        ("nightly --set group.protocol=eager", "; use --protocol"),
+        ("nightly --share 2", "not of the form K/N"),
+        ("nightly --share 3/2", "there is no share 3 of 2"),
         (
-            ["run", "baseline", "--security", "tls"],
-            Exit.BAD_ARGUMENTS,
-            "security 'tls' is not offer",
-        ),
-        (["matrix", "--security", "tls"], Exit.BAD_ARGUMENTS, "security 'tls' is not offered"),
-        (["up", "--security", "tls"], Exit.BAD_ARGUMENTS, "security 'tls' is not offered"),
-        (["nightly", "--backend", "compose"], Exit.BAD_ARGUMENTS, "needs clusters of its own"),
-        (["run", "baseline", "--client", "go"], Exit.BAD_ARGUMENTS, "client 'go' is not offered"),
-        (["run", "baseline", "--seed", "x"], Exit.BAD_ARGUMENTS, "invalid int value: 'x'"),
-        (["run", "baseline", "--port-base", "70000"], Exit.BAD_ARGUMENTS, "'70000' is not a port"),
-        (["run", "baseline", "--port-base", "-1"], Exit.BAD_ARGUMENTS, "'-1' is not a port"),
-        (["run", "baseline", "--port-base", "0"], Exit.BAD_ARGUMENTS, "choose one from 1 to 65535"),
-        (["nightly", "--jobs", "0"], Exit.BAD_ARGUMENTS, "'0' runs cannot be measured at one time"),
-        (["sweep", "--jobs", "x"], Exit.BAD_ARGUMENTS, "choose from 1 to 64"),
-        (["run", "baseline", "--port-base", "x"], Exit.BAD_ARGUMENTS, "'x' is not a port"),
-        (["experiment", "baseline", "--repeat", "0"], Exit.BAD_ARGUMENTS, "use 1 or more"),
-        (["nightly", "--only", "baselin"], Exit.BAD_ARGUMENTS, "did you mean 'baseline'?"),
-        (["nightly", "--only", ","], Exit.BAD_ARGUMENTS, "--only names no run"),
-        (["nightly", "--set", "client=java"], Exit.BAD_ARGUMENTS, "; use --client"),
-        (["nightly", "--set", "group.protocol=eager"], Exit.BAD_ARGUMENTS, "; use --protocol"),
-        (["nightly", "--share", "2"], Exit.BAD_ARGUMENTS, "not of the form K/N"),
-        (["nightly", "--share", "3/2"], Exit.BAD_ARGUMENTS, "there is no share 3 of 2"),
-        (
-            ["nightly", "--client", "librdkafka", "--client-version", "2.8"],
-            Exit.BAD_ARGUMENTS,
+            "nightly --client librdkafka --client-version 2.8",
             "confluent-kafka 2.8 is not a release",
         ),
+        ("nightly --client-version 2.4.1", "the Java client of Kafka 2.4.1 is too old"),
+        ("nightly --client go", "client 'go' is not offered"),
         (
-            ["nightly", "--client-version", "2.4.1"],
-            Exit.BAD_ARGUMENTS,
-            "the Java client of Kafka 2.4.1 is too old",
-        ),
-        (["nightly", "--client", "go"], Exit.BAD_ARGUMENTS, "client 'go' is not offered"),
-        (["compare", "nowhere", "nowhere"], Exit.NO_DATA, "is not the folder of a run"),
-        (
-            ["compare-protocols"],
-            Exit.BAD_ARGUMENTS,
+            "compare-protocols",
             "sweep consumer-crash --over protocol=eager,cooperative,consumer --repeat 1`",
         ),
         (
-            [
-                "compare-protocols",
-                "--client=librdkafka,java",
-                "--members=10",
-                "--protocol=consumer",
-            ],
-            Exit.BAD_ARGUMENTS,
+            "compare-protocols --client=librdkafka,java --members=10 --protocol=consumer",
             "--over client=librdkafka,java --set members=10 --protocol consumer --repeat 1`",
         ),
+        ("sweep baseline --over protocol=eager,lazy", "protocol 'lazy' is not offered"),
+        ("matrix --app kafkaj", "did you mean 'kafkajs'?"),
+        ("matrix --app no/where", "'no/where': there are aiokafka, "),
+        ("matrix --app kafkajs --app kafkajs", "called kafkajs"),
+        ("matrix --experiment everyda", "did you mean 'everyday'?"),
+        ("matrix --experiment processing-stall", "our own consumers"),
+        ("matrix --repeat 0", "use 1 or more"),
+        ("matrix --backend compose", "needs a cluster of its own"),
+        ("matrix --kafka 1.0", "Kafka 1.0 is not a release"),
+        ("sweep --over members=3,5", "which experiment? NAME is one"),
+        ("sweep baseline", "what is to be swept? Name a setting"),
+        ("sweep baselin --over members=3,5", "mean 'baseline'?"),
+        ("sweep baseline --over member=3,5", "mean 'members'?"),
+        ("sweep baseline --over members=3,5 --repeat 0", "use 1 or more"),
         (
-            ["sweep", "baseline", "--over", "protocol=eager,lazy"],
-            Exit.BAD_ARGUMENTS,
-            "protocol 'lazy' is not offered",
-        ),
-        (["matrix", "--app", "kafkaj"], Exit.BAD_ARGUMENTS, "did you mean 'kafkajs'?"),
-        (["matrix", "--app", "no/where"], Exit.BAD_ARGUMENTS, "'no/where': there are aiokafka, "),
-        (["matrix", "--app", "kafkajs", "--app", "kafkajs"], Exit.BAD_ARGUMENTS, "called kafkajs"),
-        (["matrix", "--experiment", "everyda"], Exit.BAD_ARGUMENTS, "did you mean 'everyday'?"),
-        (["matrix", "--experiment", "processing-stall"], Exit.BAD_ARGUMENTS, "our own consumers"),
-        (["matrix", "--repeat", "0"], Exit.BAD_ARGUMENTS, "use 1 or more"),
-        (["matrix", "--backend", "compose"], Exit.BAD_ARGUMENTS, "needs a cluster of its own"),
-        (["matrix", "--kafka", "1.0"], Exit.BAD_ARGUMENTS, "Kafka 1.0 is not a release"),
-        (["sweep", "--over", "members=3,5"], Exit.BAD_ARGUMENTS, "which experiment? NAME is one"),
-        (["sweep", "baseline"], Exit.BAD_ARGUMENTS, "what is to be swept? Name a setting"),
-        (["sweep", "baselin", "--over", "members=3,5"], Exit.BAD_ARGUMENTS, "mean 'baseline'?"),
-        (["sweep", "baseline", "--over", "member=3,5"], Exit.BAD_ARGUMENTS, "mean 'members'?"),
-        (
-            ["sweep", "baseline", "--over", "members=3,5", "--repeat", "0"],
-            Exit.BAD_ARGUMENTS,
-            "use 1 or more",
-        ),
-        (
-            ["sweep", "baseline", "--over", "members=3,5", "--repeat", "2000"],
-            Exit.BAD_ARGUMENTS,
+            "sweep baseline --over members=3,5 --repeat 2000",
             "4,000 runs would take about 22.4 h, and a sweep takes 12 h at most",
         ),
         (
-            ["sweep", "baseline", "--over", "members=3,5", "--backend", "compose"],
-            Exit.BAD_ARGUMENTS,
+            "sweep baseline --over members=3,5 --backend compose",
             "a sweep needs clusters of its own",
         ),
-        (["up", "--kafka", "1.0"], Exit.BAD_ARGUMENTS, "Kafka 1.0 is not a release"),
-        (["up", "--brokers", "0"], Exit.BAD_ARGUMENTS, "needs at least one broker"),
-        (["up", "--topic", "a:b"], Exit.BAD_ARGUMENTS, "NAME:PARTITIONS, such as orders:6"),
-        (["up", "--topic", "a b"], Exit.BAD_ARGUMENTS, "NAME:PARTITIONS, such as orders:6"),
-        (["up", "--set", "x"], Exit.BAD_ARGUMENTS, "not of the form NAME=VALUE"),
-        (["up", "--set", "num.partition=3"], Exit.BAD_ARGUMENTS, "did you mean 'num.partitions'?"),
-        (["up", "--set", "num.partitions=x"], Exit.BAD_ARGUMENTS, "takes a whole number, not 'x'"),
+        ("up --kafka 1.0", "Kafka 1.0 is not a release"),
+        ("up --brokers 0", "needs at least one broker"),
+        ("up --topic a:b", "NAME:PARTITIONS, such as orders:6"),
+        ("up --topic 'a b'", "NAME:PARTITIONS, such as orders:6"),
+        ("up --set x", "not of the form NAME=VALUE"),
+        ("up --set num.partition=3", "did you mean 'num.partitions'?"),
+        ("up --set num.partitions=x", "takes a whole number, not 'x'"),
         (
-            ["up", "--set", "group.share.session.timeout.ms=-5"],
-            Exit.BAD_ARGUMENTS,
+            "up --set group.share.session.timeout.ms=-5",
             "group.share.session.timeout.ms is -5, which no broker takes: use a number from -1 to",
         ),
         (
-            ["up", "--set", "log.retention.ms=9223372036854775808"],
-            Exit.BAD_ARGUMENTS,
+            "up --set log.retention.ms=9223372036854775808",
             "which no broker takes: use a number from -1 to 9223372036854775807",
         ),
         (
-            ["up", "--set", "log.cleaner.min.cleanable.ratio=nan"],
-            Exit.BAD_ARGUMENTS,
+            "up --set log.cleaner.min.cleanable.ratio=nan",
             "log.cleaner.min.cleanable.ratio is nan, which no broker takes",
         ),
-        (["up", "--port-base", "0"], Exit.BAD_ARGUMENTS, "'0' is not a port"),
-        (["fault", "kil-broker", "coordinator"], Exit.BAD_ARGUMENTS, "did you mean 'kill-broker'?"),
-        (["fault", "kill-broker"], Exit.BAD_ARGUMENTS, "kill-broker of what? Say coordinator"),
-        (["fault", "kill-broker", "broker", "x"], Exit.BAD_ARGUMENTS, "no target 'broker x'"),
-        (["fault", "kill-consumer", "member", "1"], Exit.BAD_ARGUMENTS, "your own processes"),
-        (["fault", "latency", "members", "--for", "3x"], Exit.BAD_ARGUMENTS, "'3x' is no time"),
-        (["frobnicate"], Exit.BAD_ARGUMENTS, "invalid choice: 'frobnicate'"),
-        (["check", "nowhere"], Exit.NO_DATA, "nowhere has no runs: name the folder"),
-        (["report", "nowhere"], Exit.NO_DATA, "nowhere"),
-        (["collect", "nowhere"], Exit.NO_DATA, "is not the folder of a run"),
+        ("up --port-base 0", "'0' is not a port"),
+        ("fault kil-broker coordinator", "did you mean 'kill-broker'?"),
+        ("fault kill-broker", "kill-broker of what? Say coordinator"),
+        ("fault kill-broker broker x", "no target 'broker x'"),
+        ("fault kill-consumer member 1", "your own processes"),
+        ("fault latency members --for 3x", "'3x' is no time"),
+        ("frobnicate", "invalid choice: 'frobnicate'"),
     ],
 )
 def test_a_wrong_command_gets_one_sentence_and_its_exit_code(
-    arguments: list[str], code: Exit, says: str, capsys: pytest.CaptureFixture[str]
+    line: str, says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert code == main(arguments)
+    assert says in refused(line, Exit.BAD_ARGUMENTS, capsys)
 
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("compare nowhere nowhere", "is not the folder of a run"),
+        ("check nowhere", "nowhere has no runs: name the folder"),
+        ("report nowhere", "nowhere"),
+        ("collect nowhere", "is not the folder of a run"),
+    ],
+)
+def test_what_has_no_runs_is_no_data(
+    line: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert says in refused(line, Exit.NO_DATA, capsys)
+
+
+def refused(line: str, code: Exit, capsys: pytest.CaptureFixture[str]) -> str:
+    """The one sentence that a command line gets."""
+    assert code == main(shlex.split(line))
     said = capsys.readouterr()
-    assert "" == said.out
-    assert says in said.err
-    assert 1 == said.err.count("\n")
+    assert ("", 1) == (said.out, said.err.count("\n"))
+    return said.err
 
 
 @pytest.mark.parametrize(
@@ -180,9 +166,7 @@ def test_fault_alone_lists_what_can_be_broken(capsys: pytest.CaptureFixture[str]
         assert part not in said.out
 
 
-def test_list_json_has_every_experiment_with_its_rules(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_list_json_has_every_experiment_with_its_rules(capsys: pytest.CaptureFixture[str]) -> None:
     assert Exit.AS_EXPECTED == main(["list", "--json"])
 
     listed = json.loads(capsys.readouterr().out)["experiments"]

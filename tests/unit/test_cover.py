@@ -29,8 +29,15 @@ def night() -> cover.Cover:
     return cover.plan()
 
 
+def candidate_of(
+    name: str, experiment: Experiment, client: str, protocol: str
+) -> cover.Candidate | None:
+    found = cover.candidates({name: experiment}, [client], [protocol])
+    return found[0] if found else None
+
+
 def shown(plan: cover.Cover) -> set[Goal]:
-    return cover.goals(run.candidate for run in plan.runs)
+    return cover.goals(plan.runs)
 
 
 def test_nothing_that_an_experiment_can_show_is_left_out(night: cover.Cover) -> None:
@@ -38,7 +45,7 @@ def test_nothing_that_an_experiment_can_show_is_left_out(night: cover.Cover) -> 
     coverable: set[Goal] = set()
     for name, client, protocol in product(registry.names(), CLIENTS, PROTOCOLS):
         experiment = registry.load(name)
-        candidate = cover.candidate_of(name, experiment, client, protocol)
+        candidate = candidate_of(name, experiment, client, protocol)
         if candidate is not None and not experiment.long:
             coverable |= candidate.shows
 
@@ -55,14 +62,14 @@ def test_both_sets_together_leave_out_only_what_no_experiment_shows(night: cover
 
     assert cover.goals_of_rules() - shown(night) - shown(long) == set(night.uncovered)
     assert night.uncovered == long.uncovered
-    assert all(run.candidate.experiment.long for run in long.runs)
+    assert all(run.experiment.long for run in long.runs)
 
 
 def test_an_experiment_is_played_as_declared_unless_a_variant_that_is_needed_is_played(
     night: cover.Cover,
 ) -> None:
-    labels = [run.candidate.label for run in night.runs]
-    played = {run.candidate.name for run in night.runs}
+    labels = [run.label for run in night.runs]
+    played = {run.name for run in night.runs}
     declared = {name: registry.load(name) for name in registry.names()}
 
     assert len(labels) == len(set(labels))
@@ -74,7 +81,7 @@ def test_an_experiment_is_played_as_declared_unless_a_variant_that_is_needed_is_
     for name in played:
         group = declared[name].group
         if label(name, group.client, group.protocol) not in labels:
-            left_out = cover.candidate_of(name, declared[name], group.client, group.protocol)
+            left_out = candidate_of(name, declared[name], group.client, group.protocol)
             assert left_out is not None
             assert left_out.shows <= shown(night)
 
@@ -82,9 +89,9 @@ def test_an_experiment_is_played_as_declared_unless_a_variant_that_is_needed_is_
 def test_every_further_run_is_needed(night: cover.Cover) -> None:
     """One run less, and a goal is missing, or an experiment."""
     for spare in night.runs:
-        others = [run.candidate for run in night.runs if run is not spare]
-        alone = spare.candidate.name not in {candidate.name for candidate in others}
-        assert alone or shown(night) - cover.goals(others), spare.candidate.label
+        others = [run for run in night.runs if run is not spare]
+        alone = spare.name not in {candidate.name for candidate in others}
+        assert alone or shown(night) - cover.goals(others), spare.label
 
 
 def test_the_set_is_the_same_every_time(night: cover.Cover) -> None:
@@ -92,7 +99,7 @@ def test_the_set_is_the_same_every_time(night: cover.Cover) -> None:
 
 
 def test_what_each_run_adds_adds_up(night: cover.Cover) -> None:
-    added = [goal for run in night.runs for goal in run.adds]
+    added = [goal for adds in night.adds for goal in adds]
 
     assert len(added) == len(set(added))
     assert set(added) == shown(night)
@@ -101,7 +108,7 @@ def test_what_each_run_adds_adds_up(night: cover.Cover) -> None:
 def test_one_client_alone_leaves_out_the_other() -> None:
     java = cover.plan(client="java")
 
-    assert {"java"} == {run.candidate.experiment.group.client for run in java.runs}
+    assert {"java"} == {run.experiment.group.client for run in java.runs}
     assert {"java", "any"} >= {goal.client for goal in (*java.uncovered, *java.elsewhere)}
     assert {"java", "any"} == {goal.client for goal in shown(java)}
 
@@ -119,9 +126,9 @@ def test_what_brokers_do_is_shown_by_one_client_for_all() -> None:
 
 def test_shares_are_the_whole_together_and_as_long_as_each_other(night: cover.Cover) -> None:
     shares = [cover.plan(share=(number, 3)) for number in (1, 2, 3)]
-    labels = [run.candidate.label for share in shares for run in share.runs]
+    labels = [run.label for share in shares for run in share.runs]
 
-    assert sorted(labels) == sorted(run.candidate.label for run in night.runs)
+    assert sorted(labels) == sorted(run.label for run in night.runs)
     lengths = [share.estimate_s for share in shares]
     assert max(lengths) - min(lengths) < 60
     for share in shares:
@@ -133,7 +140,7 @@ def test_only_plays_what_is_named_in_that_order() -> None:
     plan = cover.plan(only=["consumer-join", "baseline:librdkafka/cooperative"])
 
     assert ["consumer-join:librdkafka/eager", "baseline:librdkafka/cooperative"] == [
-        run.candidate.label for run in plan.runs
+        run.label for run in plan.runs
     ]
 
 
@@ -154,7 +161,7 @@ def test_only_is_for_the_client_and_the_protocol_that_are_asked_for() -> None:
     plan = cover.plan(only=named, client="java", protocol="cooperative")
 
     assert ["consumer-crash:java/cooperative", "consumer-join:java/cooperative"] == [
-        run.candidate.label for run in plan.runs
+        run.label for run in plan.runs
     ]
     with pytest.raises(BadInput, match=r"^--only consumer-crash:java/eager is not for cooperative"):
         cover.plan(only=["consumer-crash:java/eager"], protocol="cooperative")
@@ -174,12 +181,11 @@ def test_a_version_of_the_java_client_is_for_java_whatever_is_declared() -> None
     turn = partial(registry.variant, settings={"group.client_version": "4.2.1"})
     java, both = cover.plan(client="java", turn=turn), cover.plan(turn=turn)
 
-    names = {run.candidate.name for run in cover.plan(client="java").runs}
-    assert names == {run.candidate.name for run in java.runs}
-    assert {"4.2.1"} == {run.candidate.experiment.group.client_version for run in java.runs}
+    names = {run.name for run in cover.plan(client="java").runs}
+    assert names == {run.name for run in java.runs}
+    assert {"4.2.1"} == {run.experiment.group.client_version for run in java.runs}
     assert {("java", "4.2.1"), ("librdkafka", "")} == {
-        (run.candidate.experiment.group.client, run.candidate.experiment.group.client_version)
-        for run in both.runs
+        (run.experiment.group.client, run.experiment.group.client_version) for run in both.runs
     }
     assert () == java.refused == both.refused
 
@@ -197,20 +203,18 @@ def test_what_a_setting_makes_nonsense_of_is_left_out_and_said(night: cover.Cove
     """Of a setting that is to be qualified, all that can still show something is played."""
     plan = cover.plan(turn=turn_session_timeout(10_000))
 
-    names = {run.candidate.name for run in plan.runs}
+    names = {run.name for run in plan.runs}
     refused = {sentence.partition(":")[0] for sentence in plan.refused}
     assert {"consumer-crash", "consumer-join", "coordinator-kill"} <= names
     assert "auto-commit-crash" in refused
     assert {"java"} == {  # librdkafka does not take a limit between polls below the session
-        run.candidate.experiment.group.client
-        for run in plan.runs
-        if run.candidate.name == "processing-stall"
+        run.experiment.group.client for run in plan.runs if run.name == "processing-stall"
     }
-    assert names | refused == {run.candidate.name for run in night.runs}
+    assert names | refused == {run.name for run in night.runs}
     assert night.uncovered == plan.uncovered  # experiments that are left out would show the rest
     assert "R26-repeats" in {goal.rule for goal in plan.elsewhere}
     assert not names & refused
-    assert {10_000} == {run.candidate.experiment.group.session_timeout_ms for run in plan.runs}
+    assert {10_000} == {run.experiment.group.session_timeout_ms for run in plan.runs}
     assert f"skipped, since they make no sense with these settings: {len(refused)}" in cover.render(
         plan
     )
@@ -245,9 +249,7 @@ def test_a_sabotaged_consumer_shows_only_what_no_honest_one_can() -> None:
 
 def test_a_rule_expected_to_be_unknown_is_not_shown() -> None:
     expect = Expect(rule="R12", verdict=Verdict.UNKNOWN, because="nothing happens")
-    candidate = cover.candidate_of(
-        "x", replace(declared("R21"), rules=(expect,)), "librdkafka", "eager"
-    )
+    candidate = candidate_of("x", replace(declared("R21"), rules=(expect,)), "librdkafka", "eager")
 
     assert candidate is not None
     assert "R12" not in {goal.rule for goal in candidate.shows}
@@ -259,9 +261,9 @@ def test_a_rule_expected_to_be_unknown_is_not_shown() -> None:
 def test_an_experiment_is_played_for_its_own_clients_and_protocols_only() -> None:
     experiment = declared("R21", clients=("librdkafka",), protocols=("eager",))
 
-    assert cover.candidate_of("x", experiment, "librdkafka", "eager") is not None
-    assert cover.candidate_of("x", experiment, "java", "eager") is None
-    assert cover.candidate_of("x", experiment, "librdkafka", "cooperative") is None
+    assert candidate_of("x", experiment, "librdkafka", "eager") is not None
+    assert candidate_of("x", experiment, "java", "eager") is None
+    assert candidate_of("x", experiment, "librdkafka", "cooperative") is None
 
 
 def test_the_estimate_grows_with_what_is_declared() -> None:
@@ -279,6 +281,6 @@ def test_the_estimate_grows_with_what_is_declared() -> None:
 def test_the_list_says_what_each_run_adds_and_what_is_left_out(night: cover.Cover) -> None:
     text = cover.render(night)
 
-    assert night.runs[0].candidate.label in text.splitlines()[0]
+    assert night.runs[0].label in text.splitlines()[0]
     assert f"{len(night.runs)} runs, about" in text
     assert "covered by no experiment:" in text

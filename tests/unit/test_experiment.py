@@ -39,10 +39,7 @@ def _violated(**limits: Any) -> Expect:
         (lambda: Group(max_poll_interval_ms=5_000), "5000 is below session_timeout_ms of 6000"),
         (lambda: Group(members=0), "members is 0, and a group needs at least one"),
         (lambda: Group(arrive_every_ms=-1), "arrive_every_ms of -1"),
-        (
-            lambda: Expect(rule="R30", sometimes=True),
-            "only a violation can be",
-        ),
+        (lambda: Expect(rule="R30", sometimes=True), "only a violation can be"),
         (lambda: Expect(rule="R35", by="member-1"), "limit a violation: say verdict=Verdict.VIOL"),
         (lambda: _violated(at_most=0), "at_most=0 times: use 1 or more, or expect it to hold"),
         (lambda: _violated(at_most=1.5), "has at_most=1.5, which is no such limit: write at_most"),

@@ -8,7 +8,8 @@ import pytest
 
 from harness.base.errors import BadInput, Exit
 from harness.catalogue import apps, registry
-from harness.catalogue.promises import of_texts, promised_in, with_limits
+from harness.catalogue.choice import Choice
+from harness.catalogue.promises import of_texts, promised_in
 from harness.cli.main import main
 from harness.experiment import Experiment, Limits, holds
 from harness.experiment.app import App
@@ -48,14 +49,14 @@ def test_a_limit_that_is_none_is_one_sentence(texts: list[str], says: str) -> No
 
 
 def test_of_our_own_members_what_is_given_goes_before_what_the_experiment_says() -> None:
-    held = with_limits(OURS, GIVEN)
+    held = Choice({}, GIVEN).held(OURS)
 
     assert Limits(standstill_s=5, lost=1, repeats=9, drained_s=30.5) == held.limits
     assert ("L1", "L2", "L3", "L4") == promised_in(held)
 
 
 def test_of_a_program_its_own_limits_go_before_the_experiments() -> None:
-    held = with_limits(apps.with_app(OURS, ORDERS), GIVEN)
+    held = Choice({}, GIVEN).held(apps.with_app(OURS, ORDERS))
 
     assert held.app is not None
     assert Limits(standstill_s=5, lost=2, repeats=9, drained_s=30.5) == held.app.limits

@@ -70,9 +70,7 @@ def test_the_command_names_no_place_of_this_machine(tmp_path: Path, begun: Begun
 
 
 def test_two_programs_of_one_name_are_refused(
-    tmp_path: Path,
-    begun: Begun,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, begun: Begun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one, other = (str(write_app(tmp_path / name, "orders")) for name in ("a", "b"))
 
@@ -89,9 +87,7 @@ def test_a_file_of_its_own_name_is_an_app(tmp_path: Path, begun: Begun) -> None:
 
 
 def test_one_that_is_interrupted_keeps_what_there_is(
-    tmp_path: Path,
-    begun: Begun,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, begun: Begun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = matrix(tmp_path, "--app", "kafkajs", "--repeat", "1")
 

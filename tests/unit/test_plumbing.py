@@ -23,8 +23,6 @@ from harness.cluster.plan import IN_CONTAINERS, draw_plan
 from harness.cluster.proxies import Toxiproxy
 from harness.experiment import Cluster
 
-on_linux = pytest.mark.skipif(not psutil.LINUX, reason="of /proc")
-
 
 def listening(port: int = 0) -> socket.socket:
     server = socket.socket()
@@ -215,7 +213,6 @@ def zombie() -> Iterator[str]:
         yield token
 
 
-@on_linux
 def test_what_a_harness_left_that_no_one_waits_for_is_an_orphan(
     zombie: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,7 +244,6 @@ def test_a_process_that_does_not_say_whose_it_is_stays(
     assert not processes.owner_dead(owner)
 
 
-@on_linux
 @pytest.mark.parametrize("hides", [PermissionError, FileNotFoundError])
 def test_a_harness_of_a_user_whose_processes_are_hidden_lives(
     hides: type[OSError], monkeypatch: pytest.MonkeyPatch
@@ -313,7 +309,6 @@ def test_who_a_folder_is_of_is_never_there_in_part(
     assert processes.held(tmp_path)
 
 
-@on_linux
 def test_a_harness_lives_on_whatever_the_clock_is_set_to(monkeypatch: pytest.MonkeyPatch) -> None:
     token, booted_at = processes.owner_token(), psutil.boot_time()
     # What psutil makes of /proc/stat, which the kernel writes anew after each step.
@@ -322,7 +317,6 @@ def test_a_harness_lives_on_whatever_the_clock_is_set_to(monkeypatch: pytest.Mon
     assert processes.owner_alive(token)
 
 
-@on_linux
 @pytest.mark.parametrize("name", [") R 1 2 (3", "a b"])
 def test_a_harness_may_have_any_name(name: str) -> None:
     comm = Path("/proc/self/comm")
@@ -335,7 +329,6 @@ def test_a_harness_may_have_any_name(name: str) -> None:
         comm.write_text(before.strip())
 
 
-@on_linux
 def test_another_process_of_the_same_number_is_not_the_harness(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -355,7 +348,6 @@ def test_a_token_that_names_no_one_is_of_a_dead_harness(token: str) -> None:
     assert not processes.owner_alive(token)
 
 
-@on_linux
 def test_who_counts_pids_in_another_namespace_is_left_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -371,7 +363,6 @@ def test_who_counts_pids_in_another_namespace_is_left_alone(
     assert processes.owner_alive(token)
 
 
-@on_linux
 def test_a_token_without_a_namespace_is_compared_without_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -222,20 +222,6 @@ def test_a_file_of_theirs_that_is_no_rule_is_refused(
     assert 1 == said.count("\n")
 
 
-def test_only_a_rule_has_a_file(theirs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert Exit.BAD_ARGUMENTS == main(["describe", "our-crash", "--sql"])
-    assert "--sql prints the file of a rule, and our-crash is none" in capsys.readouterr().err
-
-
-def test_their_app_is_known_by_its_name(theirs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["experiment", "everyday", "--app", "orders", "--client", "java"]
-    assert Exit.BAD_ARGUMENTS == main(command)
-    assert "orders decides its own client" in capsys.readouterr().err
-
-    assert Exit.BAD_ARGUMENTS == main(["matrix", "--app", "order"])
-    assert "there is no app 'order': did you mean 'orders'?" in capsys.readouterr().err
-
-
 def test_a_query_may_ask_every_table() -> None:
     assert set(HISTORY) <= own_rules.tables()
 
@@ -284,17 +270,22 @@ def test_of_two_project_files_one_has_to_be_named(
     assert Exit.AS_EXPECTED == main(["describe", "baseline", "--project", "kafka-chaos.toml"])
 
 
-@pytest.mark.parametrize("option", ["--experiments", "--own-rules"])
-def test_a_folder_on_the_command_line_that_is_not_there(
-    theirs: Path, option: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("describe our-crash --sql", "--sql prints the file of a rule, and our-crash is none"),
+        ("experiment everyday --app orders --client java", "orders decides its own client"),
+        ("matrix --app order", "there is no app 'order': did you mean 'orders'?"),
+        ("list --experiments nowhere", "--experiments names nowhere, which is no folder"),
+        ("list --own-rules nowhere", "--own-rules names nowhere, which is no folder"),
+        ("list --project nowhere.toml", "nowhere.toml cannot be read (No such file"),
+    ],
+)
+def test_what_their_project_does_not_have_is_named(
+    theirs: Path, line: str, says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert Exit.BAD_ARGUMENTS == main(["list", option, "nowhere"])
-    assert f"{option} names nowhere, which is no folder" in capsys.readouterr().err
-
-
-def test_a_project_file_that_is_not_there(theirs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert Exit.BAD_ARGUMENTS == main(["list", "--project", "nowhere.toml"])
-    assert "nowhere.toml cannot be read (No such file" in capsys.readouterr().err
+    assert Exit.BAD_ARGUMENTS == main(line.split())
+    assert says in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

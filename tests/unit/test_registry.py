@@ -114,324 +114,149 @@ def test_a_setting_that_makes_nonsense_is_refused_as_the_declaration_would_be() 
         registry.with_settings(registry.load("baseline"), {"session_timeout_ms": "5000"})
 
 
-def experiment_with(fault: Fault, *rules: str, group: Group | None = None) -> Experiment:
-    declared = tuple(Expect(rule=rule) for rule in rules) or (RULE,)
-    return Experiment(claim="x.", faults=(fault,), rules=declared, group=group or Group())
+def declared(*rules: str, **fields: Any) -> Experiment:
+    judged = tuple(Expect(rule=rule) for rule in rules) or (RULE,)
+    return Experiment(**{"claim": "x.", "rules": judged, **fields})
+
+
+def described(line: str) -> Experiment:
+    """As "stall-consumer of member 1, lasts_s=7, R07, max_poll_interval_ms=8000" says.
+
+    A value is of the fault, of the group or of the cluster; "nothing" stands for no fault.
+    """
+    what, *words = line.split(", ")
+    kind, _, target = what.partition(" of ")
+    values = dict(word.split("=") for word in words if "=" in word)
+    of_fault, of_group, of_cluster = (
+        {name: _value(text) for name, text in values.items() if name in each.__dataclass_fields__}
+        for each in (Fault, Group, Cluster)
+    )
+    return declared(
+        *(word for word in words if "=" not in word),
+        faults=(Fault(kind=kind, target=target, **of_fault),) if target else (),
+        group=Group(**of_group),
+        cluster=Cluster(**of_cluster),
+    )
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text
+
+
+REFUSED = r"""
+nothing, R021 → there is no rule 'R021': did you mean \w+\? `python3 -m harness list --rules`
+kill-brokers of controller → 'kill-broker'
+kill-broker of broker 1 → never heals: say in lasts_s
+kill-consumer of member 1, lasts_s=3 → cannot be undone: leave lasts_s=3 out
+kill-broker of broker 4, lasts_s=3 → the experiment has broker 1 to 3
+kill-broker of leader of t-6, lasts_s=3 → partitions 0 to 5
+kill-broker of boss, lasts_s=3 → is not a role
+add-partitions of topic, more_partitions=2, commit=transaction → would have nowhere to go
+kill-broker of controller, lasts_s=3, controllers=3 → could be any of 3, .*: use controllers=1
+nothing, client=java, client_version=1.2.3 → Java client of Kafka 1.2.3 is too old: choose 2.5.0
+nothing, client_version=2.x → confluent-kafka 2.x is not a release: write three numbers
+nothing, protocol=consumer, client_version=2.3.0 → confluent-kafka 2.3.0 does not speak protocol
+nothing, kafka_version=3.6.2 → Kafka 3.6.2 is too old: choose 3.7.0 or newer
+nothing, brokers=1 → min_insync_replicas of 2 is more than brokers of 1 can hold
+kill-consumer of member 1, members=1 → 1 member, 0 started and 1 ended by faults: no member is
+nothing, kafka_version=3.9.2, protocol=consumer → Kafka 3.9.2 has a preview of protocol consumer
+kill-broker of member 1, lasts_s=3 → kill-broker cannot hit 'member 1'
+stall-consumer of member 1, lasts_s=5 → the stall of 5 s ends before session_timeout_ms of 6 s
+stall-consumer of member 1, lasts_s=7, R07, max_poll_interval_ms=8000 → 7 s ends before .* of 8 s
+stall-consumer of member 1, lasts_s=12, R34, max_poll_interval_ms=8000 → passes .* of 8 s
+bounce-consumer of member 1, lasts_s=2, how=close → give the group static=True
+bounce-consumer of member 1, lasts_s=2, static=True → choose close or kill
+bounce-consumer of member 1, lasts_s=3, how=kill, static=True → may be silent for 6.5 s
+start-duplicate of member 1 → give the group static=True
+start-duplicate of member 1, how=close, static=True → has no variant 'close': leave how='close' out
+stall-callback of member 1, lasts_s=8, max_poll_interval_ms=8000 → does not pass .* of 8 s clearly
+stall-callback of member 1, lasts_s=10, max_poll_interval_ms=8000 → nothing .* starts one
+latency of member 1, lasts_s=3, latency_ms=6000 → is not below session_timeout_ms of 6000
+kill-consumer of member 1, how=in a transaction → its group commits by 'sync'
+kill-consumer of member 1, how=kill → has no variant 'kill': use how='at once' or
+isolate-broker of any broker, lasts_s=3, how=peers → all share loopback: use BACKEND=docker
+isolate-broker of any broker, lasts_s=3, how=sideways → no variant 'sideways': use how='peers' or
+add-partitions of topic → more_partitions of 1
+add-partitions of member 1, more_partitions=2 → cannot hit 'member 1': use topic
+isolate of producers, lasts_s=3, of_broker=coordinator → has no links to one broker only
+isolate of member 1, lasts_s=3, of_broker=coordinate → is not a role
+bandwidth of member 1, lasts_s=3 → bandwidth on member 1 needs a bandwidth_kb_per_s of 1 to 1500
+bandwidth of member 1, lasts_s=3, bandwidth_kb_per_s=1501 → could not be measured; it is 1501
+latency of member 1, lasts_s=3, latency_ms=19 → because 19 ms could not be measured
+freeze-consumer of member 1, lasts_s=-3 → lasts_s=-3: none can be negative
+isolate of member 1, lasts_s=9, latency_ms=50 → isolate of member 1 takes no latency_ms
+freeze-consumer of member 1, lasts_s=9, how=sideways → has no variant 'sideways': leave how=
+kill-consumer of member 1, more_partitions=2 → takes no more_partitions: leave more_partitions out
+isolate of coordinator, lasts_s=9 → cannot hit 'coordinator': use member <n>, any member
+nothing, R01 → no fault here causes a silence longer than session.timeout.ms, which R01 needs
+start-consumer of new member, R07 → no fault here causes a stall longer than max.poll
+delete-offsets of any broker → only the coordinator has the positions
+delete-records of coordinator → say whose records, as in 'leader of t-0'
+"""
+
+
+def twice(kind: str, then: str, target: str) -> Experiment:
+    first = Fault(kind=kind, target=target, at_s=3, lasts_s=8)
+    return declared(faults=(first, replace(first, kind=then, at_s=9)))
+
+
+def breaks_otherwise(name: str, *faults: Fault) -> Experiment:
+    return replace(registry.load(name), faults=faults)
+
+
+ADDED = Fault(kind="add-partitions", target="topic", more_partitions=1)
 
 
 @pytest.mark.parametrize(
     ("experiment", "says"),
     [
-        (Experiment(claim="x."), "without rules cannot fail"),
-        (
-            Experiment(claim="x.", rules=(Expect(rule="R021"),)),
-            r"there is no rule 'R021': did you mean \w+\? `python3 -m harness list --rules`",
+        *(
+            (described(line), says)
+            for line, _, says in (case.partition(" → ") for case in REFUSED.strip().splitlines())
         ),
-        (experiment_with(Fault(kind="kill-brokers", target="controller")), "'kill-broker'"),
+        (declared(rules=()), "without rules cannot fail"),
         (
-            experiment_with(Fault(kind="kill-broker", target="broker 1")),
-            "never heals: say in lasts_s",
-        ),
-        (
-            experiment_with(Fault(kind="kill-consumer", target="member 1", lasts_s=3)),
-            "cannot be undone: leave lasts_s=3 out",
-        ),
-        (
-            experiment_with(Fault(kind="kill-broker", target="broker 4", lasts_s=3)),
-            "the experiment has broker 1 to 3",
-        ),
-        (
-            experiment_with(Fault(kind="kill-broker", target="leader of t-6", lasts_s=3)),
-            "partitions 0 to 5",
-        ),
-        (experiment_with(Fault(kind="kill-broker", target="boss", lasts_s=3)), "is not a role"),
-        (
-            replace(
-                experiment_with(Fault(kind="add-partitions", target="topic", more_partitions=2)),
-                group=Group(commit="transaction"),
-            ),
-            "those copies would have nowhere to go",
-        ),
-        (
-            replace(
-                experiment_with(Fault(kind="kill-broker", target="controller", lasts_s=3)),
-                cluster=Cluster(controllers=3),
-            ),
-            "could be any of 3, since the active one is not known: use controllers=1",
-        ),
-        (
-            Experiment(
-                claim="x.", rules=(RULE,), group=Group(client="java", client_version="1.2.3")
-            ),
-            "the Java client of Kafka 1.2.3 is too old: choose 2.5.0 or newer",
-        ),
-        (
-            Experiment(claim="x.", rules=(RULE,), group=Group(client_version="2.x")),
-            "confluent-kafka 2.x is not a release: write three numbers",
-        ),
-        (
-            Experiment(
-                claim="x.", rules=(RULE,), group=Group(protocol="consumer", client_version="2.3.0")
-            ),
-            "confluent-kafka 2.3.0 does not speak protocol consumer: choose 2.4.0 or newer",
-        ),
-        (
-            Experiment(
-                claim="x.",
-                rules=(RULE,),
-                group=Group(client="java", differing={2: {"client_version": "2.4.1"}}),
-            ),
+            declared(group=Group(client="java", differing={2: {"client_version": "2.4.1"}})),
             "the Java client of Kafka 2.4.1 is too old",
         ),
         (
-            Experiment(claim="x.", rules=(RULE,), cluster=Cluster(kafka_version="3.6.2")),
-            "Kafka 3.6.2 is too old: choose 3.7.0 or newer",
-        ),
-        (
-            Experiment(claim="x.", rules=(RULE,), cluster=Cluster(brokers=1)),
-            "min_insync_replicas of 2 is more than brokers of 1 can hold",
-        ),
-        (
-            replace(
-                experiment_with(Fault(kind="kill-consumer", target="member 1")),
-                group=Group(members=1),
-            ),
-            "1 member, 0 started and 1 ended by faults: no member is left",
-        ),
-        (
-            Experiment(
-                claim="x.", rules=(RULE,), group=Group(differing={4: {"process_us": 5_000}})
-            ),
+            declared(group=Group(differing={4: {"process_us": 5_000}})),
             "differing names member 4, and there are members 1 to 3",
         ),
         (
-            Experiment(
-                claim="x.", rules=(RULE,), group=Group(settings={"session.timeout.ms": "9000"})
-            ),
+            declared(group=Group(settings={"session.timeout.ms": "9000"})),
             "'session.timeout.ms', which has a field of its own: use session_timeout_ms",
         ),
         (
-            Experiment(
-                claim="x.",
-                rules=(RULE,),
+            declared(
                 cluster=Cluster(settings={"group.coordinator.rebalance.protocols": "classic"}),
                 group=Group(protocol="consumer"),
             ),
             "offer 'consumer' there, or leave the setting out",
         ),
+        (breaks_otherwise("add-partitions", ADDED, ADDED), "comes 2 times: add all of them"),
         (
-            Experiment(
-                claim="x.",
-                rules=(RULE,),
-                cluster=Cluster(kafka_version="3.9.2"),
-                group=Group(protocol="consumer"),
-            ),
-            "Kafka 3.9.2 has a preview of protocol consumer only, which librdkafka does not speak",
-        ),
-        (
-            experiment_with(Fault(kind="kill-broker", target="member 1", lasts_s=3)),
-            "kill-broker cannot hit 'member 1'",
-        ),
-        (
-            experiment_with(Fault(kind="stall-consumer", target="member 1", lasts_s=5)),
-            "the stall of 5 s ends before session_timeout_ms of 6 s",
-        ),
-        (
-            experiment_with(
-                Fault(kind="stall-consumer", target="member 1", lasts_s=7),
-                "R07",
-                group=Group(max_poll_interval_ms=8_000),
-            ),
-            "the stall of 7 s ends before max_poll_interval_ms of 8 s",
-        ),
-        (
-            experiment_with(
-                Fault(kind="stall-consumer", target="member 1", lasts_s=12),
-                "R34",
-                group=Group(max_poll_interval_ms=8_000),
-            ),
-            "passes max_poll_interval_ms of 8 s",
-        ),
-        (
-            experiment_with(
-                Fault(kind="bounce-consumer", target="member 1", lasts_s=2, how="close")
-            ),
-            "give the group static=True",
-        ),
-        (
-            experiment_with(
-                Fault(kind="bounce-consumer", target="member 1", lasts_s=2),
-                group=Group(static=True),
-            ),
-            "choose close or kill",
-        ),
-        (
-            experiment_with(
-                Fault(kind="bounce-consumer", target="member 1", lasts_s=3, how="kill"),
-                group=Group(static=True),
-            ),
-            "may be silent for 6.5 s",
-        ),
-        (
-            experiment_with(Fault(kind="start-duplicate", target="member 1")),
-            "give the group static=True",
-        ),
-        (
-            experiment_with(
-                Fault(kind="start-duplicate", target="member 1", how="close"),
-                group=Group(static=True),
-            ),
-            "has no variant 'close': leave how='close' out",
-        ),
-        (
-            experiment_with(
-                Fault(kind="stall-callback", target="member 1", lasts_s=8),
-                group=Group(max_poll_interval_ms=8_000),
-            ),
-            "does not pass max_poll_interval_ms of 8 s clearly",
-        ),
-        (
-            experiment_with(
-                Fault(kind="stall-callback", target="member 1", lasts_s=10),
-                group=Group(max_poll_interval_ms=8_000),
-            ),
-            "nothing in the experiment starts one",
-        ),
-        (
-            experiment_with(Fault(kind="latency", target="member 1", lasts_s=3, latency_ms=6_000)),
-            "is not below session_timeout_ms of 6000",
-        ),
-        (
-            experiment_with(Fault(kind="kill-consumer", target="member 1", how="in a transaction")),
-            "its group commits by 'sync'",
-        ),
-        (
-            experiment_with(Fault(kind="kill-consumer", target="member 1", how="kill")),
-            "has no variant 'kill': use how='at once' or 'in a transaction', or leave how out",
-        ),
-        (
-            experiment_with(
-                Fault(kind="isolate-broker", target="any broker", lasts_s=3, how="peers")
-            ),
-            "all share loopback: use BACKEND=docker",
-        ),
-        (
-            experiment_with(
-                Fault(kind="isolate-broker", target="any broker", lasts_s=3, how="sideways")
-            ),
-            "has no variant 'sideways': use how='peers' or 'lanes'",
-        ),
-        (experiment_with(Fault(kind="add-partitions", target="topic")), "more_partitions of 1"),
-        (
-            replace(
-                registry.load("add-partitions"),
-                faults=2 * (Fault(kind="add-partitions", target="topic", more_partitions=1),),
-            ),
-            "comes 2 times: add all of them at once",
-        ),
-        (
-            experiment_with(Fault(kind="add-partitions", target="member 1", more_partitions=2)),
-            "cannot hit 'member 1': use topic",
-        ),
-        (
-            experiment_with(
-                Fault(kind="isolate", target="producers", lasts_s=3, of_broker="coordinator")
-            ),
-            "has no links to one broker only",
-        ),
-        (
-            experiment_with(
-                Fault(kind="isolate", target="member 1", lasts_s=3, of_broker="coordinate")
-            ),
-            "is not a role",
-        ),
-        (
-            experiment_with(Fault(kind="bandwidth", target="member 1", lasts_s=3)),
-            "bandwidth on member 1 needs a bandwidth_kb_per_s of 1 to 1500",
-        ),
-        (
-            experiment_with(
-                Fault(kind="bandwidth", target="member 1", lasts_s=3, bandwidth_kb_per_s=1_501)
-            ),
-            "could not be measured; it is 1501",
-        ),
-        (
-            experiment_with(Fault(kind="latency", target="member 1", lasts_s=3, latency_ms=19)),
-            "because 19 ms could not be measured",
-        ),
-        (
-            experiment_with(Fault(kind="freeze-consumer", target="member 1", lasts_s=-3)),
-            "lasts_s=-3: none can be negative",
-        ),
-        (
-            replace(
-                registry.load("consumer-freeze"),
-                faults=(Fault(kind="freeze-consumer", target="member 1", lasts_s=6),),
+            breaks_otherwise(
+                "consumer-freeze", Fault(kind="freeze-consumer", target="member 1", lasts_s=6)
             ),
             "for 6 s ends before session_timeout_ms of 6 s, so R01, R35, X23 would examine nothing",
         ),
         (
-            replace(
-                registry.load("member-isolated"),
-                faults=(Fault(kind="isolate", target="member 1", lasts_s=5),),
+            breaks_otherwise(
+                "member-isolated", Fault(kind="isolate", target="member 1", lasts_s=5)
             ),
             "ends before session_timeout_ms of 6 s, so R01",
         ),
         (
-            experiment_with(Fault(kind="isolate", target="member 1", lasts_s=9, latency_ms=50)),
-            "isolate of member 1 takes no latency_ms: leave latency_ms out",
-        ),
-        (
-            experiment_with(
-                Fault(kind="freeze-consumer", target="member 1", lasts_s=9, how="sideways")
-            ),
-            "has no variant 'sideways': leave how='sideways' out",
-        ),
-        (
-            experiment_with(Fault(kind="kill-consumer", target="member 1", more_partitions=2)),
-            "takes no more_partitions: leave more_partitions out",
-        ),
-        (
-            experiment_with(Fault(kind="isolate", target="coordinator", lasts_s=9)),
-            "cannot hit 'coordinator': use member <n>, any member or producers",
-        ),
-        (
-            Experiment(
-                claim="x.",
-                rules=(RULE,),
-                faults=(
-                    Fault(kind="freeze-consumer", target="member 1", at_s=3, lasts_s=8),
-                    Fault(kind="freeze-consumer", target="member 1", at_s=9, lasts_s=8),
-                ),
-            ),
+            twice("freeze-consumer", "freeze-consumer", "member 1"),
             "freeze-consumer of member 1 at 9 s may begin before the one at 3 s has ended",
         ),
         (
-            Experiment(
-                claim="x.",
-                rules=(RULE,),
-                faults=(
-                    Fault(kind="pause-broker", target="broker 2", at_s=3, lasts_s=8),
-                    Fault(kind="kill-broker", target="broker 2", at_s=9, lasts_s=8),
-                ),
-            ),
+            twice("pause-broker", "kill-broker", "broker 2"),
             "kill-broker of broker 2 at 9 s may begin before pause-broker at 3 s has ended, at 13",
-        ),
-        (
-            Experiment(claim="x.", rules=(Expect(rule="R01"),)),
-            "no fault here causes a silence longer than session.timeout.ms, which R01 needs",
-        ),
-        (
-            experiment_with(Fault(kind="start-consumer", target="new member"), "R07"),
-            "no fault here causes a stall longer than max.poll.interval.ms, which R07 needs",
-        ),
-        (
-            experiment_with(Fault(kind="delete-offsets", target="any broker")),
-            "only the coordinator has the positions",
-        ),
-        (
-            experiment_with(Fault(kind="delete-records", target="coordinator")),
-            "say whose records, as in 'leader of t-0'",
         ),
     ],
 )

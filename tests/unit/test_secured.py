@@ -378,10 +378,7 @@ def test_a_login_is_that_of_rfc_7677() -> None:
     [
         ({"security": "tls"}, "security 'tls'"),
         ({"security": "ssl", "backend": "compose"}, "whose listeners are plain text"),
-        (
-            {"security": "ssl", "client": "java", "client_version": "2.6.3"},
-            "choose 2.7.0 or newer",
-        ),
+        ({"security": "ssl", "client": "java", "client_version": "2.6.3"}, "choose 2.7.0 or newer"),
     ],
 )
 def test_what_cannot_be_secured_is_refused(settings: dict[str, str], says: str) -> None:

@@ -25,44 +25,36 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("experiments.slip", None)
 
 
+E = "experiment = Experiment("
+X = E + 'claim="x.", '
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('experiment = Experiment(rules=holds("R21"))', r"slip\.py:5: Experiment lacks claim"),
+        (E + 'rules=holds("R21"))', r"slip\.py:5: Experiment lacks claim"),
         (
-            'experiment = Experiment(\n    claim="x.",\n    faults=(Fault(last_s=9),))',
+            E + '\n    claim="x.",\n    faults=(Fault(last_s=9),))',
             r"slip\.py:7: Fault has no field 'last_s': did you mean 'lasts_s'\?",
         ),
         (
-            'experiment = Experiment(claim="x.", rules=(\n    *holds("R21")\n    *holds("R33"),))',
+            X + 'rules=(\n    *holds("R21")\n    *holds("R33"),))',
             r"slip\.py:6: .*: a comma may be missing",
         ),
         (
-            'experiment = Experiment(claim="x.", faults=(Fault(kind="kill-consumer", target="x")))',
+            X + 'faults=(Fault(kind="kill-consumer", target="x")))',
             r"slip\.py:5: faults is a Fault, not a tuple: write a comma after",
         ),
         (
-            'experiment = Experiment(claim="x.", rules=(holds("R21"), Expect(rule="R33")))',
+            X + 'rules=(holds("R21"), Expect(rule="R33")))',
             r"slip\.py:5: rules has a tuple in it.*write a star before holds",
         ),
-        (
-            'experiment = Experiment(claim="x.", rules=holds("R21", clients=("java")))',
-            r"slip\.py:5: clients is a str, not a tuple",
-        ),
+        (X + 'rules=holds("R21", clients=("java")))', r"slip\.py:5: clients is a str, not a tuple"),
         ('trial = Experiment(claim="x.", rules=holds("R21"))', "has no value `experiment`"),
-        (
-            'experiment = Experiment(claim="x.", rules=holds("R21")),',
-            "`experiment` is a tuple, not an Experiment",
-        ),
-        ("experiment = Experiment(", r"slip\.py:5: '\(' was never closed"),
-        (
-            'experiment = Experiment(claim=" ", rules=holds("R21"))',
-            r"slip\.py:5: the claim is empty",
-        ),
-        (
-            'experiment = Experiment(claim="x.", rules=holds("R21b"))',
-            r"slip\.py: there is no rule 'R21b': did you mean R21",
-        ),
+        (X + 'rules=holds("R21")),', "`experiment` is a tuple, not an Experiment"),
+        (E, r"slip\.py:5: '\(' was never closed"),
+        (E + 'claim=" ", rules=holds("R21"))', r"slip\.py:5: the claim is empty"),
+        (X + 'rules=holds("R21b"))', r"slip\.py: there is no rule 'R21b': did you mean R21"),
         ("experiment = Experimant()", r"slip\.py:5: NameError: name 'Experimant' is not defined"),
     ],
 )
