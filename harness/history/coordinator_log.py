@@ -55,34 +55,28 @@ stragglers_removed: Group {group} removed dynamic members who haven't joined: {r
 emptied: Group {group} with generation {generation} is now empty
 loaded: Loaded (?:classic|consumer) group {group} with {members} members
 # Groups of KIP-848, and of classic members in one.
-member_added: \[GroupId {group}\] (?P<reason>Member {member_id} joins the consumer group using the
-    \w+ protocol)\.$
-member_added: \[GroupId {group}\] (?P<reason>Static member with instance id {instance_id} re-joins
-    the consumer group using the \w+ protocol)\. Created a new member {member_id} to replace
-member_id_given: \[GroupId {group}\] Dynamic member with unknown member id joins the consumer
-    group\. Created a new member id {member_id} and
-left: \[GroupId {group}\] (?P<reason>(?:Dynamic|Static) member {member_id} (?:with instance id
-    {instance_id} )?has left group through explicit `LeaveGroup` request)
-member_added: \[GroupId {group}\] (?P<reason>Static member {member_id} with instance id
-    {instance_id} joins the consumer group using the \w+ protocol)\.$
-replacing_failed: \[GroupId {group}\] (?P<reason>Static member {member_id} with instance id
-    {instance_id} cannot join the group because .*)\.$
-epoch_bumped: \[GroupId {group}\] Bumped group epoch to {generation}(?: with (?P<reason>metadata
-    hash -?\d+))?
-target_computed: \[GroupId {group}\] Computed a new target assignment for epoch {generation} with
-    '{reason}' assignor
-evicted: \[GroupId {group}\] Member {member_id} (?P<reason>fenced from the group because the member
-    session expired)
-fenced: \[GroupId {group}\] Member {member_id} (?P<reason>fenced from the group because it failed to
-    transition from epoch {generation} within \d+ms)
-left: \[GroupId {group}\] (?P<reason>(?:Static member|Member) {member_id} (?:with instance id
-    {instance_id} )?left the consumer group)\.$
-left_for_now: \[GroupId {group}\] (?P<reason>(?:Static member|Member) {member_id} with instance id
-    {instance_id} temporarily left the consumer group)\.$
-upgraded: \[GroupId {group}\] (?P<reason>Converted the (?:empty )?classic group to a consumer
-    group)\.$
-downgraded: \[GroupId {group}\] (?P<reason>Converted the (?:empty )?consumer group to a classic
-    group)\.$
+member_id_given: {in_group}Dynamic member with unknown member id joins the {kind} group\. Created a
+    new member id {member_id} and
+left: {in_group}(?P<reason>{a_member} has left group through explicit `LeaveGroup` request)(?:;
+    client reason: {client_reason}$)?
+replacing_failed: {in_group}(?P<reason>{a_member} cannot join the group because the instance id is
+    (?:is )?owned by member {other_id})\.$
+member_added: {in_group}(?P<reason>Static member with (?:unknown member id and )?instance id
+    {instance_id} re-joins the {kind} group(?: using the \w+ protocol)?)\. Created a new member
+    {member_id} to replace
+member_added: {in_group}(?P<reason>{a_member} (?:re-)?joins the {kind} group(?: using the \w+
+    protocol)?)
+left_for_now: {in_group}(?P<reason>{a_member} temporarily left the {kind} group)\.$
+left: {in_group}(?P<reason>{a_member} left the {kind} group)\.$
+evicted: {in_group}{a_member} (?P<reason>fenced from the group because (?:its|the member) session
+    expired)
+fenced: {in_group}{a_member} (?P<reason>fenced from the group because it failed to transition from
+    epoch {generation} within \d+ms)
+epoch_bumped: {in_group}Bumped group epoch to {generation}(?: with (?P<reason>metadata hash -?\d+))?
+target_computed: {in_group}Computed a new target assignment for epoch {generation} with '{reason}'
+    assignor
+upgraded: {in_group}(?P<reason>Converted the (?:empty )?classic group to a {kind} group)\.$
+downgraded: {in_group}(?P<reason>Converted the (?:empty )?{kind} group to a classic group)\.$
 unloaded: \[GroupId={group}\] Unload(?:ing|ed) group metadata for (?:generation|group epoch)
     {generation}
 """
@@ -99,14 +93,23 @@ left: Member MemberMetadata\(memberId={member_id}, .*\) has left group {group} t
 loaded: Loading group metadata for {group} with generation {generation}
 unloaded: Unloading group metadata for {group} with generation {generation}
 """
-_OFFSETS_PARTITION: Final = {"of_offsets": r"\(__consumer_offsets-\d+\)"}
+PARTS: Final = {
+    "of_offsets": r"\(__consumer_offsets-\d+\)",
+    "in_group": r"\[GroupId {group}\] ",
+    "kind": "consumer",
+    "a_member": (
+        r"(?:Dynamic |Static )?[Mm]ember(?: {member_id})?(?: with instance id {instance_id})?"
+    ),
+}
 
 
-def patterns(columns: Mapping[str, str] = COLUMNS, *, old: bool = False) -> Patterns:
+def patterns(
+    columns: Mapping[str, str] = COLUMNS, parts: Mapping[str, str] = PARTS, *, old: bool = False
+) -> Patterns:
     """The lines of the coordinator of 4.x, or of 3.x, as patterns; of columns as these are."""
-    found = list(wordings(NEW, columns))
+    found = list(wordings(NEW, columns, parts))
     if old:
-        theirs = list(wordings(OLD, columns, _OFFSETS_PARTITION))
+        theirs = list(wordings(OLD, columns, parts))
         other = {event for event, _ in theirs}
         found = [*theirs, *(each for each in found if each[0] not in other)]
     return tuple((event, re.compile(pattern)) for event, pattern in found)

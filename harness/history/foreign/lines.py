@@ -88,7 +88,7 @@ def plain(line: str) -> Message | None:
     for odd in _ODD:
         if odd in line:
             return None
-    stamp = stamp_at(*found.groups())
+    stamp = stamp_at(found.groups()[:6], found["f"], found["zone"])
     return _line(line[found.end() :], stamp, None) if stamp is not None else None
 
 
