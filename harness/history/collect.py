@@ -66,7 +66,7 @@ def _collect(run_dir: Path, killed: frozenset[str], scratch: Path) -> dict[str, 
     rows: dict[str, list[Row]] = {name: [] for name in HISTORY}
     packed = {
         name: store.Packed(HISTORY[name], scratch / name, broker_logs.ORDER.get(name))
-        for name in (*broker_logs.TABLES, *_GROWING)
+        for name in (*broker_logs.ORDER, *_GROWING)
     }
     kept: broker_logs.Kept = {**rows, **packed}
     effective: dict[str, Any] = {}

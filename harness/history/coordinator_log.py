@@ -14,7 +14,7 @@ from typing import Final
 from harness.base.stamps import parse_stamp
 from harness.history.broker_log import MARK as MARK
 from harness.history.broker_log import Reading, Row, lines_of, parts_of, repeats, wordings
-from harness.history.other_lines import OF_NEW, OF_OLD, UNKNOWN, kind_of
+from harness.history.other_lines import OF_NO_MEMBER, UNKNOWN, kind_of
 
 Patterns = Iterable[tuple[str, re.Pattern[str]]]
 
@@ -123,7 +123,7 @@ _SET: Final = re.compile(r"\b(?:Hash)?Set\(([^()]*)\)")
 NEW_MARK: Final = re.compile(r"\[GroupCoordinator id=(\d+)[^\]]*\] ")
 OLD_MARK: Final = re.compile(r"\[GroupCoordinator (\d+)\]: ")
 _HEAD: Final = re.compile(r"^\S+ [A-Z]+ (\S+) ")  # as harness/cluster/log4j2.xml writes it
-_COORDINATORS: Final = ((NEW_MARK, patterns(), OF_NEW), (OLD_MARK, patterns(old=True), OF_OLD))
+_COORDINATORS: Final = ((NEW_MARK, patterns()), (OLD_MARK, patterns(old=True)))
 
 
 def read_coordinator_events(
@@ -142,11 +142,10 @@ def read_coordinator_events(
     for number, line, at in _lines(log, reading or Reading(), said):
         row = _row_of_line(line)
         if row is None:
-            if (unknown := _unknown(line)) is not None:
-                yield {**unknown, "broker": broker, "at": at, "evidence": f"{log.name}:{number}"}
             continue
-        at = departed_at(row, before[row["group"]]) or at
-        before[row["group"]].append({**row, "at": at})
+        if row["event"] != UNKNOWN:
+            at = departed_at(row, before[row["group"]]) or at
+            before[row["group"]].append({**row, "at": at})
         yield {**row, "broker": broker, "at": at, "evidence": f"{log.name}:{number}"}
 
 
@@ -161,9 +160,11 @@ def _lines(log: Path, reading: Reading, said: Collection[str]) -> Iterator[tuple
             reading.missed(where, "is cut off")
         if at is None and MARK in line:
             reading.missed(where, "has no stamp")
-        parts = parts_of(line) if _row_of_line(line) is None and MARK in line else [line]
-        if said and any(repeats(part, said) for part in parts[1:]):
-            parts = [line]
+        parts = parts_of(line) if MARK in line else [line]
+        if len(parts) > 1:
+            row = _row_of_line(line) or {"event": UNKNOWN}
+            if row["event"] != UNKNOWN or any(repeats(part, said) for part in parts[1:]):
+                parts = [line]
         for part in parts[1:]:
             reading.missed(where, "begins within another line")
             yield number, part, parse_stamp(part)
@@ -193,21 +194,15 @@ def departed_at(row: Row, before: Collection[Row]) -> int | None:
 
 
 def _row_of_line(line: str) -> Row | None:
+    """What a coordinator's line says, or that it is whole and of an unknown kind; else None."""
     if head := _HEAD.match(line):
-        for mark, known, _ in _COORDINATORS:
-            if found := mark.match(line, head.end()):
-                return coordinator_row(line[found.end() :].rstrip("\n"), known)
-    return None
-
-
-def _unknown(line: str) -> Row | None:
-    """A whole line of a coordinator whose text is unknown; None for every other."""
-    if (head := _HEAD.match(line)) and line.endswith("\n"):
-        for mark, _, of_no_interest in _COORDINATORS:
+        for mark, known in _COORDINATORS:
             if found := mark.match(line, head.end()):
                 text = line[found.end() :].rstrip("\n")
-                if of_no_interest.match(text) is None:
+                row = coordinator_row(text, known)
+                if row is None and line.endswith("\n") and not OF_NO_MEMBER.match(text):
                     return {"event": UNKNOWN, "reason": kind_of(head[1], text), "text": text}
+                return row
     return None
 
 
