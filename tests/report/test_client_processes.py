@@ -248,7 +248,7 @@ def test_a_coordinator_that_was_lost_before_is_named_as_the_origin(tmp_path: Pat
     shown = read(tmp_path, "".join(text))
     [one] = shown.groups
     assert "put_out_after_loss" == one.findings[0].cause.name
-    assert ["was disconnected", "NOT_COORDINATOR"] == [row.said for row in one.group.turned_away]
+    assert ["was disconnected", "NOT_COORDINATOR"] == [row.said for row in one.group.others]
     assert "null" not in printed(shown)
 
 

@@ -7,7 +7,7 @@ the last member had its assignment, only when the group leader's came.
 
 import re
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from harness.history.foreign.events import Event, Read
 from harness.report.incident import by_clients, reasons
@@ -26,12 +26,6 @@ _TRIGGERS: Final = {
     "fenced": "fenced",
     "metadata": "metadata",
 }
-_CLASSIC_TRIGGERS: Final = (
-    ("join", ("Adding new member",)),
-    ("expiry", ("heartbeat expiration",)),
-    ("leave", ("LeaveGroup",)),
-    ("rejoin", ("rejoin", "re-join", "updating metadata")),
-)
 _OF_EPOCHS: Final = {
     "member_added": "joined",
     "left_for_now": "static_away",
@@ -53,10 +47,10 @@ _REMOVED: Final = {
 }
 _NOTED: Final = {
     "left_for_now": ("leaves", "static_away"),
-    "replaced": ("replaced", "instance_replaced"),
-    "replacing_failed": ("turned_away", "instance_taken"),
-    "pending_evicted": ("turned_away", "pending_expired"),
-    "shutdown_asked": ("turned_away", "shutdown_asked"),
+    "replaced": ("others", "instance_replaced"),
+    "replacing_failed": ("others", "instance_taken"),
+    "pending_evicted": ("others", "pending_expired"),
+    "shutdown_asked": ("others", "shutdown_asked"),
 }
 _LIST: Final = re.compile(r"^(?:\[|\w*Set\()|[\])]$")
 _TO_A_GROUP: Final = re.compile(r"to a \w+ group")
@@ -133,14 +127,6 @@ def _homes(events: Iterable[Event]) -> dict[str, str]:
 _Generation = tuple[int | None, int]  # with the broker that counts it
 
 
-class _Bump(NamedTuple):
-    event: Event
-    trigger: str
-    cause: str
-    reason: str | None
-    named: tuple[str, ...]
-
-
 class _BrokersStory:
     """Follows one group through its lines, in order of time."""
 
@@ -154,7 +140,7 @@ class _BrokersStory:
         self._announced: set[str] = set()  # whose join has a line before that of the rebalance
         self._latest: LoggedRebalance | None = None  # the last generation that began
         self._members: int | None = None  # of the last generation
-        self._bumps: list[_Bump] = []
+        self._bumps: list[LoggedRebalance] = []  # epochs without a target yet
         self._places: list[tuple[int, int, str]] = []  # time, broker, and what it said
         self._broker: int | None = None  # of the line before
         self._line: Event | None = None  # the last that may explain an epoch
@@ -230,13 +216,14 @@ class _BrokersStory:
         if cause in ("session_expired", "sync_expired"):  # some logs have this line alone
             for member in named:
                 self._removed(event, cause, member)
-        if _classic_trigger(reason) == "leave":
+        trigger = reasons.trigger_of(reason)
+        if trigger == "leave":
             self._here.difference_update(named)
             for member in named:  # before 2.2 this line alone has it
                 if not self._has_left(member, event.at):
                     self._group.leaves.append(self._removal(event, cause, member))
         self._started[event.broker, generation] = LoggedRebalance(
-            self._group.name, generation + 1, _classic_trigger(reason), cause, named, reason,
+            self._group.name, generation + 1, trigger, cause, named, reason,
             "classic", event.broker, event, self._members, client_reason=said, started_at=event.at,
         )  # fmt: skip
 
@@ -307,7 +294,7 @@ class _BrokersStory:
     def _upgraded(self, event: Event) -> None:
         found = _TO_A_GROUP.search(event.reason or "")
         one = self._removal(event, "converted", found[0] if found else "to another protocol")
-        self._group.turned_away.append(one)
+        self._group.others.append(one)
 
     _downgraded = _upgraded
 
@@ -366,18 +353,20 @@ class _BrokersStory:
         reason = (about.reason if about else None) or event.reason
         self._hash = event.reason or self._hash
         trigger = _TRIGGERS.get(by or "", "other")
-        self._bumps.append(_Bump(event, trigger, cause, reason, named))
+        self._bumps.append(
+            LoggedRebalance(
+                self._group.name, event.generation or 0, trigger, cause, named, reason, "consumer",
+                event.broker, event, started_at=event.at,
+            )
+        )  # fmt: skip
 
     def _target_computed(self, event: Event) -> None:
         epoch = event.generation or 0
-        ours = [bump for bump in self._bumps if (bump.event.generation or 0) <= epoch]
-        self._bumps = [bump for bump in self._bumps if (bump.event.generation or 0) > epoch]
-        one = self._unexplained(event, epoch, "consumer")
-        one.joined_at = event.at
-        if ours:
-            first = ours[0]
-            one.trigger, one.cause = first.trigger, first.cause
-            one.reason, one.named, one.started_at = first.reason, first.named, first.event.at
+        ours = [one for one in self._bumps if (one.generation or 0) <= epoch]
+        self._bumps = [one for one in self._bumps if (one.generation or 0) > epoch]
+        one = ours[0] if ours else self._unexplained(event, epoch, "consumer")
+        one.generation, one.coordinator = epoch, event.broker
+        one.evidence, one.joined_at = event, event.at
         self._latest = None
         self._members = None  # no line of KIP-848 has how many there are
         self._group.rebalances.append(one)
@@ -385,13 +374,3 @@ class _BrokersStory:
 
 def _listed(event: Event) -> list[str]:
     return [each for each in _LIST.sub("", event.reason or "").split(", ") if each]
-
-
-def _classic_trigger(reason: str) -> str:
-    """As `trigger` in the table of a run."""
-    if reason.startswith("Adding new member"):
-        return "join"
-    for trigger, words in _CLASSIC_TRIGGERS[1:]:
-        if any(word in (reason.lower() if trigger == "rejoin" else reason) for word in words):
-            return trigger
-    return "other"

@@ -25,9 +25,9 @@ _LEAVES: Final = ("max_poll", "closed", "left", "unsubscribed")
 _GOES: Final = {
     "max_poll": ("leaves", "max_poll", _LEAVES),
     "crashed": ("leaves", "crashed", ("crashed",)),
-    "session": ("turned_away", "coordinator_silent", ("coordinator_silent",)),
+    "session": ("others", "coordinator_silent", ("coordinator_silent",)),
     "fenced": ("removals", "instance_fenced", ("instance_fenced",)),
-    "taken": ("turned_away", "instance_taken", ("instance_taken",)),
+    "taken": ("others", "instance_taken", ("instance_taken",)),
 }
 # Causes by `trigger` in the table of a run; of all others a member joins again.
 _TRIGGERS: Final = {
@@ -178,7 +178,7 @@ class _ClientsStory:
     def _coordinator_lost(self, event: Event, who: str) -> None:
         key = (who, "coordinator_lost")
         if event.at - self._last.get(key, 0) > _SAME_US:
-            self._group.turned_away.append(self._removal(event, *key))
+            self._group.others.append(self._removal(event, *key))
         self._last[key] = event.at
 
     def _goes(

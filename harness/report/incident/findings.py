@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
@@ -20,6 +20,7 @@ STORM_LEAST: Final = 6  # rebalances
 STORM_S: Final = 600  # within so many seconds
 # A session lasts so long, by default, with what it takes a member to notice the move.
 _SESSIONS_S: Final = (6, 60)
+SORTS: Final = ("fault", "change", "follows")  # of causes, the worst first
 SLOW_MS: Final = 30_000
 _SECOND: Final = 1_000_000
 _MOST_NAMES: Final = 3
@@ -34,7 +35,6 @@ _GONE: Final = ("closed", "left", "unsubscribed", "static_away")
 class Storm:
     """Many rebalances of one group in a short time."""
 
-    number: int
     from_at: int
     to_at: int
     rebalances: tuple[LoggedRebalance, ...]
@@ -117,33 +117,29 @@ def _find_bursts(groups: Iterable[LoggedGroup]) -> None:
                 row.burst = burst
 
 
-def _dense(rows: Sequence[_Row], least: int, within_us: int) -> list[list[_Row]]:
+def _dense(rows: Sequence[_Row], least: int, within_us: int) -> list[Sequence[_Row]]:
     """Stretches of rows, ordered by time, in which so many lie so close."""
-    inside: set[int] = set()
+    runs: list[list[int]] = []  # where each begins and ends
     for first in range(len(rows) - least + 1):
-        if rows[first + least - 1].at - rows[first].at <= within_us:
-            inside.update(range(first, first + least))
-    runs: list[list[_Row]] = []
-    for place, row in enumerate(rows):
-        if place not in inside:
+        if rows[first + least - 1].at - rows[first].at > within_us:
             continue
-        if place - 1 not in inside or row.at - rows[place - 1].at > within_us:
-            runs.append([])
-        runs[-1].append(row)
-    return runs
+        end = runs[-1][1] if runs else -1
+        if first < end or (first == end and rows[first].at - rows[end - 1].at <= within_us):
+            runs[-1][1] = first + least
+        else:
+            runs.append([first, first + least])
+    return [rows[first:end] for first, end in runs]
 
 
 def storms_of(group: LoggedGroup) -> list[Storm]:
     """The storms of a group, and in each of their rebalances its number."""
+    found = []
     rows = sorted(group.rebalances, key=lambda each: each.at)
-    runs = _dense(rows, STORM_LEAST, STORM_S * _SECOND)
-    for number, run in enumerate(runs, start=1):
+    for number, run in enumerate(_dense(rows, STORM_LEAST, STORM_S * _SECOND), start=1):
         for row in run:
             row.storm = number
-    return [
-        Storm(number, run[0].at, max(each.ended_at or each.at for each in run), tuple(run))
-        for number, run in enumerate(runs, start=1)
-    ]
+        found.append(Storm(run[0].at, max(each.ended_at or each.at for each in run), tuple(run)))
+    return found
 
 
 def findings_in(
@@ -154,20 +150,26 @@ def findings_in(
     program: Program | None = None,
 ) -> Iterator[Driver]:
     """What drives these rebalances, the likeliest first."""
-    from_at, to_at = span
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    said: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
-    def within(rows: Iterable[Removal]) -> list[Removal]:
+    def note(cause: str, who: str, why: str | None) -> None:
+        counts[cause][who] += 1
+        if why:
+            said[cause][why] += 1
+
+    def within(at: int) -> bool:
         # What a departure causes is logged after it, within moments.
-        return [row for row in rows if from_at - _SECOND <= row.at <= to_at + _SECOND]
+        return span[0] - _SECOND <= at <= span[1] + _SECOND
 
-    counts: dict[str, Counter[str]] = {}
-    removals = within(group.removals)
-    leaves = within(group.leaves)
-    said: dict[str, Counter[str]] = {}
-    joins = [each for each in group.joins if from_at - _SECOND <= each[1] <= to_at + _SECOND]
+    removals, leaves, others = (
+        [row for row in rows if within(row.at)]
+        for rows in (group.removals, group.leaves, group.others)
+    )
+    joins = [(member, at) for member, at in group.joins if within(at)]
     successors = _not_closed(removals, leaves, joins)
     lost = _not_found(removals, group.moves)
-    for row in (*removals, *leaves, *within([*group.replaced, *group.turned_away])):
+    for row in (*removals, *leaves, *others):
         cause, who = row.cause, names.of(row.member_id, row.instance_id)
         if cause == "session_expired" and lost:
             cause = "not_found"
@@ -177,27 +179,21 @@ def findings_in(
             cause = "never_synced"
         elif cause == "session_expired" and row.member_id in successors:
             cause = "not_closed"
-        counts.setdefault(cause, Counter())[who] += 1
-        if row.said:
-            said.setdefault(cause, Counter())[row.said] += 1
+        note(cause, who, row.said)
     for member, _ in joins:
-        counts.setdefault("joined", Counter())[names.of(member)] += 1
-    seen = {row.cause for row in (*removals, *leaves, *within(group.turned_away))}
-    seen |= {"joined"} if joins else set()
+        note("joined", names.of(member), None)
+    seen = {row.cause for row in (*removals, *leaves, *others)} | {"joined"} & counts.keys()
     for one in rebalances:
-        begun = one.reason is not None or one.cause != "unknown"  # else these logs begin after it
-        if one.cause not in seen and begun:
-            name = names.of(one.named[0]) if one.named else "no member"
-            cause = one.cause
+        cause = one.cause
+        begun = one.reason is not None or cause != "unknown"  # else these logs begin after it
+        if cause not in seen and begun:
             if cause == "rejoined" and program is not None:
                 cause = program.again or cause
-            counts.setdefault(cause, Counter())[name] += 1
-            if words := one.reason if cause == "unknown" else one.client_reason:
-                said.setdefault(cause, Counter())[words] += 1
+            who = names.of(one.named[0]) if one.named else "no member"
+            note(cause, who, one.reason if cause == "unknown" else one.client_reason)
     for at, left, after in group.moves:
-        if from_at - _SECOND <= at <= to_at + _SECOND:
-            move = f"{names.broker(left, at)} to {after}"
-            counts.setdefault("coordinator_moved", Counter())[move] += 1
+        if within(at):
+            note("coordinator_moved", f"{names.broker(left, at)} to {after}", None)
     gone_at = [row.at for row in leaves if row.cause in _GONE]
     at_once = _at_once([*removals, *leaves], joins, names)
     _as_a_deploy(counts, gone_at, max((at for _, at in joins), default=0), at_once)
@@ -396,9 +392,8 @@ def _standing(group: LoggedGroup, last_at: int) -> Iterator[Driver]:
 
 def _weight(finding: Driver) -> tuple[int, int, int]:
     """Faults before changes before what only follows; then the most frequent."""
-    sorts = ("fault", "change", "follows")
     order = list(CAUSES).index(finding.cause.name)
-    return sorts.index(finding.cause.sort), -finding.count, order
+    return SORTS.index(finding.cause.sort), -finding.count, order
 
 
 def times(count: int) -> str:
