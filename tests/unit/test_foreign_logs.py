@@ -37,6 +37,7 @@ from harness.report.incident.explain_page import page
 from harness.report.incident.explain_terminal import print_view
 from harness.report.incident.explain_view import view_of
 from tests.foreign_logs import BY_NAME, NEW_LOGGER, Layout
+from tests.worded import cases
 
 OLD: Final = "[GroupCoordinator 1]: "
 NEW: Final = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1] "
@@ -46,208 +47,144 @@ KEEPER: Final = "[GroupMetadataManager brokerId=1] "
 LEFT: Final = "has left group through explicit `LeaveGroup` request; client reason: "
 
 
-@pytest.mark.parametrize(
-    ("message", "event", "columns"),
-    [
-        (  # 3.6 to 3.9, GroupCoordinator.scala, validateCurrentMember
-            OLD + "Request memberId=i-1-a for static member with groupInstanceId=i-1 is fenced by "
-            "current memberId=i-1-b during operation heartbeat",
-            "instance_fenced",
-            {
-                "member_id": "i-1-a",
-                "instance_id": "i-1",
-                "other_id": "i-1-b",
-                "reason": "heartbeat",
-            },
-        ),
-        (  # 4.0 to 4.4, ClassicGroup.validateMember
-            NEW + "Request memberId=i-1-a for static member with groupInstanceId=i-1 is fenced by "
-            "existing memberId=i-1-b during operation offset-commit",
-            "instance_fenced",
-            {"member_id": "i-1-a", "instance_id": "i-1", "other_id": "i-1-b"},
-        ),
-        (  # 3.6 to 3.9: where a member that leaves was, is only in this line
-            OLD + "Member MemberMetadata(memberId=m-1, groupInstanceId=Some(i-1), clientId=a, b, "
-            "clientHost=/10.0.0.7, sessionTimeoutMs=45000, rebalanceTimeoutMs=300000, "
-            "supportedProtocols=List(range, cooperative-sticky)) has left group g through explicit "
-            "`LeaveGroup`; client reason: consumer poll timeout has expired.",
-            "left",
-            {
-                "member_id": "m-1",
-                "instance_id": "i-1",
-                "client_id": "a, b",
-                "host": "10.0.0.7",
-                "reason": "consumer poll timeout has expired.",
-            },
-        ),
-        (  # 3.6 to 3.9, of clients that ask for no member id first
-            OLD
-            + "Dynamic Member with unknown member id joins group g in Empty state. Created a new "
-            "member id m-1 for this member and add to the group.",
-            "member_added",
-            {"group": "g", "member_id": "m-1"},
-        ),
-        (
-            NEW
-            + "Dynamic member with unknown member id joins group g in state Stable. Created a new "
-            "member id m-1 and added the member to the group.",
-            "member_added",
-            {"group": "g", "member_id": "m-1"},
-        ),
-        (  # 3.9
-            NEW + "[Group g] Dynamic Member m-1 " + LEFT + "the consumer is being closed",
-            "left",
-            {"group": "g", "member_id": "m-1", "client_reason": "the consumer is being closed"},
-        ),
-        (  # 4.0
-            NEW + "[GroupId g] Static member m-1 with instance id i-1 " + LEFT + "not provided",
-            "left",
-            {"member_id": "m-1", "instance_id": "i-1", "client_reason": "not provided"},
-        ),
-        (
-            NEW + "[GroupId g] Static member m-2 with instance id i-1 is fenced by existing "
-            "member m-1.",
-            "instance_fenced",
-            {"group": "g", "member_id": "m-2", "other_id": "m-1"},
-        ),
-        (  # 3.7 to 3.9, with their slip
-            NEW
-            + "[GroupId g] Static member m-2 with instance id i-1 cannot join the group because "
-            "the instance id is is owned by member m-1.",
-            "replacing_failed",
-            {"member_id": "m-2", "other_id": "m-1"},
-        ),
-        (  # 3.7
-            NEW + "[GroupId g] Member m-1 joins the consumer group.",
-            "member_added",
-            {"member_id": "m-1"},
-        ),
-        (  # 3.7
-            NEW + "[GroupId g] Member m-1 fenced from the group because its session expired.",
-            "evicted",
-            {"member_id": "m-1"},
-        ),
-        (  # 3.7
-            NEW + "[GroupId g] Member m-1 fenced from the group because it failed to revoke "
-            "partitions within 300000ms.",
-            "fenced",
-            {"member_id": "m-1"},
-        ),
-        (  # 3.8
-            NEW
-            + "[GroupId g] Static member with unknown member id and instance id i-1 re-joins the "
-            "consumer group. Created a new member m-2 to replace the existing member m-1.",
-            "member_added",
-            {"member_id": "m-2", "instance_id": "i-1"},
-        ),
-        (  # 3.9
-            NEW
-            + "[GroupId g] Static Member m-1 with instance id i-1 temporarily left the consumer "
-            "group.",
-            "left_for_now",
-            {"instance_id": "i-1"},
-        ),
-        (  # 4.4
-            NEW
-            + "[GroupId g] Member m-1 fenced from the group because the classic member failed to "
-            "join within the rebalance timeout.",
-            "dropped",
-            {"member_id": "m-1"},
-        ),
-        (NEW + "[GroupId g] Bumped group epoch to 4.", "epoch_bumped", {"generation": 4}),  # 4.0
-        (  # 4.0
-            NEW + "[GroupId g] Computed new subscription metadata: {t=TopicMetadata(name=t)}.",
-            "metadata_computed",
-            {"group": "g"},
-        ),
-        (  # 4.0 to 4.4
-            NEW + "[GroupId g] Member m-1 updated its subscribed topics to: [a, b].",
-            "subscribed",
-            {"member_id": "m-1"},
-        ),
-        (  # 4.1 to 4.4
-            NEW
-            + "[GroupId g][MemberId m-1] Bumped streams group epoch to 4 with metadata hash 12.",
-            "epoch_bumped",
-            {"group": "g", "generation": 4},
-        ),
-        (  # 4.1 to 4.4
-            NEW + "[GroupId g][MemberId m-1] Member joins the streams group.",
-            "member_added",
-            {"group": "g", "member_id": "m-1"},
-        ),
-        (  # 4.1 to 4.4
-            NEW + "[GroupId g] Streams member m-1 fenced from the group because the member session "
-            "expired.",
-            "evicted",
-            {"group": "g", "member_id": "m-1"},
-        ),
-        (  # 4.4
-            NEW + "[GroupId g][MemberId m-2] Static member with instance id i-1 re-joins the "
-            "streams group using the streams protocol. Created a new member m-2 to replace the "
-            "existing member m-1.",
-            "member_added",
-            {"group": "g", "member_id": "m-2", "instance_id": "i-1"},
-        ),
-        (  # 4.1 to 4.4, the member is the one that asked
-            NEW + "[GroupId g][MemberId m-1] Computed new metadata hash: 7.",
-            "metadata_computed",
-            {"group": "g", "member_id": None},
-        ),
-        (  # 2.0
-            OLD + "Preparing to rebalance group g with old generation 4 (__consumer_offsets-7)",
-            "rebalance_started",
-            {"group": "g", "generation": 4},
-        ),
-        (  # 2.0 to 2.7
-            OLD + "Stabilized group g generation 15 (__consumer_offsets-7)",
-            "stabilized",
-            {"group": "g", "generation": 15},
-        ),
-        (  # 2.0 to 2.7
-            OLD + "Assignment received from leader for group g for generation 15",
-            "assignment_received",
-            {"group": "g", "generation": 15},
-        ),
-        (  # 2.4 to 2.8
-            OLD + "Member[group.instance.id Some(i-1), member.id m-1] in group g has left, "
-            "removing it from the group",
-            "left",
-            {"group": "g", "member_id": "m-1", "instance_id": "i-1"},
-        ),
-        (  # 2.3 and 2.4, which name no group
-            OLD + "Static member Some(i-1) with unknown member id rejoins, assigning new member id "
-            "m-2, while old member m-1 will be removed.",
-            "replaced",
-            {"instance_id": "i-1", "member_id": "m-1", "other_id": "m-2"},
-        ),
-        (  # 2.5 to 2.8
-            OLD + "Static member Some(i-1) of group g with unknown member id rejoins, assigning "
-            "new member id m-2, while old member id m-1 will be removed.",
-            "replaced",
-            {"group": "g", "instance_id": "i-1", "member_id": "m-1", "other_id": "m-2"},
-        ),
-        (  # 2.7
-            OLD + "Group g remove dynamic members who haven't joined: Set(m-1, m-2)",
-            "stragglers_removed",
-            {"group": "g", "reason": "[m-1, m-2]"},
-        ),
-        (  # a group and a client.id with blanks and brackets
-            OLD + f"Member my [old] app-{UUID} in group Order Service has failed, removing it from "
-            "the group",
-            "evicted",
-            {"group": "Order Service", "member_id": f"my [old] app-{UUID}"},
-        ),
-        (
-            NEW + "[GroupId a [b] c] Member m-1 left the consumer group.",
-            "left",
-            {"group": "a [b] c", "member_id": "m-1"},
-        ),
-        (NEW + "Loaded streams group g with 3 members.", "loaded", {"group": "g", "members": 3}),
-        ("[GroupCoordinator id=3] Startup complete.", "broker_started", {"broker": 3}),
-        (OLD + "Shutting down.", "broker_stopping", {"broker": 1}),
-    ],
-)
+WORDINGS: Final = """
+# 3.6 to 3.9, GroupCoordinator.scala, validateCurrentMember
+[GroupCoordinator 1]: Request memberId=i-1-a for static member with groupInstanceId=i-1 is fenced
+    by current memberId=i-1-b during operation heartbeat
+=> instance_fenced | member_id: i-1-a | instance_id: i-1 | other_id: i-1-b | reason: heartbeat
+# 4.0 to 4.4, ClassicGroup.validateMember
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] Request memberId=i-1-a for static
+    member with groupInstanceId=i-1 is fenced by existing memberId=i-1-b during operation
+    offset-commit
+=> instance_fenced | member_id: i-1-a | instance_id: i-1 | other_id: i-1-b
+# 3.6 to 3.9: where a member that leaves was, is only in this line
+[GroupCoordinator 1]: Member MemberMetadata(memberId=m-1, groupInstanceId=Some(i-1), clientId=a,
+    b, clientHost=/10.0.0.7, sessionTimeoutMs=45000, rebalanceTimeoutMs=300000,
+    supportedProtocols=List(range, cooperative-sticky)) has left group g through explicit
+    `LeaveGroup`; client reason: consumer poll timeout has expired.
+=> left | member_id: m-1 | instance_id: i-1 | client_id: a, b | host: 10.0.0.7 | reason: consumer
+    poll timeout has expired.
+# 3.6 to 3.9, of clients that ask for no member id first
+[GroupCoordinator 1]: Dynamic Member with unknown member id joins group g in Empty state. Created
+    a new member id m-1 for this member and add to the group.
+=> member_added | group: g | member_id: m-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] Dynamic member with unknown member id
+    joins group g in state Stable. Created a new member id m-1 and added the member to the group.
+=> member_added | group: g | member_id: m-1
+# 3.9
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [Group g] Dynamic Member m-1 has left
+    group through explicit `LeaveGroup` request; client reason: the consumer is being closed
+=> left | group: g | member_id: m-1 | client_reason: the consumer is being closed
+# 4.0
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Static member m-1 with
+    instance id i-1 has left group through explicit `LeaveGroup` request; client reason: not
+    provided
+=> left | member_id: m-1 | instance_id: i-1 | client_reason: not provided
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Static member m-2 with
+    instance id i-1 is fenced by existing member m-1.
+=> instance_fenced | group: g | member_id: m-2 | other_id: m-1
+# 3.7 to 3.9, with their slip
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Static member m-2 with
+    instance id i-1 cannot join the group because the instance id is is owned by member m-1.
+=> replacing_failed | member_id: m-2 | other_id: m-1
+# 3.7
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Member m-1 joins the
+    consumer group.
+=> member_added | member_id: m-1
+# 3.7
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Member m-1 fenced from
+    the group because its session expired.
+=> evicted | member_id: m-1
+# 3.7
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Member m-1 fenced from
+    the group because it failed to revoke partitions within 300000ms.
+=> fenced | member_id: m-1
+# 3.8
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Static member with
+    unknown member id and instance id i-1 re-joins the consumer group. Created a new member m-2 to
+    replace the existing member m-1.
+=> member_added | member_id: m-2 | instance_id: i-1
+# 3.9
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Static Member m-1 with
+    instance id i-1 temporarily left the consumer group.
+=> left_for_now | instance_id: i-1
+# 4.4
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Member m-1 fenced from
+    the group because the classic member failed to join within the rebalance timeout.
+=> dropped | member_id: m-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Bumped group epoch to 4.
+=> epoch_bumped | generation: 4
+# 4.0
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Computed new subscription
+    metadata: {t=TopicMetadata(name=t)}.
+=> metadata_computed | group: g
+# 4.0 to 4.4
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Member m-1 updated its
+    subscribed topics to: [a, b].
+=> subscribed | member_id: m-1
+# 4.1 to 4.4
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g][MemberId m-1] Bumped
+    streams group epoch to 4 with metadata hash 12.
+=> epoch_bumped | group: g | generation: 4
+# 4.1 to 4.4
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g][MemberId m-1] Member
+    joins the streams group.
+=> member_added | group: g | member_id: m-1
+# 4.1 to 4.4
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Streams member m-1 fenced
+    from the group because the member session expired.
+=> evicted | group: g | member_id: m-1
+# 4.4
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g][MemberId m-2] Static
+    member with instance id i-1 re-joins the streams group using the streams protocol. Created a
+    new member m-2 to replace the existing member m-1.
+=> member_added | group: g | member_id: m-2 | instance_id: i-1
+# 4.1 to 4.4, the member is the one that asked
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g][MemberId m-1] Computed
+    new metadata hash: 7.
+=> metadata_computed | group: g | member_id: None
+# 2.0
+[GroupCoordinator 1]: Preparing to rebalance group g with old generation 4 (__consumer_offsets-7)
+=> rebalance_started | group: g | generation: 4
+# 2.0 to 2.7
+[GroupCoordinator 1]: Stabilized group g generation 15 (__consumer_offsets-7)
+=> stabilized | group: g | generation: 15
+# 2.0 to 2.7
+[GroupCoordinator 1]: Assignment received from leader for group g for generation 15
+=> assignment_received | group: g | generation: 15
+# 2.4 to 2.8
+[GroupCoordinator 1]: Member[group.instance.id Some(i-1), member.id m-1] in group g has left,
+    removing it from the group
+=> left | group: g | member_id: m-1 | instance_id: i-1
+# 2.3 and 2.4, which name no group
+[GroupCoordinator 1]: Static member Some(i-1) with unknown member id rejoins, assigning new member
+    id m-2, while old member m-1 will be removed.
+=> replaced | instance_id: i-1 | member_id: m-1 | other_id: m-2
+# 2.5 to 2.8
+[GroupCoordinator 1]: Static member Some(i-1) of group g with unknown member id rejoins, assigning
+    new member id m-2, while old member id m-1 will be removed.
+=> replaced | group: g | instance_id: i-1 | member_id: m-1 | other_id: m-2
+# 2.7
+[GroupCoordinator 1]: Group g remove dynamic members who haven't joined: Set(m-1, m-2)
+=> stragglers_removed | group: g | reason: [m-1, m-2]
+# a group and a client.id with blanks and brackets
+[GroupCoordinator 1]: Member my [old] app-<uuid> in group Order Service has failed, removing it
+    from the group
+=> evicted | group: Order Service | member_id: my [old] app-<uuid>
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId a [b] c] Member m-1 left the
+    consumer group.
+=> left | group: a [b] c | member_id: m-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] Loaded streams group g with 3
+    members.
+=> loaded | group: g | members: 3
+[GroupCoordinator id=3] Startup complete.
+=> broker_started | broker: 3
+[GroupCoordinator 1]: Shutting down.
+=> broker_stopping | broker: 1
+"""
+
+
+@pytest.mark.parametrize(("message", "event", "columns"), cases(WORDINGS, uuid=UUID))
 def test_wordings_of_every_version_are_understood(
     message: str, event: str, columns: dict[str, Any]
 ) -> None:
