@@ -15,7 +15,7 @@ from typing import Final
 
 from harness.base.errors import BadInput, NoData
 from harness.base.paths import here
-from harness.history.broker_log import CALL, UNREADABLE, Row, texts_in
+from harness.history.broker_log import CALL, MARK, UNREADABLE, Row, texts_in
 from harness.history.coordinator_log import departed_at, last_lines
 from harness.history.foreign import client_processes, client_words
 from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, KnownClient, client_of
@@ -25,7 +25,7 @@ from harness.history.foreign.log import Event as Event
 from harness.history.foreign.log import Log as Log
 from harness.history.foreign.log_files import BLOCK, blocks_of
 from harness.history.foreign.log_stamps import stamps_in
-from harness.history.foreign.wordings import MARK, is_known, row_of, with_marks
+from harness.history.foreign.wordings import is_known, row_of, with_marks
 
 _MARK: Final = MARK.encode()
 _OF_CLIENT: Final = client_words.MARKED.encode()

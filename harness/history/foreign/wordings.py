@@ -14,7 +14,6 @@ from typing import Final
 from harness.history.broker_log import Row, wordings
 from harness.history.coordinator_log import (
     COLUMNS,
-    MARK,
     NEW_MARK,
     OLD_MARK,
     PARTS,
@@ -241,6 +240,3 @@ def _with_component(line: bytes) -> bytes:
         return line
     mark = b"[%b]%b " % (found[1], b"" if b" id=" in found[1] else b":")
     return _UNMARKED.sub(lambda begins: begins[1] + mark, line, count=1)
-
-
-__all__ = ["MARK", "is_known", "row_of", "with_marks"]

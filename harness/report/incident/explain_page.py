@@ -8,10 +8,11 @@ from typing import Final
 
 from harness.base.paths import COMMAND
 from harness.base.words import plural
+from harness.history import store
 from harness.history.foreign.events import Log
 from harness.report.formats import NOTHING, clip, duration, number
 from harness.report.incident.causes import CAUSES
-from harness.report.incident.explain_tables import in_order, tables_of, write
+from harness.report.incident.explain_tables import in_order, tables_of
 from harness.report.incident.explain_view import IncidentView, at, moment, span, zone
 from harness.report.incident.findings import SORTS, STORM_LEAST, STORM_S, Explained
 from harness.report.incident.logged import LoggedRebalance, Removal
@@ -28,7 +29,9 @@ _HEIGHT: Final = 40.0
 def write_page(folder: Path, view: IncidentView) -> Path:
     """Write the tables and the page into a folder; the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
-    write(folder, tables_of([one.group for one in view.groups], view.read, view.names))
+    tables = tables_of([one.group for one in view.groups], view.read, view.names)
+    for name, table in tables.items():
+        store.write(folder / f"{name}.parquet", [table], table.schema)
     path = folder / PAGE
     write_whole(path, page(view))
     return path
