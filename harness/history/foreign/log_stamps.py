@@ -72,7 +72,7 @@ def placed_in(text: str) -> Iterator[tuple[Stamp, int]]:
 
 def _stamp_of(match: re.Match[str]) -> Stamp | None:
     """What one of the patterns found; None where it is no time."""
-    said = dict.fromkeys(("y", "mo", "d", "f", "zone")) | match.groupdict()
+    said: dict[str, Any] = dict.fromkeys(("y", "mo", "d", "zone")) | match.groupdict()
     if epoch := said.get("epoch"):
         return _since_epoch(float(f"{epoch}.{said['f']}") if said["f"] else int(epoch))
     month, day, hour = said["mo"], said["d"], said["h"]

@@ -6,7 +6,6 @@ the last member had its assignment, only when the group leader's came.
 """
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
 from harness.history.foreign.events import Event, Read
@@ -62,8 +61,7 @@ _SYNC_US: Final = 300_000_000  # who is put out so long after its generation beg
 
 def incident_of(read: Read, only: str | None = None) -> Incident:
     """What became of the groups, or of one of them."""
-    instances = _instances(read)
-    homes = _homes(read.events) if any(not event.group for event in read.events) else {}
+    instances, homes = _known_members(read)
     named = {event.group for event in read.events if event.group}
     alone = named.pop() if len(named) == 1 else None
     tellers: dict[str, _BrokersStory] = {}
@@ -86,42 +84,33 @@ def incident_of(read: Read, only: str | None = None) -> Incident:
             found[name] = by_clients.group_of(name, events)
     groups = [group for name, group in found.items() if only in (None, name)]
     groups.sort(key=lambda group: (-len(group.rebalances), -len(group.removals), group.name))
-    of_brokers = [(event, event.broker) for event in read.events if event.broker is not None]
-    ended = [(one.at, broker) for one, broker in of_brokers if one.event == "broker_stopping"]
-    expired = [
-        (one.at, broker)
-        for one, broker in of_brokers
-        if one.event == "offsets_expired" and not one.group
-    ]
-    return Incident(groups, instances, ended, expired)
+
+    def of_brokers(name: str) -> list[tuple[int, int]]:
+        found = [one for one in read.events if one.event == name and not one.group]
+        return [(one.at, one.broker) for one in found if one.broker is not None]
+
+    return Incident(groups, instances, of_brokers("broker_stopping"), of_brokers("offsets_expired"))
 
 
-def _instances(read: Read) -> dict[str, str]:
-    """Instance ids by member id: a member that has one has the id of it in front of a UUID."""
-    found = {
+def _known_members(read: Read) -> tuple[dict[str, str], dict[str, str]]:
+    """Instance ids, and groups, by member id. Some lines name no group, or no instance id."""
+    instances = {
         member: client.instance_id for member, client in read.clients.items() if client.instance_id
     }
+    homes: dict[str, str] = {}
     for event in read.events:
-        if event.instance_id and event.member_id:
-            found[event.member_id] = event.instance_id
-            if event.other_id:
-                found[event.other_id] = event.instance_id
-        elif event.event == "rebalance_started" and event.reason:
-            named, instance = reasons.named_in(event.reason)
-            if instance is not None:
-                found.update(dict.fromkeys(named, instance))
-    return found
-
-
-def _homes(events: Iterable[Event]) -> dict[str, str]:
-    """Groups by member id, for lines that name no group."""
-    found: dict[str, str] = {}
-    for event in events:
-        if event.group and event.member_id:
-            found[event.member_id] = event.group
-        elif event.group and event.event == "rebalance_started" and event.reason:
-            found.update(dict.fromkeys(reasons.named_in(event.reason)[0], event.group))
-    return found
+        named: tuple[str | None, ...] = (event.member_id, event.other_id)
+        instance = event.instance_id
+        if event.event == "rebalance_started":
+            named, instance = reasons.named_in(event.reason or "")
+        elif not event.member_id:
+            continue
+        for member in filter(None, named):
+            if instance:
+                instances[member] = instance
+            if event.group:
+                homes[member] = event.group
+    return instances, homes
 
 
 _Generation = tuple[int | None, int]  # with the broker that counts it
@@ -134,7 +123,7 @@ class _BrokersStory:
         self._group = LoggedGroup(name)
         self._instances = instances
         self._started: dict[_Generation, LoggedRebalance] = {}  # by the old generation
-        self._last: dict[_Generation, LoggedRebalance] = {}
+        self._last: dict[_Generation, LoggedRebalance] = {}  # by the new one
         self._said: dict[str, str] = {}  # by member id, why it left
         self._here: set[str] = set()  # who was named as joining and has not gone
         self._announced: set[str] = set()  # whose join has a line before that of the rebalance

@@ -31,7 +31,7 @@ trigger expiry: heartbeat expiration
 trigger leave: LeaveGroup
 trigger rejoin: (?i)rejoin|re-join|updating metadata
 """
-_PATTERNS: Final = [(*name.split(), re.compile(text)) for name, text in wordings(_TEXTS, {})]
+_PATTERNS: Final = [(name.split(), re.compile(text)) for name, text in wordings(_TEXTS, {})]
 _CLIENT_REASON: Final = re.compile(r"client reason: (.*?)\.?$")
 _REJOINING: Final = re.compile(
     r"^(?:[Ll]eader .* re-joining|Updating metadata for member|Member .* (?:is )?joining) ?"
@@ -59,7 +59,7 @@ _LISTED: Final = re.compile(
 
 
 def _first(asked: str, reason: str, otherwise: str) -> str:
-    found = (name for of, name, pattern in _PATTERNS if of == asked and pattern.search(reason))
+    found = (name for (of, name), pattern in _PATTERNS if of == asked and pattern.search(reason))
     return next(found, otherwise)
 
 
