@@ -17,7 +17,6 @@ from harness.history.whose import BY_CLIENT_ID, BY_LANE, SHARED, Processes, Star
 
 Row = dict[str, Any]
 Frame = Mapping[str, Any]
-Kept = Mapping[str, list[Row] | store.Packed]
 JOURNAL: Final = "programs.journal"
 _LIFE: Final = ("program_started", "program_told", "program_ended")
 # Assignors that let members work on with what they keep; "stream" is that of Kafka Streams.
@@ -58,7 +57,7 @@ class AppRecord:
             if name is not None and row["group"] in (None, self._about.get("group")):
                 self._describe(name, row)
 
-    def add_rows(self, kept: Kept, others: Sequence[JournalContent] = ()) -> None:
+    def add_rows(self, kept: store.Kept, others: Sequence[JournalContent] = ()) -> None:
         """Add the members and their effects, once all requests are named.
 
         `others` are the journals of the sink and of the output topic.

@@ -1,6 +1,5 @@
 """Reading the logs of all brokers of a run, each with what is known of its being whole."""
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +15,6 @@ from harness.history.broker_log import Reading, Row, files_of
 from harness.history.coordinator_log import read_coordinator_events
 from harness.history.schema import HISTORY
 
-Kept = Mapping[str, list[Row] | store.Packed]
 REQUESTS: Final = "requests"
 SERVER: Final = "server"
 BATCH: Final = 5_000  # rows
@@ -41,8 +39,8 @@ class About:
     @classmethod
     def of(cls, run_dir: Path) -> "About":
         """By the run's folder; nothing where there is neither."""
-        observer = json_of(run_dir / "journals" / "observer.json")
-        declared = json_of(run_dir / manifest.FILE_NAME).get("declared") or {}
+        observer = seals.json_of(run_dir / "journals" / "observer.json")
+        declared = seals.json_of(run_dir / manifest.FILE_NAME).get("declared") or {}
         app, group = declared.get("app") or {}, declared.get("group") or {}
         declared_brokers = range(1, 1 + (declared.get("cluster") or {}).get("brokers", 0))
         looked_at = sorted(int(number) for number in observer.get("broker_ports") or ())
@@ -56,20 +54,11 @@ class About:
         )
 
 
-def json_of(path: Path) -> dict[str, Any]:
-    """The object in a file; an empty one where there is none that can be read."""
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def collect(
     folder: Path,
     about: About,
     sealed: Mapping[str, Any],
-    rows: Kept,
+    rows: store.Kept,
     name: Callable[[str, Row], None] | None = None,
 ) -> None:
     """Add the rows of `requests`, `fetches`, `coordinator_events` and `logs`.
