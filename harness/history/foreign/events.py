@@ -239,32 +239,34 @@ class _LogReader:
             self._log.marked += max(1, len(found))
         self._log.unread += not found
         for ways in found:
-            line = ways[0]
-            row = _row(line.message)
-            if len(ways) > 1:
-                read = [(way, said) for way in ways if (said := _row(way.message)) is not None]
-                line, row = min(read, key=self._likely, default=(line, None))
-            if row is None and line.message.startswith(client_words.MARKED):
-                continue
+            read = [(way, said) for way in ways if (said := _row(way.message)) is not None]
+            line, row = min(read, key=self._likely, default=(ways[0], None))
             if row is None:
-                part = (cut and not line.whole) or line.open
-                self._log.unread += part
-                known = part or self._read_what_begins_within(raw, number)
-                if not (known or is_known(line.message) or any(each in raw for each in _FINER)):
-                    self._log.wonder_at(line.message)
+                self._pass_over(line, raw, number, cut=cut)
                 continue
-            if row["broker"] is None:
+            of_client = row["broker"] is None
+            if of_client:
                 # Of a document with many messages it is not known which place is whose.
                 row["place"] = client_processes.place_of(raw) if len(found) == 1 else ""
                 if line.stamp is None and line.shipped is None:
                     line = line._replace(stamp=client_words.stamp_in(line.message))
             at = self._log.clock.at(line)
             whole = not line.open and (not cut or line.whole or line.message[-1:] in ".)")
-            if at is None or not whole:
+            if at is not None and whole:
+                self._add(row, at, number)
+            else:
                 self._log.unread += 1
-                self._log.untimed += at is None and row["broker"] is None
-                continue
-            self._add(row, at, number)
+                self._log.untimed += at is None and of_client
+
+    def _pass_over(self, line: Message, raw: bytes, number: int, *, cut: bool) -> None:
+        """Count a message that says nothing, unless it is known to, and read what begins in it."""
+        if line.message.startswith(client_words.MARKED):
+            return
+        part = (cut and not line.whole) or line.open
+        self._log.unread += part
+        known = part or self._read_what_begins_within(raw, number)
+        if not (known or is_known(line.message) or any(each in raw for each in _FINER)):
+            self._log.wonder_at(line.message)
 
     def _likely(self, way: tuple[Message, Row]) -> tuple[bool, int]:
         """A group that was named before goes first, then ids with fewer blanks.

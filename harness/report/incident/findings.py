@@ -374,20 +374,20 @@ def _with_costs(
 
 def _standing(group: LoggedGroup, last_at: int) -> Iterator[Driver]:
     """Rebalances that took long, and one that is not over."""
+
+    def found(name: str, about: str, count: int) -> Driver:
+        return Driver(CAUSES[name], count, (), _sentence(CAUSES[name], about, count))
+
     took = [one.joining_ms or 0 for one in group.rebalances if one.protocol == "classic"]
     if slow := [ms for ms in took if ms >= SLOW_MS]:
-        sentence = _sentence(CAUSES["slow"], duration(max(slow)), len(slow))
-        yield Driver(CAUSES["slow"], len(slow), (), sentence)
+        yield found("slow", duration(max(slow)), len(slow))
     if group.deaths:
-        count = len(group.deaths)
-        sentence = _sentence(CAUSES["offsets_expired"], group.name, count)
-        yield Driver(CAUSES["offsets_expired"], count, (), sentence)
+        yield found("offsets_expired", group.name, len(group.deaths))
     ends = [one for one in group.rebalances if one.joined_at is None]
     if ends and ends[-1] is group.rebalances[-1]:
         waited = (last_at - ends[-1].at) / 1e3
         if waited >= SLOW_MS:
-            who = f"it had waited for {duration(waited)} when they end"
-            yield Driver(CAUSES["unfinished"], 1, (), _sentence(CAUSES["unfinished"], who, 1))
+            yield found("unfinished", f"it had waited for {duration(waited)} when they end", 1)
 
 
 def _weight(finding: Driver) -> tuple[int, int, int]:
