@@ -12,45 +12,27 @@ from harness.history.foreign.events import Event, Read
 from harness.report.incident import by_clients, reasons
 from harness.report.incident.logged import Incident, LoggedGroup, LoggedRebalance, Removal
 
-# What may come before the epoch that it caused.
-_BEFORE_EPOCHS: Final = (
-    *("member_added", "left", "left_for_now", "evicted", "fenced", "epoch_bumped"),
-    *("target_computed", "loaded", "upgraded"),
-)
-_TRIGGERS: Final = {
-    "member_added": "join",
-    "left": "leave",
-    "left_for_now": "leave",
-    "evicted": "expiry",
-    "fenced": "fenced",
-    "metadata": "metadata",
+# What lines mean, by event: where in a group the member is kept that went, or never came (empty:
+# a method knows), the cause, and the trigger of the epoch that follows.
+_MEANS: Final = {
+    "member_added": ("", "joined", "join"),
+    "left": ("", "left", "leave"),
+    "left_for_now": ("leaves", "static_away", "leave"),
+    "evicted": ("removals", "session_expired", "expiry"),
+    "fenced": ("removals", "rebalance_timeout", "fenced"),
+    "dropped": ("removals", "rebalance_timeout", "other"),
+    "instance_fenced": ("removals", "instance_fenced", "other"),
+    "replaced": ("others", "instance_replaced", "other"),
+    "replacing_failed": ("others", "instance_taken", "other"),
+    "pending_evicted": ("others", "pending_expired", "other"),
+    "shutdown_asked": ("others", "shutdown_asked", "other"),
+    "upgraded": ("", "converted", "other"),
+    "subscribed": ("", "subscription", "other"),
+    "metadata": ("", "metadata", "metadata"),
 }
-_OF_EPOCHS: Final = {
-    "member_added": "joined",
-    "left_for_now": "static_away",
-    "evicted": "session_expired",
-    "fenced": "rebalance_timeout",
-    "dropped": "rebalance_timeout",
-    "upgraded": "converted",
-    "subscribed": "subscription",
-    "metadata": "metadata",
-}
-
-# Members that a coordinator removed, by event: the cause. And others that went, or never came, with
-# where in a group they are kept.
-_REMOVED: Final = {
-    "evicted": "session_expired",
-    "fenced": "rebalance_timeout",
-    "dropped": "rebalance_timeout",
-    "instance_fenced": "instance_fenced",
-}
-_NOTED: Final = {
-    "left_for_now": ("leaves", "static_away"),
-    "replaced": ("others", "instance_replaced"),
-    "replacing_failed": ("others", "instance_taken"),
-    "pending_evicted": ("others", "pending_expired"),
-    "shutdown_asked": ("others", "shutdown_asked"),
-}
+_UNKNOWN: Final = ("", "unknown", "other")
+_BEFORE_EPOCHS: Final = ("member_added", "left", "left_for_now", "evicted", "fenced", "upgraded")
+_ENDS_A_CHANGE: Final = ("epoch_bumped", "target_computed", "loaded")
 _LIST: Final = re.compile(r"^(?:\[|\w*Set\()|[\])]$")
 _TO_A_GROUP: Final = re.compile(r"to a \w+ group")
 NOT_NAMED: Final = "(a group that its clients do not name)"
@@ -146,15 +128,16 @@ class _BrokersStory:
         if broker is not None and (broker != self._broker or event.event in ("loaded", "unloaded")):
             self._broker = broker
             self._places.append((event.at, broker, event.event))
-        if event.event in _REMOVED:
-            self._removed(event, _REMOVED[event.event])
-        elif event.event in _NOTED:
-            rows, cause = _NOTED[event.event]
+        rows, cause, _ = _MEANS.get(event.event, _UNKNOWN)
+        if rows == "removals":
+            self._removed(event, cause)
+        elif rows:
             getattr(group, rows).append(self._removal(event, cause))
         elif taken := getattr(self, f"_{event.event}", None):
             taken(event)
-        if event.event in _BEFORE_EPOCHS:
-            self._line, self._hint = event, None
+        if event.event in (*_BEFORE_EPOCHS, *_ENDS_A_CHANGE):
+            self._line = event if event.event in _BEFORE_EPOCHS else None
+            self._hint = None
         elif event.event in ("subscribed", "metadata_computed", "dropped"):
             self._hint = event
 
@@ -326,22 +309,20 @@ class _BrokersStory:
 
     def _epoch_bumped(self, event: Event) -> None:
         line, hint = self._line, self._hint
-        by = line.event if line else None
-        if by in (None, "epoch_bumped", "target_computed", "loaded"):
-            line, by = None, None
-            changed = event.reason != self._hash if event.reason and self._hash else False
+        by = line.event if line else ""
+        if line is None:
+            changed = bool(event.reason and self._hash and event.reason != self._hash)
             if changed or (hint is not None and hint.event == "metadata_computed"):
                 by = "metadata"
-        cause = _OF_EPOCHS.get(by or "", "unknown")
+        _, cause, trigger = _MEANS.get(by, _UNKNOWN)
         if by == "left" and line:
             cause = reasons.of_leave(line.client_reason)
-        if line is None and hint is not None:
-            cause = _OF_EPOCHS.get(hint.event, cause)
+        if line is None and hint is not None and hint.event in _MEANS:
+            cause = _MEANS[hint.event][1]
         about = line or (hint if hint and hint.member_id else None)
         named = (about.member_id,) if about and about.member_id else ()
         reason = (about.reason if about else None) or event.reason
         self._hash = event.reason or self._hash
-        trigger = _TRIGGERS.get(by or "", "other")
         self._bumps.append(
             LoggedRebalance(
                 self._group.name, event.generation or 0, trigger, cause, named, reason, "consumer",
