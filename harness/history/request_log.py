@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from harness.base.codec import ASSIGNMENT, decoded
@@ -26,7 +25,6 @@ from harness.history.broker_log import (
     texts_in,
 )
 
-_NO_TOPICS: Final[Mapping[str, str]] = MappingProxyType({})
 _FETCH: Final = "FETCH"
 _CONSUMER: Final = "consumer"  # the type of protocol; older calls do not tell it
 METADATA: Final = "METADATA"  # which topics a program asks for: for messages, and no history
@@ -38,7 +36,7 @@ OTHER_HEARTBEATS: Final = ("SHARE_GROUP_HEARTBEAT", "STREAMS_GROUP_HEARTBEAT")
 def read_log(
     log: Path,
     broker: int,
-    topics: Mapping[str, str] = _NO_TOPICS,
+    topics: Mapping[str, str],
     *,
     group: str | None = None,
     reading: Reading | None = None,
@@ -141,7 +139,7 @@ def read_topic_ids(log: Path) -> dict[str, str]:
 
 
 def request_rows(
-    call: Row, logged_at: int, broker: int, evidence: str, topics: Mapping[str, str] = _NO_TOPICS
+    call: Row, logged_at: int, broker: int, evidence: str, topics: Mapping[str, str]
 ) -> Iterator[Row]:
     """The row of one completed request.
 
@@ -173,7 +171,7 @@ def request_rows(
 
 
 def fetch_rows(
-    call: Row, logged_at: int, broker: int, evidence: str, topics: Mapping[str, str] = _NO_TOPICS
+    call: Row, logged_at: int, broker: int, evidence: str, topics: Mapping[str, str]
 ) -> Iterator[Row]:
     """The rows of one completed fetch: one per partition that it or its answer names.
 

@@ -31,7 +31,7 @@ from rich.console import Console
 from harness.base.errors import BadInput, NoData
 from harness.history.foreign import events, log_files
 from harness.history.foreign.clock import Clock
-from harness.history.foreign.lines import peeled
+from harness.history.foreign.lines import messages_in
 from harness.history.foreign.wordings import row_of
 from harness.report.incident.explain_page import page
 from harness.report.incident.explain_terminal import print_view
@@ -211,7 +211,7 @@ def test_lines_that_tell_of_no_group_are_none(message: str) -> None:
 @pytest.mark.parametrize("layout", BY_NAME.values(), ids=BY_NAME)
 def test_every_layout_gives_the_time_and_the_message(layout: Layout) -> None:
     message = NEW + "Stabilized group g generation 5 with 3 members."
-    line = peeled(layout(AT, NEW_LOGGER, message))
+    line = next(messages_in(layout(AT, NEW_LOGGER, message)), None)
 
     assert line is not None
     assert message == line.message
@@ -247,7 +247,7 @@ BERLIN: Final = ZoneInfo("Europe/Berlin")
     ],
 )
 def test_time_zones_are_kept_apart(head: str, zone: Any, hours: float) -> None:
-    line = peeled(head + NEW + "Stabilized group g generation 5 with 3 members.")
+    line = next(messages_in(head + NEW + "Stabilized group g generation 5 with 3 members."), None)
 
     assert line is not None
     at = Clock(zone).at(line)
@@ -266,7 +266,7 @@ def test_time_zones_are_kept_apart(head: str, zone: Any, hours: float) -> None:
     ],
 )
 def test_what_only_looks_like_a_line_of_the_coordinator_is_none(line: str) -> None:
-    found = peeled(line)
+    found = next(messages_in(line), None)
 
     assert found is None or found.stamp is None
 

@@ -20,7 +20,7 @@ from harness.history.coordinator_log import departed_at, last_lines
 from harness.history.foreign import client_processes, client_words
 from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, KnownClient, client_of
 from harness.history.foreign.clock import Clock
-from harness.history.foreign.lines import Message, Page, calls_in, peeled, plain
+from harness.history.foreign.lines import Message, Page, calls_in, messages_in, plain
 from harness.history.foreign.log import Event as Event
 from harness.history.foreign.log import Log as Log
 from harness.history.foreign.log_files import BLOCK, blocks_of
@@ -118,7 +118,7 @@ def _forget(events: list[Event], said: str, logs: list[Log]) -> None:
     Of equal ones the last is the client's: it has read the other one.
     """
     for text in said.split("\n"):
-        line = peeled(text) if MARK in text else None
+        line = next(messages_in(text), None)
         row = _row(line.message) if line is not None else None
         if line is None or row is None:
             continue
@@ -282,7 +282,7 @@ class _LogReader:
         _, _, rest = raw.partition(_MARK)
         if _MARK not in rest:
             return False
-        line = peeled(rest.decode("utf-8", "replace"))
+        line = next(messages_in(rest.decode("utf-8", "replace")), None)
         row = _row(line.message) if line is not None else None
         at = self._log.clock.at(line) if line is not None else None
         self._log.unread += 1

@@ -89,11 +89,6 @@ def plain(line: str) -> Message | None:
     return _line(line[found.end() :], stamp, None) if stamp is not None else None
 
 
-def peeled(line: str) -> Message | None:
-    """The first message of the coordinator in a line and its times; None where there is none."""
-    return plain(line) or next(messages_in(line), None)
-
-
 def messages_in(
     text: str, shipped: Stamp | None = None, deepest: int = _DEEPEST
 ) -> Iterator[Message]:
