@@ -69,9 +69,8 @@ def _collect(run_dir: Path, killed: frozenset[str], scratch: Path) -> dict[str, 
     for config in _clients(journals):
         _collect_client(run_dir, config, journals, rows, effective, app)
     _collect_observer(journals, rows)
-    rows["outputs"].extend(
-        of_kinds(journals.read(OUTPUT, there=about.transactions).frames, "output")
-    )
+    outputs = journals.read(OUTPUT, there=about.transactions)
+    rows["outputs"].extend(map(dict, of_kinds(outputs.frames, "output")))
     rows["faults"].extend(_faults(journals))
     broker_logs.collect(run_dir / "logs", about, sealed, rows, app.name if app else None)
     if app:
@@ -118,7 +117,7 @@ def _collect_client(
     log = run_dir / "logs" / f"{name}.log"
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     if config["role"] == "probe":
-        rows["calls"].extend(of_kinds(content.frames, "call"))
+        rows["calls"].extend(map(dict, of_kinds(content.frames, "call")))
         return
     if config["role"] == "producer":
         collected = producer_rows(content, ProducerConfig.of(config))

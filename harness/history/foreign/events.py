@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from harness.base.errors import BadInput, NoData
 from harness.base.paths import here
@@ -39,7 +39,7 @@ _BROKER: Final = (
 _KAFKA: Final = (b"org.apache.kafka.", b"[QuorumController id=", b"[ControllerServer id=")
 _FINER: Final = (b"DEBUG", b"TRACE")  # levels that are not Kafka's default
 _FIRST: Final = "removing it from the group"  # 2.x writes it before what comes of it
-_SAID: Final = {field.name for field in fields(Event)} - {"at"}  # what a row may have
+_SAID: Final = [field.name for field in fields(Event)][1:13]  # what a row may have, from broker on
 _ENOUGH: Final = 64  # events that show whether a log begins with the newest
 _LOOKED_AT: Final = 200  # lines of a block in which a stamp is looked for
 
@@ -240,7 +240,9 @@ class _LogReader:
         self._log.unread += not found
         for ways in found:
             read = [(way, said) for way in ways if (said := _row(way.message)) is not None]
-            line, row = min(read, key=self._likely, default=(ways[0], None))
+            if len(read) > 1:
+                read = [min(read, key=self._likely)]
+            line, row = read[0] if read else (ways[0], None)
             if row is None:
                 self._pass_over(line, raw, number, cut=cut)
                 continue
@@ -313,11 +315,11 @@ class _LogReader:
             before.append(row)
         log.first_at = at if log.first_at is None else min(log.first_at, at)
         log.last_at = at if log.last_at is None else max(log.last_at, at)
-        for name in ("group", "member_id"):
-            if row.get(name):
-                row[name] = sys.intern(row[name])  # they stand in many lines
-        said = {name: row[name] for name in _SAID & row.keys()}
-        event = Event(at, log=self._number, line=number, **said)
+        said: Any = map(row.get, _SAID)
+        event = Event(at, *said)
+        event.log, event.line, event.place = self._number, number, row.get("place", "")
+        event.group = group and sys.intern(group)  # they stand in many lines
+        event.member_id = event.member_id and sys.intern(event.member_id)
         self.found.append((event, hash((broker, event.place, at, row["text"]))))
         if event.member_id and ("client_id" in row or "host" in row):
             client = self._clients.setdefault(event.member_id, KnownClient())

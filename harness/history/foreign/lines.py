@@ -83,8 +83,11 @@ class Message(NamedTuple):
 def plain(line: str) -> Message | None:
     """The message of a line as Kafka's own configuration writes it; None for another."""
     found = _PLAIN.match(line)
-    if found is None or any(odd in line for odd in _ODD):
+    if found is None:
         return None
+    for odd in _ODD:  # faster than any()
+        if odd in line:
+            return None
     stamp = stamp_at(found.groups()[:6], found["f"], found["zone"])
     return _line(line[found.end() :], stamp, None) if stamp is not None else None
 

@@ -78,10 +78,10 @@ def _reader(file: io.BufferedReader, begins: bytes) -> Callable[[int], bytes]:
         return bz2.BZ2File(file).read
     if begins.startswith(b"\xfd7zXZ\0"):
         return lzma.LZMAFile(file).read
-    for magic, codec in ((b"\x28\xb5\x2f\xfd", "zstd"), (b"\x04\x22\x4d\x18", "lz4")):
-        if begins.startswith(magic):
-            packed = pa.CompressedInputStream(pa.PythonFile(file, mode="r"), codec)
-            return lambda size: bytes(packed.read(size))
+    if begins.startswith(b"\x28\xb5\x2f\xfd"):
+        return pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd").read
+    if begins.startswith(b"\x04\x22\x4d\x18"):
+        return pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "lz4").read
     if begins.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # PowerShell redirects so
         return codecs.EncodedFile(file, "utf-8", "utf-16", "replace").read
     return file.read
