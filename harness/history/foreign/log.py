@@ -107,7 +107,7 @@ class Log:
 
     @property
     def useless(self) -> tuple[str, str]:
-        """Why nothing of it tells of a group, as the end of a sentence, and what to do about it."""
+        """Why nothing of it is about a group, as the end of a sentence, and what to do about it."""
         if not self.lines:
             return self.damage[0] if self.damage else "is empty", _NAME_BROKERS
         broker = self.broker or self.marked or self.clients
