@@ -7,7 +7,8 @@ UTC, integers of microseconds since the epoch.
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -122,6 +123,7 @@ _SET: Final = re.compile(r"\b(?:Hash)?Set\(([^()]*)\)")
 # level and the logger, and nowhere else: what a client says of itself is logged as well.
 NEW_MARK: Final = re.compile(r"\[GroupCoordinator id=(\d+)[^\]]*\] ")
 OLD_MARK: Final = re.compile(r"\[GroupCoordinator (\d+)\]: ")
+LAST_LINES: Final[Callable[[], deque[Row]]] = partial(deque, maxlen=2)  # of a group
 _HEAD: Final = re.compile(r"^\S+ [A-Z]+ (\S+) ")  # as harness/cluster/log4j2.xml writes it
 _COORDINATORS: Final = ((NEW_MARK, patterns()), (OLD_MARK, patterns(old=True)))
 
@@ -138,7 +140,7 @@ def read_coordinator_events(
     not whole is passed over and counted in `reading`; a whole one whose text is unknown is a row
     of its own, without a group.
     """
-    before: defaultdict[str, deque[Row]] = defaultdict(last_lines)
+    before: defaultdict[str, deque[Row]] = defaultdict(LAST_LINES)
     for number, line, at in _lines(log, reading or Reading(), said):
         row = _row_of_line(line)
         if row is None:
@@ -172,15 +174,10 @@ def _lines(log: Path, reading: Reading, said: Collection[str]) -> Iterator[tuple
             yield number, parts[0], at  # which has no line feed where another begins within it
 
 
-def last_lines() -> deque[Row]:
-    """What is kept of the lines of a group, for `departed_at`."""
-    return deque(maxlen=2)
-
-
 def departed_at(row: Row, before: Collection[Row]) -> int | None:
     """When a member left, if `row` is the old coordinator's line of it and `before` has that.
 
-    `before` are the last two lines of the group. What came of the departure is written first: the
+    `before` are the LAST_LINES of the group. What came of the departure is written first: the
     rebalance that it started, the end of a join phase, or both.
     """
     if row["event"] != "left" or row["text"].startswith("[Group") or not before:

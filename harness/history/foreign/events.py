@@ -16,7 +16,7 @@ from typing import Any, Final
 from harness.base.errors import BadInput, NoData
 from harness.base.paths import here
 from harness.history.broker_log import CALL, MARK, UNREADABLE, Row, texts_in
-from harness.history.coordinator_log import departed_at, last_lines
+from harness.history.coordinator_log import LAST_LINES, departed_at
 from harness.history.foreign import client_processes, client_words
 from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, KnownClient, client_of
 from harness.history.foreign.clock import Clock
@@ -163,7 +163,7 @@ class _LogReader:
         self._said = said  # what clients say that looks like a coordinator's line
         self._number = number
         self._clients = clients
-        self._before: defaultdict[str, deque[Row]] = defaultdict(last_lines)
+        self._before: defaultdict[str, deque[Row]] = defaultdict(LAST_LINES)
         self._groups: set[str | None] = set()  # that were named so far
         self._rest = b""  # lines that are needed once more with the next block, and
         self._again = 0  # how many of them are read

@@ -127,8 +127,9 @@ _LIKE_TIME: Final = re.compile(r"(?i)time|date|stamp|^_?ts$|^t$")
 
 def time_in(found: Any) -> Stamp | None:
     """The time that a JSON value says, whatever its layout calls it; of a list, in an entry."""
-    if isinstance(found, list):
-        return next((stamp for each in found[:2] if (stamp := _alone(each))), None)
+    if isinstance(found, list):  # a text that has a time among other words is none
+        entries = [each for each in found[:2] if not isinstance(each, str) or len(each) <= _LONGEST]
+        return next((one for one in map(_time, entries) if one is not None and one.dated), None)
     if not isinstance(found, dict):
         return None
     known = [key for key in _TIME_KEYS if key in found]
@@ -138,12 +139,6 @@ def time_in(found: Any) -> Stamp | None:
             return stamp
     inner = (time_in(each) for each in found.values() if isinstance(each, dict))
     return next((stamp for stamp in inner if stamp is not None), None)
-
-
-def _alone(value: Any) -> Stamp | None:
-    """The time that an entry of a list is; a text that has one among other words is none."""
-    stamp = _time(value) if not isinstance(value, str) or len(value) <= _LONGEST else None
-    return stamp if stamp is not None and stamp.dated else None
 
 
 def _time(value: Any) -> Stamp | None:

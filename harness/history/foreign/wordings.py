@@ -139,16 +139,13 @@ def _word_of(text: str) -> str:
 
 def _words_in(pattern: str) -> str:
     """The longest words that every text has that it reads."""
-    text, count = _NOT_LITERAL.sub(_optional, pattern), 1
+    groups = ("(?", ")?")  # these marks stay, for `_PART`
+    text = _NOT_LITERAL.sub(lambda found: found[0] if found[0] in groups else "\0", pattern)
+    count = 1
     while count:
         text, count = _PART.subn(lambda part: "\0" if part[2] or "|" in part[1] else part[1], text)
     words: list[str] = _LITERAL.findall(text)
     return max(words, key=len)
-
-
-def _optional(found: re.Match[str]) -> str:
-    """What stands for something that is not literal; a group's own marks stay."""
-    return found[0] if found[0] in ("(?", ")?") else "\0"
 
 
 def _read(text: str) -> Iterator[tuple[str, str]]:

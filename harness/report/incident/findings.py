@@ -5,6 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final, TypeVar
 
 from harness.base import words
@@ -246,21 +247,14 @@ def _as_a_deploy(
     before = sum(at < last_join_at for at in left_at)
     if before < 2 or any(count > 2 * max(1, most[name]) for name, count in gone.items()):
         return
-    rounds = _apart(sorted(left_at), STORM_S * _SECOND)
-    in_order = all(2 <= len(each) <= 2 * in_all for each in rounds)
+    left_at = sorted(left_at)
+    pauses = enumerate(pairwise(left_at), start=1)
+    ends = [place for place, (one, other) in pauses if other - one > STORM_S * _SECOND]
+    rounds = [end - begin for begin, end in pairwise([0, *ends, len(left_at)])]
+    in_order = all(2 <= size <= 2 * in_all for size in rounds)
     for cause in (*_GONE, "joined"):
         counts.pop(cause, None)
     counts["deploy" if in_order or len(left_at) <= 2 * in_all else "come_and_go"] = gone
-
-
-def _apart(times: Sequence[int], by_us: int) -> list[list[int]]:
-    """Stretches of times between which so much time lies."""
-    found: list[list[int]] = []
-    for at in times:
-        if not found or at - found[-1][-1] > by_us:
-            found.append([])
-        found[-1].append(at)
-    return found
 
 
 def _not_closed(
