@@ -12,7 +12,7 @@ import pytest
 from harness.history.foreign import client_words, events, log_files
 from harness.report.incident.explain_view import IncidentView, view_of
 from tests.report.sample_logs import Classic, member, write
-from tests.worded import cases
+from tests.unit.worded import cases
 
 JAVA: Final = "[Consumer clientId=c-1, groupId=orders] "
 STATIC: Final = "[Consumer instanceId=i-1, clientId=c-1, groupId=orders] "

@@ -12,7 +12,7 @@ from harness.base.stamps import parse_stamp
 from harness.history import coordinator_log, request_log
 from harness.history.broker_log import Reading
 from tests.unit.request_rows import read_rows
-from tests.worded import cases
+from tests.unit.worded import cases
 
 PREFIX = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1] "
 

@@ -37,7 +37,7 @@ from harness.report.incident.explain_page import page
 from harness.report.incident.explain_terminal import print_view
 from harness.report.incident.explain_view import view_of
 from tests.foreign_logs import BY_NAME, NEW_LOGGER, Layout
-from tests.worded import cases
+from tests.unit.worded import cases
 
 OLD: Final = "[GroupCoordinator 1]: "
 NEW: Final = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1] "
@@ -71,6 +71,11 @@ WORDINGS: Final = """
 [GroupCoordinator id=3 topic=__consumer_offsets partition=1] Dynamic member with unknown member id
     joins group g in state Stable. Created a new member id m-1 and added the member to the group.
 => member_added | group: g | member_id: m-1
+# 3.8 to 4.4, a member of the classic protocol in a group of KIP-848
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Dynamic member with
+    unknown member id joins the consumer group. Created a new member id m-1 and requesting the
+    member to rejoin with this id.
+=> member_id_given | group: g | member_id: m-1
 # 3.9
 [GroupCoordinator id=3 topic=__consumer_offsets partition=1] [Group g] Dynamic Member m-1 has left
     group through explicit `LeaveGroup` request; client reason: the consumer is being closed
