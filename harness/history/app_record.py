@@ -5,7 +5,6 @@ and from what the producer sent.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +17,6 @@ from harness.history.whose import BY_CLIENT_ID, BY_LANE, SHARED, Processes, Star
 
 Row = dict[str, Any]
 Frame = Mapping[str, Any]
-Kept = Mapping[str, list[Row] | store.Packed]
 JOURNAL: Final = "programs.journal"
 _LIFE: Final = ("program_started", "program_told", "program_ended")
 # Assignors that let members work on with what they keep; "stream" is that of Kafka Streams.
@@ -42,7 +40,7 @@ class AppRecord:
         self._by_name = {member["member"]: member for member in self._members}
         # By process and column, the last value, and when that arrived and was processed.
         self._latest: dict[tuple[str, str], tuple[tuple[int, int], Any]] = {}
-        self._writes: list[tuple[str, int, int, str | None]] = []
+        self._writes: list[shown.Write] = []
         self.sent = shown.Sent()
 
     def name(self, table: str, row: Row) -> None:
@@ -59,7 +57,7 @@ class AppRecord:
             if name is not None and row["group"] in (None, self._about.get("group")):
                 self._describe(name, row)
 
-    def add_rows(self, kept: Kept, others: Sequence[JournalContent] = ()) -> None:
+    def add_rows(self, kept: store.Kept, others: Sequence[JournalContent] = ()) -> None:
         """Add the members and their effects, once all requests are named.
 
         `others` are the journals of the sink and of the output topic.
@@ -68,40 +66,34 @@ class AppRecord:
             self._by_name[name][column] = value
         kept["members"].extend(self._members)
         kept["client_events"].extend(_dropped(of_kinds(self._frames, "program_told")))
-        writes = (
-            {"topic": topic, "partition": partition, "base_offset": offset, "member": member}
-            for topic, partition, offset, member in self._writes
-        )
-        frames = chain(
-            of_kinds(self._frames, "shown"),
-            *(of_kinds(each.frames, "shown") for each in others),
-            *(
-                shown.written(each.frames, writes)
-                for each in others
-                if next(of_kinds(each.frames, "topic"), None) is not None
-            ),
-        )
+        frames = list(of_kinds(self._frames, "shown"))
+        for each in others:
+            frames += of_kinds(each.frames, "shown")
+            frames += shown.written(each.frames, self._writes)
         kept["effects"].extend(shown.effects(frames, self.sent, str(self._about.get("topic"))))
 
     def _describe(self, name: str, request: Row) -> None:
-        """What the brokers know of a process: its library, its timers, its protocol."""
+        """Keep what the brokers know of a process: its library, its timers, its protocol.
+
+        What arrived last counts, whichever broker's log is read first.
+        """
+        said: Row = {}
         if request.get("client_software") not in (None, "unknown"):
             about = filter(None, (request["client_software"], request["client_software_version"]))
-            self._tell(name, "client_version", request, " ".join(about))
+            said["client_version"] = " ".join(about)
         if request["api"] == "JOIN_GROUP" and request.get("session_timeout_ms"):
-            self._tell(name, "session_timeout_ms", request, request["session_timeout_ms"])
-            self._tell(name, "max_poll_interval_ms", request, request.get("rebalance_timeout_ms"))
-        if request.get("protocol_name"):
-            self._tell(name, "assignor", request, request["protocol_name"])
-        if protocol := protocol_of([request]):
-            self._tell(name, "protocol", request, protocol)
-
-    def _tell(self, name: str, column: str, request: Row, value: Any) -> None:
-        """Keep what arrived last, whichever broker's log is read first."""
+            said["session_timeout_ms"] = request["session_timeout_ms"]
+            said["max_poll_interval_ms"] = request.get("rebalance_timeout_ms")
+        if assignor := request.get("protocol_name"):
+            said["assignor"] = assignor
+            said["protocol"] = "cooperative" if assignor in _COOPERATIVE else "eager"
+        if request["api"] == "CONSUMER_GROUP_HEARTBEAT":
+            said["protocol"] = "consumer"
         when = int(request["arrived_at"]), int(request["processed_at"])
-        before = self._latest.get((name, column))
-        if before is None or before[0] <= when:
-            self._latest[name, column] = when, value
+        for column, value in said.items():
+            before = self._latest.get((name, column))
+            if before is None or before[0] <= when:
+                self._latest[name, column] = when, value
 
 
 def _dropped(frames: Iterable[Frame]) -> list[Row]:
@@ -151,17 +143,6 @@ def _members(frames: Iterable[Frame], about: Frame) -> list[Row]:
         if row["ended_at"] is None:
             row["end"] = None
     return list(found.values())
-
-
-def protocol_of(requests: Iterable[Mapping[str, Any]]) -> str | None:
-    """Which rebalance protocol requests speak; null where they do not show it."""
-    found = None
-    for request in requests:
-        if request["api"] == "CONSUMER_GROUP_HEARTBEAT":
-            return "consumer"
-        if request.get("protocol_name"):
-            found = "cooperative" if request["protocol_name"] in _COOPERATIVE else "eager"
-    return found
 
 
 def observed(run_dir: Path, broker_settings: Mapping[str, str]) -> Row:

@@ -1,29 +1,28 @@
 """Reading the logs of all brokers of a run, each with what is known of its being whole."""
 
-import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
-from harness.history import coordinator_log, manifest, request_log, seals, store
+from harness.history import manifest, request_log, seals, store
 from harness.history.broker_log import Reading, Row, files_of
+from harness.history.coordinator_log import read_coordinator_events
 from harness.history.schema import HISTORY
 
-Rows = dict[str, list[Row]]
-Kept = Mapping[str, list[Row] | store.Packed]
 REQUESTS: Final = "requests"
 SERVER: Final = "server"
 BATCH: Final = 5_000  # rows
-TABLES: Final = ("requests", "fetches", "coordinator_events")  # that grow with a run
+EVENTS: Final = "coordinator_events"
 _NAME: Final = re.compile(rf"broker-(\d+)\.({REQUESTS}|{SERVER})\.log")
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")  # of a topic
-# By what each is in order.
-ORDER: Final = {"requests": "processed_at", "fetches": "answered_at", "coordinator_events": "at"}
+# The tables that grow with a run, and by what each is in order.
+ORDER: Final = {"requests": "processed_at", "fetches": "answered_at", EVENTS: "at"}
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,8 @@ class About:
     @classmethod
     def of(cls, run_dir: Path) -> "About":
         """By the run's folder; nothing where there is neither."""
-        observer = json_of(run_dir / "journals" / "observer.json")
-        declared = json_of(run_dir / manifest.FILE_NAME).get("declared") or {}
+        observer = seals.json_of(run_dir / "journals" / "observer.json")
+        declared = seals.json_of(run_dir / manifest.FILE_NAME).get("declared") or {}
         app, group = declared.get("app") or {}, declared.get("group") or {}
         declared_brokers = range(1, 1 + (declared.get("cluster") or {}).get("brokers", 0))
         looked_at = sorted(int(number) for number in observer.get("broker_ports") or ())
@@ -55,20 +54,11 @@ class About:
         )
 
 
-def json_of(path: Path) -> dict[str, Any]:
-    """The object in a file; an empty one where there is none that can be read."""
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def collect(
     folder: Path,
     about: About,
     sealed: Mapping[str, Any],
-    rows: Kept,
+    rows: store.Kept,
     name: Callable[[str, Row], None] | None = None,
 ) -> None:
     """Add the rows of `requests`, `fetches`, `coordinator_events` and `logs`.
@@ -92,41 +82,34 @@ def collect(
         path = found.get((broker, log), folder / f"broker-{broker}.{log}.log")
         files = files_of(path)
         reading = Reading(lines=0 if files else None)
-        found_rows: Iterable[tuple[str, Row]]
+        each_file: Iterable[Iterable[tuple[str, Row]]]
         if log == REQUESTS:
             said[broker] = reading.said
-            found_rows = chain.from_iterable(
+            each_file = (
                 request_log.read_log(each, broker, topics, group=about.group, reading=reading)
                 for each in files
             )
         else:
-            events = chain.from_iterable(
-                coordinator_log.read_coordinator_events(each, broker, reading, said.get(broker, ()))
+            of_client = said.get(broker, ())
+            each_file = (
+                zip(repeat(EVENTS), read_coordinator_events(each, broker, reading, of_client))
                 for each in files
             )
-            found_rows = (("coordinator_events", row) for row in events)
-        tabled: Rows = {table: [] for table in ORDER}
-
-        def add(table: str, found: list[Row], reading: Reading = reading) -> None:
-            sound = _sound(found, HISTORY[table], reading)
-            if name is not None and table != "coordinator_events":
-                for row in sound:
-                    name(table, row)
-            rows[table].extend(sound)
-            if nameless and table != "coordinator_events":
-                _count_nameless(found, reading)
-
-        for table, row in found_rows:
-            if table not in ORDER:  # a write, which is no row of the history
-                if name is not None:
-                    name(table, row)
-                continue
-            tabled[table].append(row)
-            if len(tabled[table]) == BATCH:
-                add(table, tabled[table])
-                tabled[table] = []
-        for table in ORDER:
-            add(table, tabled[table])
+        read = chain.from_iterable(each_file)
+        while batch := list(islice(read, BATCH)):
+            tabled: defaultdict[str, list[Row]] = defaultdict(list)
+            for table, row in batch:
+                tabled[table].append(row)
+            for table, found_rows in tabled.items():
+                kept = table in ORDER  # a write is no row of the history
+                sound = _sound(found_rows, HISTORY[table], reading) if kept else found_rows
+                if name is not None and table != EVENTS:
+                    for row in sound:
+                        name(table, row)
+                if kept:
+                    rows[table].extend(sound)
+                if kept and nameless and table != EVENTS:
+                    _count_nameless(found_rows, reading)
         other = _changed(path, files, sealed)
         rows["logs"].extend([{"broker": broker, "log": log, "changed": other, **vars(reading)}])
 
@@ -156,15 +139,9 @@ def _sound(rows: list[Row], schema: pa.Schema, reading: Reading) -> list[Row]:
     """
     try:
         store.table_of(rows, schema)
-    except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        return [row for row in rows if _fits(row, schema, reading)]
-    return rows
-
-
-def _fits(row: Row, schema: pa.Schema, reading: Reading) -> bool:
-    try:
-        store.table_of([row], schema)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-        reading.missed(str(row.get("evidence")), str(error).splitlines()[0])
-        return False
-    return True
+        if len(rows) > 1:
+            return [row for each in rows for row in _sound([each], schema, reading)]
+        reading.missed(str(rows[0].get("evidence")), str(error).splitlines()[0])
+        return []
+    return rows

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from consumers.config import ConsumerConfig, ProducerConfig
 from consumers.history_rows import consumer_rows, parse_client_log, producer_rows
-from consumers.journal import JournalContent, of_kinds
+from consumers.journal import of_kinds
 from harness.base import processes
 from harness.base.errors import BadInput, NoData
 from harness.history import app_record, broker_logs, seals, store
-from harness.history.broker_logs import About, json_of
+from harness.history.broker_logs import About
 from harness.history.journals import (
     FAULTS,
     OBSERVER,
@@ -36,8 +36,6 @@ _CONFIGS: Final[dict[str, Callable[[Row], object]]] = {
     "producer": ProducerConfig.of,
     "probe": itemgetter("member"),
 }
-# Tables from journals that grow with a run, besides those from brokers' logs.
-_GROWING: Final = ("deliveries", "commits", "sends", "host", "waits", "effects")
 _TOPOLOGY: Final = frozenset({"broker", "partition", "group", "end_offset", "unreachable"})
 
 
@@ -63,40 +61,37 @@ def _collect(run_dir: Path, killed: frozenset[str], scratch: Path) -> dict[str, 
     if about.app or (folder / app_record.JOURNAL).exists():
         app = app_record.AppRecord(journals.read(PROGRAMS))
         of_programs = [journals.rows.pop()]  # which comes last, as it always did
-    rows: dict[str, list[Row]] = {name: [] for name in HISTORY}
-    packed = {
-        name: store.Packed(HISTORY[name], scratch / name, broker_logs.ORDER.get(name))
-        for name in (*broker_logs.TABLES, *_GROWING)
+    rows = {
+        name: store.Packed(schema, scratch / name, broker_logs.ORDER.get(name))
+        for name, schema in HISTORY.items()
     }
-    kept: broker_logs.Kept = {**rows, **packed}
     effective: dict[str, Any] = {}
     for config in _clients(journals):
-        _collect_client(run_dir, config, journals, kept, effective, app)
-    _collect_observer(journals, kept)
-    rows["outputs"] = _of_kinds(journals.read(OUTPUT, there=about.transactions), "output")
-    rows["faults"] = list(_faults(journals))
-    broker_logs.collect(run_dir / "logs", about, sealed, kept, app.name if app else None)
+        _collect_client(run_dir, config, journals, rows, effective, app)
+    _collect_observer(journals, rows)
+    outputs = journals.read(OUTPUT, there=about.transactions)
+    rows["outputs"].extend(map(dict, of_kinds(outputs.frames, "output")))
+    rows["faults"].extend(_faults(journals))
+    broker_logs.collect(run_dir / "logs", about, sealed, rows, app.name if app else None)
     if app:
         others = [
             journals.read(SINK, there=(folder / "sink.json").exists()),
             journals.read(WRITTEN, there=about.writes),
         ]
-        app.add_rows(kept, others)
+        app.add_rows(rows, others)
         journals.rows += of_programs
     journals.note_others()
-    rows["journals"] = journals.rows
+    rows["journals"].extend(journals.rows)
     (run_dir / "history").mkdir(exist_ok=True)
     for name, schema in HISTORY.items():
-        found = rows.pop(name)
-        tables = packed[name].tables() if name in packed else [store.table_of(found, schema)]
-        store.write(run_dir / "history" / f"{name}.parquet", tables, schema)
+        store.write(run_dir / "history" / f"{name}.parquet", rows.pop(name).tables(), schema)
     return effective
 
 
 def _clients(journals: Journals) -> Iterable[Row]:
     """What each client of the run was started with; one that cannot be read is on record."""
     for path in sorted(journals.folder.glob("*.json")):
-        config = json_of(path)
+        config = seals.json_of(path)
         if path.stem in (OBSERVER, SINK):
             continue
         try:
@@ -107,15 +102,11 @@ def _clients(journals: Journals) -> Iterable[Row]:
             yield config
 
 
-def _of_kinds(content: JournalContent, *kinds: str) -> list[Row]:
-    return [dict(frame) for frame in of_kinds(content.frames, *kinds)]
-
-
 def _collect_client(
     run_dir: Path,
     config: Row,
     journals: Journals,
-    rows: broker_logs.Kept,
+    rows: store.Kept,
     effective: dict[str, Any],
     app: app_record.AppRecord | None,
 ) -> None:
@@ -126,7 +117,7 @@ def _collect_client(
     log = run_dir / "logs" / f"{name}.log"
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     if config["role"] == "probe":
-        rows["calls"].extend(_of_kinds(content, "call"))
+        rows["calls"].extend(map(dict, of_kinds(content.frames, "call")))
         return
     if config["role"] == "producer":
         collected = producer_rows(content, ProducerConfig.of(config))
@@ -143,7 +134,7 @@ def _collect_client(
         effective[name] = started.get("effective")
 
 
-def _collect_observer(journals: Journals, rows: broker_logs.Kept) -> None:
+def _collect_observer(journals: Journals, rows: store.Kept) -> None:
     frames = journals.read(OBSERVER).frames
     rows["host"].extend(dict(frame) for frame in of_kinds(frames, "tick"))
     rows["waits"].extend(
@@ -166,6 +157,6 @@ def _within_its_look(waited: Mapping[str, Any]) -> float:
 
 def _faults(journals: Journals) -> Iterable[Row]:
     for content in (journals.read(FAULTS), journals.read(WATCHDOG, there=False)):
-        for frame in _of_kinds(content, "fault"):
+        for frame in of_kinds(content.frames, "fault"):
             at = frame.get("at_us", frame["at"])
             yield {**frame, "at": at, "kind": frame["fault_kind"]}

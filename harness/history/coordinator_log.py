@@ -7,14 +7,15 @@ UTC, integers of microseconds since the epoch.
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from harness.base.stamps import parse_stamp
 from harness.history.broker_log import MARK as MARK
 from harness.history.broker_log import Reading, Row, lines_of, parts_of, repeats, wordings
-from harness.history.other_lines import OF_NEW, OF_OLD, UNKNOWN, kind_of
+from harness.history.other_lines import OF_NO_MEMBER, UNKNOWN, kind_of
 
 Patterns = Iterable[tuple[str, re.Pattern[str]]]
 
@@ -55,34 +56,28 @@ stragglers_removed: Group {group} removed dynamic members who haven't joined: {r
 emptied: Group {group} with generation {generation} is now empty
 loaded: Loaded (?:classic|consumer) group {group} with {members} members
 # Groups of KIP-848, and of classic members in one.
-member_added: \[GroupId {group}\] (?P<reason>Member {member_id} joins the consumer group using the
-    \w+ protocol)\.$
-member_added: \[GroupId {group}\] (?P<reason>Static member with instance id {instance_id} re-joins
-    the consumer group using the \w+ protocol)\. Created a new member {member_id} to replace
-member_id_given: \[GroupId {group}\] Dynamic member with unknown member id joins the consumer
-    group\. Created a new member id {member_id} and
-left: \[GroupId {group}\] (?P<reason>(?:Dynamic|Static) member {member_id} (?:with instance id
-    {instance_id} )?has left group through explicit `LeaveGroup` request)
-member_added: \[GroupId {group}\] (?P<reason>Static member {member_id} with instance id
-    {instance_id} joins the consumer group using the \w+ protocol)\.$
-replacing_failed: \[GroupId {group}\] (?P<reason>Static member {member_id} with instance id
-    {instance_id} cannot join the group because .*)\.$
-epoch_bumped: \[GroupId {group}\] Bumped group epoch to {generation}(?: with (?P<reason>metadata
-    hash -?\d+))?
-target_computed: \[GroupId {group}\] Computed a new target assignment for epoch {generation} with
-    '{reason}' assignor
-evicted: \[GroupId {group}\] Member {member_id} (?P<reason>fenced from the group because the member
-    session expired)
-fenced: \[GroupId {group}\] Member {member_id} (?P<reason>fenced from the group because it failed to
-    transition from epoch {generation} within \d+ms)
-left: \[GroupId {group}\] (?P<reason>(?:Static member|Member) {member_id} (?:with instance id
-    {instance_id} )?left the consumer group)\.$
-left_for_now: \[GroupId {group}\] (?P<reason>(?:Static member|Member) {member_id} with instance id
-    {instance_id} temporarily left the consumer group)\.$
-upgraded: \[GroupId {group}\] (?P<reason>Converted the (?:empty )?classic group to a consumer
-    group)\.$
-downgraded: \[GroupId {group}\] (?P<reason>Converted the (?:empty )?consumer group to a classic
-    group)\.$
+member_id_given: {in_group}Dynamic member with unknown member id joins the {kind} group\. Created a
+    new member id {member_id} and
+left: {in_group}(?P<reason>{a_member} has left group through explicit `LeaveGroup` request)(?:;
+    client reason: {client_reason}$)?
+replacing_failed: {in_group}(?P<reason>{a_member} cannot join the group because the instance id is
+    (?:is )?owned by member {other_id})\.$
+member_added: {in_group}(?P<reason>Static member with (?:unknown member id and )?instance id
+    {instance_id} re-joins the {kind} group(?: using the \w+ protocol)?)\. Created a new member
+    {member_id} to replace
+member_added: {in_group}(?P<reason>{a_member} (?:re-)?joins the {kind} group(?: using the \w+
+    protocol)?)
+left_for_now: {in_group}(?P<reason>{a_member} temporarily left the {kind} group)\.$
+left: {in_group}(?P<reason>{a_member} left the {kind} group)\.$
+evicted: {in_group}{a_member} (?P<reason>fenced from the group because (?:its|the member) session
+    expired)
+fenced: {in_group}{a_member} (?P<reason>fenced from the group because it failed to transition from
+    epoch {generation} within \d+ms)
+epoch_bumped: {in_group}Bumped group epoch to {generation}(?: with (?P<reason>metadata hash -?\d+))?
+target_computed: {in_group}Computed a new target assignment for epoch {generation} with '{reason}'
+    assignor
+upgraded: {in_group}(?P<reason>Converted the (?:empty )?classic group to a {kind} group)\.$
+downgraded: {in_group}(?P<reason>Converted the (?:empty )?{kind} group to a classic group)\.$
 unloaded: \[GroupId={group}\] Unload(?:ing|ed) group metadata for (?:generation|group epoch)
     {generation}
 """
@@ -99,14 +94,23 @@ left: Member MemberMetadata\(memberId={member_id}, .*\) has left group {group} t
 loaded: Loading group metadata for {group} with generation {generation}
 unloaded: Unloading group metadata for {group} with generation {generation}
 """
-_OFFSETS_PARTITION: Final = {"of_offsets": r"\(__consumer_offsets-\d+\)"}
+PARTS: Final = {
+    "of_offsets": r"\(__consumer_offsets-\d+\)",
+    "in_group": r"\[GroupId {group}\] ",
+    "kind": "consumer",
+    "a_member": (
+        r"(?:Dynamic |Static )?[Mm]ember(?: {member_id})?(?: with instance id {instance_id})?"
+    ),
+}
 
 
-def patterns(columns: Mapping[str, str] = COLUMNS, *, old: bool = False) -> Patterns:
+def patterns(
+    columns: Mapping[str, str] = COLUMNS, parts: Mapping[str, str] = PARTS, *, old: bool = False
+) -> Patterns:
     """The lines of the coordinator of 4.x, or of 3.x, as patterns; of columns as these are."""
-    found = list(wordings(NEW, columns))
+    found = list(wordings(NEW, columns, parts))
     if old:
-        theirs = list(wordings(OLD, columns, _OFFSETS_PARTITION))
+        theirs = list(wordings(OLD, columns, parts))
         other = {event for event, _ in theirs}
         found = [*theirs, *(each for each in found if each[0] not in other)]
     return tuple((event, re.compile(pattern)) for event, pattern in found)
@@ -119,8 +123,9 @@ _SET: Final = re.compile(r"\b(?:Hash)?Set\(([^()]*)\)")
 # level and the logger, and nowhere else: what a client says of itself is logged as well.
 NEW_MARK: Final = re.compile(r"\[GroupCoordinator id=(\d+)[^\]]*\] ")
 OLD_MARK: Final = re.compile(r"\[GroupCoordinator (\d+)\]: ")
+LAST_LINES: Final[Callable[[], deque[Row]]] = partial(deque, maxlen=2)  # of a group
 _HEAD: Final = re.compile(r"^\S+ [A-Z]+ (\S+) ")  # as harness/cluster/log4j2.xml writes it
-_COORDINATORS: Final = ((NEW_MARK, patterns(), OF_NEW), (OLD_MARK, patterns(old=True), OF_OLD))
+_COORDINATORS: Final = ((NEW_MARK, patterns()), (OLD_MARK, patterns(old=True)))
 
 
 def read_coordinator_events(
@@ -135,15 +140,14 @@ def read_coordinator_events(
     not whole is passed over and counted in `reading`; a whole one whose text is unknown is a row
     of its own, without a group.
     """
-    before: defaultdict[str, deque[Row]] = defaultdict(last_lines)
+    before: defaultdict[str, deque[Row]] = defaultdict(LAST_LINES)
     for number, line, at in _lines(log, reading or Reading(), said):
         row = _row_of_line(line)
         if row is None:
-            if (unknown := _unknown(line)) is not None:
-                yield {**unknown, "broker": broker, "at": at, "evidence": f"{log.name}:{number}"}
             continue
-        at = departed_at(row, before[row["group"]]) or at
-        before[row["group"]].append({**row, "at": at})
+        if row["event"] != UNKNOWN:
+            at = departed_at(row, before[row["group"]]) or at
+            before[row["group"]].append({**row, "at": at})
         yield {**row, "broker": broker, "at": at, "evidence": f"{log.name}:{number}"}
 
 
@@ -158,9 +162,11 @@ def _lines(log: Path, reading: Reading, said: Collection[str]) -> Iterator[tuple
             reading.missed(where, "is cut off")
         if at is None and MARK in line:
             reading.missed(where, "has no stamp")
-        parts = parts_of(line) if _row_of_line(line) is None and MARK in line else [line]
-        if said and any(repeats(part, said) for part in parts[1:]):
-            parts = [line]
+        parts = parts_of(line) if MARK in line else [line]
+        if len(parts) > 1:
+            row = _row_of_line(line) or {"event": UNKNOWN}
+            if row["event"] != UNKNOWN or any(repeats(part, said) for part in parts[1:]):
+                parts = [line]
         for part in parts[1:]:
             reading.missed(where, "begins within another line")
             yield number, part, parse_stamp(part)
@@ -168,15 +174,10 @@ def _lines(log: Path, reading: Reading, said: Collection[str]) -> Iterator[tuple
             yield number, parts[0], at  # which has no line feed where another begins within it
 
 
-def last_lines() -> deque[Row]:
-    """What is kept of the lines of a group, for `departed_at`."""
-    return deque(maxlen=2)
-
-
 def departed_at(row: Row, before: Collection[Row]) -> int | None:
     """When a member left, if `row` is the old coordinator's line of it and `before` has that.
 
-    `before` are the last two lines of the group. What came of the departure is written first: the
+    `before` are the LAST_LINES of the group. What came of the departure is written first: the
     rebalance that it started, the end of a join phase, or both.
     """
     if row["event"] != "left" or row["text"].startswith("[Group") or not before:
@@ -190,21 +191,15 @@ def departed_at(row: Row, before: Collection[Row]) -> int | None:
 
 
 def _row_of_line(line: str) -> Row | None:
+    """What a coordinator's line says, or that it is whole and of an unknown kind; else None."""
     if head := _HEAD.match(line):
-        for mark, known, _ in _COORDINATORS:
-            if found := mark.match(line, head.end()):
-                return coordinator_row(line[found.end() :].rstrip("\n"), known)
-    return None
-
-
-def _unknown(line: str) -> Row | None:
-    """A whole line of a coordinator whose text is unknown; None for every other."""
-    if (head := _HEAD.match(line)) and line.endswith("\n"):
-        for mark, _, of_no_interest in _COORDINATORS:
+        for mark, known in _COORDINATORS:
             if found := mark.match(line, head.end()):
                 text = line[found.end() :].rstrip("\n")
-                if of_no_interest.match(text) is None:
+                row = coordinator_row(text, known)
+                if row is None and line.endswith("\n") and not OF_NO_MEMBER.match(text):
                     return {"event": UNKNOWN, "reason": kind_of(head[1], text), "text": text}
+                return row
     return None
 
 

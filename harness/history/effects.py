@@ -1,9 +1,7 @@
 """What a fault breaks, as properties: queries and refusals ask these, and no name of a kind."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 
 class Breaks(StrEnum):
@@ -57,45 +55,3 @@ class Effects:
     stalls: bool = False
     below_limits: bool = False
     proof: Proof = Proof.NONE
-
-
-_GONE: Final = Effects(
-    breaks=Breaks.BROKER, disturbs_heartbeats=True, broker_gone=True, proof=Proof.OBSERVER
-)
-_CRASH: Final = Effects(breaks=Breaks.MEMBER, killed=True, ends_member=True, proof=Proof.SILENCE)
-_BOUNCE: Final = Effects(breaks=Breaks.MEMBER, starts_process=True, proof=Proof.SILENCE)
-_SLOW: Final = Effects(breaks=Breaks.LINK, disturbs_heartbeats=True, below_limits=True)
-
-# Journals did not have the effects of their faults at first: those of the kinds there were then, by
-# their ways, of which the first is meant where a journal names none. A new kind has no place here.
-OF_OLD_JOURNALS: Final[Mapping[str, Mapping[str, Effects]]] = {
-    "kill-broker": {"": replace(_GONE, killed=True)},
-    "stop-broker": {"": _GONE},
-    "pause-broker": {"": _GONE},
-    "isolate-broker": {
-        "peers": replace(_GONE, proof=Proof.NONE),  # it still answers the observer
-        "lanes": Effects(breaks=Breaks.BROKER, disturbs_heartbeats=True, below_limits=True),
-    },
-    "kill-consumer": {"at once": _CRASH, "in a transaction": _CRASH},
-    "freeze-consumer": {
-        "": Effects(breaks=Breaks.MEMBER, disturbs_heartbeats=True, proof=Proof.SILENCE)
-    },
-    "close-consumer": {"": Effects(breaks=Breaks.MEMBER, ends_member=True, proof=Proof.LEAVE)},
-    "start-consumer": {
-        "": Effects(breaks=Breaks.MEMBER, adds_member=True, starts_process=True, proof=Proof.JOIN)
-    },
-    "bounce-consumer": {"close": _BOUNCE, "kill": replace(_BOUNCE, killed=True)},
-    "start-duplicate": {"": Effects(breaks=Breaks.MEMBER, starts_process=True, proof=Proof.FENCED)},
-    "stall-consumer": {"": Effects(breaks=Breaks.MEMBER, stalls=True, proof=Proof.STALL)},
-    "stall-callback": {"": Effects(breaks=Breaks.MEMBER, stalls=True, proof=Proof.CALLBACK_STALL)},
-    "delete-offsets": {"": Effects(breaks=Breaks.POSITIONS)},
-    "delete-records": {"": Effects(breaks=Breaks.POSITIONS)},
-    "add-partitions": {"": Effects(breaks=Breaks.TOPIC)},
-    "latency": {"": _SLOW},
-    "bandwidth": {"": replace(_SLOW, proof=Proof.SLOWER)},
-    "isolate": {
-        "": Effects(
-            breaks=Breaks.LINK, disturbs_heartbeats=True, link_cut=True, proof=Proof.SILENCE
-        )
-    },
-}

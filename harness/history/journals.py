@@ -58,18 +58,16 @@ class Journals:
         except NoData:  # it is no journal of this version
             row |= {"frames": 0, "torn": True, "cut": False, "gaps": 0}
             return _NOTHING
+        first, last = (content.frames[0], content.frames[-1]) if content.frames else ({}, {})
         row |= {
             "frames": len(content.frames),
             "torn": content.torn,
             "cut": content.cut,
             "gaps": content.gaps,
             "ending": self._ending(row, content),
+            "first_at": first.get("at"),
+            "last_at": last.get("at"),
         }
-        if content.frames:
-            row |= {
-                "first_at": content.frames[0].get("at"),
-                "last_at": content.frames[-1].get("at"),
-            }
         return content
 
     def unread(self, name: str) -> None:
@@ -88,11 +86,9 @@ class Journals:
     def _ending(self, row: Row, content: JournalContent) -> str | None:
         if row["journal"] in self.killed:
             return "killed"
-        ending = None
-        for frame in of_kinds(content.frames, *_ENDINGS):
-            ending = _ENDINGS[frame["kind"]]
-        if ending is not None:
-            return ending
+        endings = [_ENDINGS[frame["kind"]] for frame in of_kinds(content.frames, *_ENDINGS)]
+        if endings:
+            return endings[-1]
         ours = row["role"] in ("consumer", "producer")
         header: Mapping[str, Any] = content.frames[0] if content.frames else {}
         older = header.get("format", FORMAT_VERSION) < FORMAT_VERSION

@@ -12,7 +12,7 @@ UNKNOWN: Final = "unknown"  # the event of such a row
 
 _GROUP_ID: Final = r"\[GroupId [^\]]+\]"
 
-_NEW: Final = (
+_OF_RUNS: Final = (
     # The coordinator as a whole, and its partitions of __consumer_offsets.
     r"(?:Starting up|Startup complete|Shutting down|Shutdown complete)\.",
     r"Group coordinator is already (?:running|shutting down)",
@@ -32,11 +32,20 @@ _NEW: Final = (
     r"Writing records to \S+ failed due to",
     r"Replaying record .+ failed due to",
     r"(?:Execution|Completion) of .+ failed due to",
+    # The coordinator of 3.x.
+    r"(?:Elected|Resigned) as the group coordinator for partition ",
+    r"Removed \d+ offsets associated with deleted partitions",
+    r"Creating simple consumer group \S+ via manual offset commit",
+    r"Pending member with memberId=.* has left group ",
+    r"Group \S+ removed members who haven't sent their sync request",
+    r"Received unexpected JoinGroup with groupInstanceId=",
+    r"Member id \S+ was not found in \S+ during heartbeat completion check",
+    r"Member .+ has already been removed from the group",
     # Offsets.
     r"Generated \d+ (?:tombstone )?records ",
     r"Could not delete offsets for deleted (?:topics|partitions) ",
     r"Unable to cleanup state for the deleted topics ",
-    r"The following groups were deleted: ",
+    r"The following (?:groups|offsets of the group \S+) were deleted: ",
     r"(?:Skipped the materialization of|Replayed end transaction marker) ",
     rf"{_GROUP_ID} (?:Creating a simple consumer group|Expired offset|Removing expired offset)",
     # Classic groups.
@@ -63,26 +72,6 @@ _NEW: Final = (
 _OF_OTHER_KINDS: Final = (
     rf"{_GROUP_ID}\[MemberId ",
     rf"(?:{_GROUP_ID} )?.*\b(?:share|streams) (?:group|member)",
-)
-
-_OLD: Final = (
-    r"(?:Starting up|Startup complete|Shutting down|Shutdown complete)\.",
-    r"(?:Elected|Resigned) as the group coordinator for partition ",
-    r"The following (?:groups|offsets of the group \S+) were deleted: ",
-    r"Removed \d+ offsets associated with deleted partitions",
-    r"Creating simple consumer group \S+ via manual offset commit",
-    r"Request memberId=.* for static member with groupInstanceId=.* is fenced by ",
-    r"Static member which joins during Stable stage and doesn't affect ",
-    r"(?:Setting empty assignments for members|Sending empty assignment to member) ",
-    r"Pending member with memberId=.* has left group ",
-    r"Attempt to add rejoining member ",
-    r"Failed to (?:persist|write empty) metadata for group ",
-    r"Group \S+ (?:is dead, skipping rebalance|could not complete rebalance because no members)",
-    r"Group \S+ removed members who haven't sent their sync request",
-    r"Received (?:unexpected )?notification of (?:heartbeat|sync) expiration ",
-    r"Received unexpected JoinGroup with groupInstanceId=",
-    r"Member id \S+ was not found in \S+ during heartbeat completion check",
-    r"Member .+ has already been removed from the group",
 )
 
 # What other versions log, from 2.0 on, and of groups that no run has.
@@ -127,9 +116,8 @@ def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
-OF_NEW: Final = _any_of((*_NEW, *_OF_OTHER_KINDS))  # of the coordinator that 4.x has
-OF_OLD: Final = _any_of(_OLD)  # of that of 3.x
-OF_ANY: Final = _any_of((*_NEW, *_OLD, *_OF_OTHERS))  # of any version's
+OF_NO_MEMBER: Final = _any_of((*_OF_RUNS, *_OF_OTHER_KINDS))  # in runs
+OF_ANY: Final = _any_of((*_OF_RUNS, *_OF_OTHERS))  # of any version's
 
 _VARYING: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\{[^}]*\}|\S*[0-9=]\S*")
 _NAMED: Final = re.compile(r"\bgroup (?!(?:is|was|with|in|to|has|for|because)\b)\S+")

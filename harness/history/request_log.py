@@ -6,10 +6,10 @@ Times are UTC, integers of microseconds since the epoch.
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from harness.base.codec import ASSIGNMENT, decoded
@@ -25,8 +25,6 @@ from harness.history.broker_log import (
     texts_in,
 )
 
-_Tabled = tuple[str, Row]
-_NO_TOPICS: Final[Mapping[str, str]] = MappingProxyType({})
 _FETCH: Final = "FETCH"
 _CONSUMER: Final = "consumer"  # the type of protocol; older calls do not tell it
 METADATA: Final = "METADATA"  # which topics a program asks for: for messages, and no history
@@ -38,7 +36,7 @@ OTHER_HEARTBEATS: Final = ("SHARE_GROUP_HEARTBEAT", "STREAMS_GROUP_HEARTBEAT")
 def read_log(
     log: Path,
     broker: int,
-    topics: Mapping[str, str] = _NO_TOPICS,
+    topics: Mapping[str, str],
     *,
     group: str | None = None,
     reading: Reading | None = None,
@@ -52,43 +50,42 @@ def read_log(
     """
     reading = reading or Reading()
     for call, logged_at, where in _calls(log, reading):
-
-        def read(call: Row = call, at: int = logged_at, where: str = where) -> Iterable[_Tabled]:
-            return _rows(call, at, broker, where, topics)
-
-        if _of_others(call, group):
-            with suppress(*UNREADABLE):
-                yield from list(read())
-        else:
-            yield from reading.tried(where, read)
+        counted = Reading() if _of_others(call, group) else reading
+        yield from counted.tried(where, partial(_rows, call, logged_at, broker, where, topics))
 
 
 def _rows(
     call: Row, logged_at: int, broker: int, where: str, topics: Mapping[str, str]
-) -> Iterator[_Tabled]:
+) -> Iterator[tuple[str, Row]]:
     api = _api(call)
     if api == _FETCH:
         yield from (("fetches", row) for row in fetch_rows(call, logged_at, broker, where, topics))
     elif api == _PRODUCE:
         yield from (("writes", row) for row in _written(call, logged_at, topics))
     elif api not in (METADATA, *OTHER_HEARTBEATS):
-        yield from (
-            ("requests", row) for row in request_rows(call, logged_at, broker, where, topics)
-        )
+        found = request_rows(call, logged_at, broker, where, topics)
+        yield from (("requests", row) for row in found)
 
 
 def _written(call: Row, logged_at: int, topics: Mapping[str, str]) -> Iterator[Row]:
-    for topic in call["response"].get("responses") or ():
-        for answer in topic.get("partitionResponses") or ():
-            if not answer["errorCode"] and answer["baseOffset"] >= 0:
-                yield {
-                    "listener": call.get("listener"),
-                    "client_id": call["requestHeader"]["clientId"],
-                    "topic": topic.get("name") or _topic(topic, topics),
-                    "partition": answer["index"],
-                    "base_offset": answer["baseOffset"],
-                    "arrived_at": logged_at - round(call["totalTimeMs"] * 1_000),
-                }
+    for topic, answer in _each(call["response"].get("responses"), "partitionResponses", topics):
+        if not answer["errorCode"] and answer["baseOffset"] >= 0:
+            yield {
+                "listener": call.get("listener"),
+                "client_id": call["requestHeader"]["clientId"],
+                "topic": topic,
+                "partition": answer["index"],
+                "base_offset": answer["baseOffset"],
+                "arrived_at": logged_at - round(call["totalTimeMs"] * 1_000),
+            }
+
+
+def _each(found: Any, name: str, topics: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    """Each of what a list of topics has by this name, with its topic's name, or id if unknown."""
+    for topic in found or ():
+        known = topic.get("topic") or topic.get("name")
+        known = known or topics.get(topic["topicId"], topic["topicId"])
+        yield from ((known, each) for each in topic[name])
 
 
 def _of_others(call: Row, group: str | None) -> bool:
@@ -142,14 +139,14 @@ def read_topic_ids(log: Path) -> dict[str, str]:
 
 
 def request_rows(
-    call: Row, logged_at: int, broker: int, evidence: str, topics: Mapping[str, str] = _NO_TOPICS
+    call: Row, logged_at: int, broker: int, evidence: str, topics: Mapping[str, str]
 ) -> Iterator[Row]:
-    """The row of one completed request; none for a request of no group.
+    """The row of one completed request.
 
     The line is written when the answer is on the wire, and counts back from there: total time is
     from the wire to the wire, and the answer was ready before it queued for sending.
     """
-    request, answer = _named(call["request"], topics), _named(call["response"], topics)
+    request, answer = call["request"], call["response"]
     total_us = round(call["totalTimeMs"] * 1_000)
     after_ready_ms = call["responseQueueTimeMs"] + call["sendTimeMs"] + call["throttleTimeMs"]
     row: Row = {
@@ -170,11 +167,11 @@ def request_rows(
         "evidence": evidence,
     }
     details = _DETAILS.get(row["api"])
-    yield {**row, **details(request, answer)} if details else row
+    yield {**row, **details(request, answer, topics)} if details else row
 
 
 def fetch_rows(
-    call: Row, logged_at: int, broker: int, evidence: str, topics: Mapping[str, str] = _NO_TOPICS
+    call: Row, logged_at: int, broker: int, evidence: str, topics: Mapping[str, str]
 ) -> Iterator[Row]:
     """The rows of one completed fetch: one per partition that it or its answer names.
 
@@ -184,14 +181,12 @@ def fetch_rows(
     (measured: 153 ms on a busy machine).
     """
     asked: dict[tuple[Any, Any], Any] = {
-        (_topic(topic, topics), partition["partition"]): partition["fetchOffset"]
-        for topic in call["request"].get("topics") or ()
-        for partition in topic["partitions"]
+        (topic, partition["partition"]): partition["fetchOffset"]
+        for topic, partition in _each(call["request"].get("topics"), "partitions", topics)
     }
     answered: dict[tuple[Any, Any], Row] = {
-        (_topic(topic, topics), partition["partitionIndex"]): partition
-        for topic in call["response"].get("responses") or ()
-        for partition in topic["partitions"]
+        (topic, partition["partitionIndex"]): partition
+        for topic, partition in _each(call["response"].get("responses"), "partitions", topics)
     }
     waited_ms = call.get("responseQueueTimeMs", 0) + call.get("sendTimeMs", 0)
     goes_on = call["request"].get("sessionEpoch", 0) > 0
@@ -214,43 +209,7 @@ def fetch_rows(
         }
 
 
-def _topic(named: Row, topics: Mapping[str, str]) -> str:
-    return str(named.get("topic") or topics.get(named["topicId"], named["topicId"]))
-
-
-def _named(body: Row, topics: Mapping[str, str]) -> Row:
-    """The body, with the names of topics that it has by id only."""
-    known = [
-        {**topic, "name": topics.get(topic["topicId"], topic["topicId"])}
-        if "topicId" in topic and not topic.get("name")
-        else topic
-        for topic in body.get("topics") or ()
-        if isinstance(topic, dict)
-    ]
-    partitions: Row = {
-        place: _partitions(body[place], topics)
-        for place in ("topicPartitions", "assignment")
-        if place in body and not isinstance(body[place], str)
-    }
-    named: Row = {**partitions, **({"topics": known} if known else {})}
-    if body.get("groups"):  # several groups in one call
-        named["groups"] = [_named(group, topics) for group in body["groups"]]
-    return {**body, **named}
-
-
-def _partitions(found: Any, topics: Mapping[str, str]) -> list[Row] | None:
-    """Partitions that a heartbeat of KIP-848 or its answer names by topic id; null stays null."""
-    if found is None:
-        return None
-    listed = found["topicPartitions"] if isinstance(found, dict) else found
-    return [
-        {"topic": topics.get(topic["topicId"], topic["topicId"]), "partition": partition}
-        for topic in listed
-        for partition in topic["partitions"]
-    ]
-
-
-def _join(request: Row, answer: Row) -> Row:
+def _join(request: Row, answer: Row, _topics: Mapping[str, str]) -> Row:
     return {
         "member_id": request.get("memberId") or answer.get("memberId") or None,
         "generation": answer.get("generationId"),
@@ -262,7 +221,7 @@ def _join(request: Row, answer: Row) -> Row:
     }
 
 
-def _sync(request: Row, answer: Row) -> Row:
+def _sync(request: Row, answer: Row, _topics: Mapping[str, str]) -> Row:
     """What others than consumers agree on, such as Connect's workers, is no list of partitions."""
     if (request.get("protocolType") or answer.get("protocolType") or _CONSUMER) != _CONSUMER:
         return {}
@@ -276,24 +235,19 @@ def _sync(request: Row, answer: Row) -> Row:
     }
 
 
-def _leave(request: Row, answer: Row) -> Row:
-    members = request.get("members") or []
-    answers = answer.get("members") or []
+def _leave(request: Row, answer: Row, _topics: Mapping[str, str]) -> Row:
+    members = request.get("members") or [{"memberId": None}]
+    answers = answer.get("members") or [{"errorCode": 0}]
     return {
-        "member_id": request.get("memberId") or (members[0]["memberId"] if members else None),
-        "error_code": answer.get("errorCode") or (answers[0]["errorCode"] if answers else 0),
+        "member_id": request.get("memberId") or members[0]["memberId"],
+        "error_code": answer.get("errorCode") or answers[0]["errorCode"],
     }
 
 
-def _each_partition(body: Row) -> Iterator[tuple[Any, Row]]:
-    for topic in body.get("topics", []):
-        yield from ((topic.get("name"), partition) for partition in topic["partitions"])
-
-
-def _commit(request: Row, answer: Row) -> Row:
+def _commit(request: Row, answer: Row, topics: Mapping[str, str]) -> Row:
     codes = {
         (topic, partition["partitionIndex"]): partition["errorCode"]
-        for topic, partition in _each_partition(answer)
+        for topic, partition in _each(answer.get("topics"), "partitions", topics)
     }
     positions = [
         {
@@ -302,26 +256,19 @@ def _commit(request: Row, answer: Row) -> Row:
             "committed": partition["committedOffset"],
             "error_code": codes.get((topic, partition["partitionIndex"])),
         }
-        for topic, partition in _each_partition(request)
+        for topic, partition in _each(request.get("topics"), "partitions", topics)
     ]
-    return {
-        "generation": request.get("generationIdOrMemberEpoch"),
-        "positions": positions,
-        "error_code": max((code for code in codes.values() if code), default=0),
-    }
-
-
-def _transactional_commit(request: Row, answer: Row) -> Row:
     detail = {"transactional_id": request.get("transactionalId")}
     return {
-        **_commit(request, answer),
-        # Kafka 4.4 gave the field the name that it has in OffsetCommit.
+        # In transactions, Kafka 4.4 gave the field the name that it has in OffsetCommit.
         "generation": request.get("generationIdOrMemberEpoch", request.get("generationId")),
-        "detail": json.dumps(detail),
+        "positions": positions,
+        "error_code": max((code for code in codes.values() if code), default=0),
+        **({"detail": json.dumps(detail)} if "transactionalId" in request else {}),
     }
 
 
-def _answered(answer: Row, position: str | None) -> Row:
+def _answered(answer: Row, position: str | None, topics: Mapping[str, str]) -> Row:
     """Positions in an answer, `position` naming its field; without one they are -1."""
     positions = [
         {
@@ -330,46 +277,53 @@ def _answered(answer: Row, position: str | None) -> Row:
             "committed": partition[position] if position else -1,
             "error_code": partition["errorCode"],
         }
-        for topic, partition in _each_partition(answer)
+        for topic, partition in _each(answer.get("topics"), "partitions", topics)
     ]
     # An unknown error is -1, and no less of one than the others.
     worst = max((each["error_code"] for each in positions if each["error_code"]), default=0)
     return {"positions": positions, "error_code": answer.get("errorCode") or worst}
 
 
-def _list(request: Row, answer: Row) -> Row:
-    asked = {partition.get("timestamp") for _, partition in _each_partition(request)}
+def _list(request: Row, answer: Row, topics: Mapping[str, str]) -> Row:
+    partitions = _each(request.get("topics"), "partitions", topics)
+    asked = {partition.get("timestamp") for _, partition in partitions}
     return {
-        **_answered(answer, "offset"),
+        **_answered(answer, "offset", topics),
         "detail": json.dumps({"timestamp": next(iter(asked)) if len(asked) == 1 else None}),
     }
 
 
-def _find(request: Row, answer: Row) -> Row:
-    keys = request.get("coordinatorKeys") or []
+def _find(request: Row, answer: Row, _topics: Mapping[str, str]) -> Row:
+    keys = request.get("coordinatorKeys") or [None]
     named = (answer.get("coordinators") or [answer])[0]  # since version 4 a list
     return {
-        "group": request.get("key") or (keys[0] if keys else None),
+        "group": request.get("key") or keys[0],
         "error_code": named.get("errorCode"),
         "detail": json.dumps({"coordinator": named.get("nodeId")}),
     }
 
 
-def _fetch(request: Row, answer: Row) -> Row:
-    groups = request.get("groups") or [{}]
-    answered = answer.get("groups") or [{}]
+def _fetch(request: Row, answer: Row, topics: Mapping[str, str]) -> Row:
+    """Of several groups in one call, the first."""
+    asked = (request.get("groups") or [{}])[0]
+    answered = (answer.get("groups") or [answer])[0]
     return {
-        "group": request.get("groupId") or groups[0].get("groupId"),
-        "member_id": groups[0].get("memberId") or None,
-        "error_code": answered[0].get("errorCode", answer.get("errorCode")),
-        "positions": _answered(answered[0] if answer.get("groups") else answer, "committedOffset")[
-            "positions"
-        ],
+        "group": request.get("groupId") or asked.get("groupId"),
+        "member_id": asked.get("memberId") or None,
+        "error_code": answered.get("errorCode", answer.get("errorCode")),
+        "positions": _answered(answered, "committedOffset", topics)["positions"],
     }
 
 
-def _consumer_heartbeat(request: Row, answer: Row) -> Row:
+def _consumer_heartbeat(request: Row, answer: Row, topics: Mapping[str, str]) -> Row:
     """Of what did not change since its last heartbeat, a member says nothing (null, -1)."""
+
+    def partitions(found: Any) -> list[Row] | None:
+        if found is None:
+            return None
+        each = _each(found, "partitions", topics)
+        return [{"topic": topic, "partition": number} for topic, number in each]
+
     said = {
         "heartbeat_interval_ms": answer.get("heartbeatIntervalMs"),
         "topics": request.get("subscribedTopicNames"),
@@ -377,14 +331,15 @@ def _consumer_heartbeat(request: Row, answer: Row) -> Row:
         "error": answer.get("errorMessage"),
     }
     timeout_ms = request.get("rebalanceTimeoutMs", -1)
+    assigned = answer.get("assignment")
     return {
         "member_id": request.get("memberId") or answer.get("memberId") or None,
         "generation": request.get("memberEpoch"),
         "member_epoch": answer.get("memberEpoch"),
         "rebalance_timeout_ms": timeout_ms if timeout_ms >= 0 else None,
         "assignors": [request["serverAssignor"]] if request.get("serverAssignor") else None,
-        "owned": request.get("topicPartitions"),
-        "assigned": answer.get("assignment"),
+        "owned": partitions(request.get("topicPartitions")),
+        "assigned": partitions(assigned and assigned["topicPartitions"]),
         "detail": json.dumps({name: value for name, value in said.items() if value is not None}),
     }
 
@@ -395,9 +350,9 @@ _DETAILS: Final = {
     "LEAVE_GROUP": _leave,
     "OFFSET_COMMIT": _commit,
     "OFFSET_FETCH": _fetch,
-    "OFFSET_DELETE": lambda _request, answer: _answered(answer, None),
-    "TXN_OFFSET_COMMIT": _transactional_commit,
-    "DELETE_RECORDS": lambda _request, answer: _answered(answer, "lowWatermark"),
+    "OFFSET_DELETE": lambda _, answer, topics: _answered(answer, None, topics),
+    "TXN_OFFSET_COMMIT": _commit,
+    "DELETE_RECORDS": lambda _, answer, topics: _answered(answer, "lowWatermark", topics),
     "LIST_OFFSETS": _list,
     "FIND_COORDINATOR": _find,
     "CONSUMER_GROUP_HEARTBEAT": _consumer_heartbeat,

@@ -40,13 +40,18 @@ def seal_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def json_of(path: Path) -> dict[str, Any]:
+    """The object in a file; an empty one where there is none that can be read."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def kept(run_dir: Path) -> Mapping[str, Any]:
     """The seals in a run's manifest; none of a run that was played before there were any."""
-    try:
-        content = json.loads((run_dir / manifest.FILE_NAME).read_text())
-        found = content.get(FIELD)
-    except (OSError, ValueError, AttributeError):
-        return {}
+    found = json_of(run_dir / manifest.FILE_NAME).get(FIELD)
     return found if isinstance(found, dict) else {}
 
 

@@ -21,6 +21,7 @@ from harness.base.words import plural
 
 Row = dict[str, Any]
 Frame = Mapping[str, Any]
+Write = tuple[str, int, int, str | None]  # topic, partition, offset and process
 _Named = tuple[str | None, str, int, int, int]
 JOURNAL: Final = "sink.journal"
 WRITTEN: Final = "written.journal"
@@ -107,16 +108,16 @@ def effects(frames: Iterable[Frame], sent: Sent, topic: str) -> Iterator[Row]:
                 }
 
 
-def written(frames: Sequence[Row], writes: Iterable[Row]) -> Iterator[Row]:
+def written(frames: Sequence[Row], writes: Iterable[Write]) -> Iterator[Row]:
     """What an output topic's journal shows, as frames of `effects`, in the order of time.
 
     A record is that process's whose write was answered with the last offset up to it.
     """
     topic = next((frame["topic"] for frame in of_kinds(frames, "topic")), None)
     begins: dict[int, list[tuple[int, str | None]]] = {}
-    for row in writes:
-        if row["topic"] == topic:
-            begins.setdefault(row["partition"], []).append((row["base_offset"], row["member"]))
+    for written_to, partition, offset, member in writes:
+        if written_to == topic:
+            begins.setdefault(partition, []).append((offset, member))
     for begun in begins.values():
         begun.sort(key=itemgetter(0))
     found = []

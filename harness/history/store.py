@@ -1,7 +1,7 @@
 """Parquet files to be trusted: checksummed pages, a schema version, never half-written."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import chain, islice
 from pathlib import Path
@@ -110,6 +110,9 @@ class Packed:
             pq.write_table(self._sorted(self._pieces), path, compression="zstd")
             self._files.append(path)
         self._pieces, self._rows = [], 0
+
+
+Kept = Mapping[str, list[dict[str, Any]] | Packed]  # the rows of each table
 
 
 def _table(batch: pa.RecordBatch) -> pa.Table:

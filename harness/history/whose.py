@@ -7,6 +7,7 @@ them apart, if its program takes it from the environment.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 SHARED: Final = "member-shared"  # the lane of processes that have none to themselves
@@ -42,7 +43,9 @@ class Processes:
     def __init__(self, started: Iterable[Started]) -> None:
         self._by_lane: dict[str, list[Started]] = {}
         self._named: dict[tuple[str, str], list[Started]] = {}
-        for each in sorted(started, key=_at):  # stable: of two at once the first stays first
+        for each in sorted(
+            started, key=attrgetter("at")
+        ):  # stable: of two at once the first stays first
             self._by_lane.setdefault(each.lane, []).append(each)
             self._named.setdefault((each.lane, each.name), []).append(each)
 
@@ -58,13 +61,9 @@ class Processes:
         return _latest(self._by_lane.get(lane, ()), arrived_at)
 
 
-def _at(started: Started) -> int:
-    return started.at
-
-
 def _latest(started: Sequence[Started], at: int) -> str | None:
     """The name of the last one that was started by then; of several at once, of the first."""
-    count = bisect_right(started, at, key=_at)
+    count = bisect_right(started, at, key=attrgetter("at"))
     if not count:
         return None
-    return started[bisect_left(started, started[count - 1].at, key=_at)].name
+    return started[bisect_left(started, started[count - 1].at, key=attrgetter("at"))].name

@@ -5,12 +5,16 @@ What a client says of itself is what Java's client says (AbstractCoordinator, Co
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from rich.console import Console
+
 from harness.history.foreign import events, log_files
+from harness.report.incident.explain_terminal import print_view
 from harness.report.incident.explain_view import IncidentView, view_of
 from tests.foreign_logs import NEW_LOGGER, OLD_LOGGER
 
@@ -44,6 +48,12 @@ def write(folder: Path, said: Iterable[Said], *, old: bool = False) -> Path:
 
 def view(folder: Path) -> IncidentView:
     return view_of(events.read(log_files.files_of([folder])))
+
+
+def printed(shown: IncidentView, width: int = 2_000) -> str:
+    file = io.StringIO()
+    print_view(shown, Console(file=file, width=width))
+    return file.getvalue()
 
 
 class Classic:

@@ -12,6 +12,7 @@ import pytest
 from harness.history.foreign import client_words, events, log_files
 from harness.report.incident.explain_view import IncidentView, view_of
 from tests.report.sample_logs import Classic, member, write
+from tests.unit.worded import cases
 
 JAVA: Final = "[Consumer clientId=c-1, groupId=orders] "
 STATIC: Final = "[Consumer instanceId=i-1, clientId=c-1, groupId=orders] "
@@ -29,140 +30,72 @@ def said(text: str) -> dict[str, object]:
 
 C1: Final = {"client_id": "c-1", "group": "orders"}
 HANDLE: Final = {"client_id": "c-1", "handle": "c-1#consumer-1"}
-H1: Final = {**HANDLE, "group": "orders"}
 MEMBER: Final = "c-1-1364448b-d342-4f02-88b1-885ba4a7d072"
 
 
-@pytest.mark.parametrize(
-    ("text", "event", "more"),
-    [
-        # 2.0 to 2.5, and later
-        ("Successfully joined group with generation 5", "joined", {"generation": 5}),
-        (
-            (
-                "Successfully joined group with generation Generation{generationId=7, "
-                f"memberId='{MEMBER}', protocol='range'}}"
-            ),
-            "joined",
-            {"generation": 7, "member_id": MEMBER},
-        ),
-        ("(Re-)joining group", "asks", {}),
-        ("(Re-)joining group []", "asks", {}),
-        (
-            "Attempt to heartbeat failed since group is rebalancing",
-            "rejoins",
-            {"reason": "already rebalancing"},
-        ),
-        (
-            "Request joining group due to: group is already rebalancing",
-            "rejoins",
-            {"reason": "group is already rebalancing"},
-        ),
-        (
-            (
-                "Requesting to re-join the group and trigger rebalance since the subscription has "
-                "changed from [a] to [b]"
-            ),
-            "rejoins",
-            {"reason": "the subscription has changed"},
-        ),
-        (
-            "Need to revoke partitions [a-0] and re-join the group",
-            "rejoins",
-            {"reason": "need to revoke partitions"},
-        ),
-        (
-            "This member will leave the group because consumer poll timeout has expired. This",
-            "max_poll",
-            {},
-        ),
-        ("consumer poll timeout has expired. This means the time", "max_poll", {}),
-        ("Consumer poll timeout has expired. This means the time", "max_poll", {}),
-        ("Sending LeaveGroup request to coordinator b:9092 (id: 2147483646)", "left", {}),
-        (
-            f"Member {MEMBER} sending LeaveGroup request to coordinator b:9092 (id: 2)",
-            "left",
-            {"member_id": MEMBER},
-        ),
-        (
-            (
-                f"Member {MEMBER} sending LeaveGroup request to coordinator b:9092 (id: 2) due to "
-                "the consumer is being closed"
-            ),
-            "left",
-            {"member_id": MEMBER, "reason": "the consumer is being closed"},
-        ),
-        (
-            f"Attempt to heartbeat failed for since member id {MEMBER} is not valid.",
-            "put_out",
-            {"member_id": MEMBER},
-        ),
-        (
-            (
-                f"Attempt to heartbeat with Generation{{generationId=3, memberId='{MEMBER}', "
-                "protocol='range'} and group instance id Optional.empty failed due to "
-                "UNKNOWN_MEMBER_ID, resetting generation"
-            ),
-            "put_out",
-            {"generation": 3, "member_id": MEMBER, "reason": "UNKNOWN_MEMBER_ID"},
-        ),
-        (
-            (
-                f"Attempt to heartbeat with Generation{{generationId=3, memberId='{MEMBER}', "
-                "protocol='range'} and group instance id Optional[a] failed due to "
-                "FENCED_INSTANCE_ID, resetting generation"
-            ),
-            "fenced",
-            {},
-        ),
-        (
-            (
-                "Group coordinator b:9092 (id: 2147483646 rack: null) is unavailable or invalid "
-                "due to cause: session timed out without receiving a heartbeat response. "
-                "isDisconnected: false. Rediscovery will be attempted."
-            ),
-            "session",
-            {},
-        ),
-        (
-            (
-                "Group coordinator b:9092 (id: 2147483646 rack: null) is unavailable or invalid "
-                "due to cause: null.isDisconnected: true. Rediscovery will be attempted."
-            ),
-            "coordinator_lost",
-            {"reason": "was disconnected"},
-        ),
-        (
-            (
-                "Group coordinator b:9092 (id: 3 rack: null) is unavailable or invalid, will "
-                "attempt rediscovery"
-            ),
-            "coordinator_lost",
-            {},
-        ),
-        # KIP-848
-        (
-            "Member wx3-yz with epoch 4 transitioned from JOINING to RECONCILING.",
-            "given",
-            {"member_id": "wx3-yz", "generation": 4},
-        ),
-        (
-            "ConsumerGroupHeartbeatRequest failed for member wx3-yz because epoch 4 is fenced.",
-            "put_out",
-            {"member_id": "wx3-yz", "reason": "FENCED_MEMBER_EPOCH"},
-        ),
-        (
-            "Member wx3-yz with epoch -1 generated the heartbeat to leave the group.",
-            "left",
-            {"member_id": "wx3-yz", "generation": -1},
-        ),
-        (
-            "ConsumerGroupHeartbeatRequest failed due to unreleased instance id i-1: Static member",
-            "taken",
-            {"instance_id": "i-1"},
-        ),
-    ],
-)
+OF_JAVA: Final = """
+# 2.0 to 2.5, and later
+Successfully joined group with generation 5
+=> joined | generation: 5
+Successfully joined group with generation Generation{generationId=7, memberId='<member>',
+    protocol='range'}
+=> joined | generation: 7 | member_id: <member>
+(Re-)joining group
+=> asks
+(Re-)joining group []
+=> asks
+Attempt to heartbeat failed since group is rebalancing
+=> rejoins | reason: already rebalancing
+Request joining group due to: group is already rebalancing
+=> rejoins | reason: group is already rebalancing
+Requesting to re-join the group and trigger rebalance since the subscription has changed from [a]
+    to [b]
+=> rejoins | reason: the subscription has changed
+Need to revoke partitions [a-0] and re-join the group
+=> rejoins | reason: need to revoke partitions
+This member will leave the group because consumer poll timeout has expired. This
+=> max_poll
+consumer poll timeout has expired. This means the time
+=> max_poll
+Consumer poll timeout has expired. This means the time
+=> max_poll
+Sending LeaveGroup request to coordinator b:9092 (id: 2147483646)
+=> left
+Member <member> sending LeaveGroup request to coordinator b:9092 (id: 2)
+=> left | member_id: <member>
+Member <member> sending LeaveGroup request to coordinator b:9092 (id: 2) due to the consumer is
+    being closed
+=> left | member_id: <member> | reason: the consumer is being closed
+Attempt to heartbeat failed for since member id <member> is not valid.
+=> put_out | member_id: <member>
+Attempt to heartbeat with Generation{generationId=3, memberId='<member>', protocol='range'} and
+    group instance id Optional.empty failed due to UNKNOWN_MEMBER_ID, resetting generation
+=> put_out | generation: 3 | member_id: <member> | reason: UNKNOWN_MEMBER_ID
+Attempt to heartbeat with Generation{generationId=3, memberId='<member>', protocol='range'} and
+    group instance id Optional[a] failed due to FENCED_INSTANCE_ID, resetting generation
+=> fenced
+Group coordinator b:9092 (id: 2147483646 rack: null) is unavailable or invalid due to cause:
+    session timed out without receiving a heartbeat response. isDisconnected: false. Rediscovery
+    will be attempted.
+=> session
+Group coordinator b:9092 (id: 2147483646 rack: null) is unavailable or invalid due to cause:
+    null.isDisconnected: true. Rediscovery will be attempted.
+=> coordinator_lost | reason: was disconnected
+Group coordinator b:9092 (id: 3 rack: null) is unavailable or invalid, will attempt rediscovery
+=> coordinator_lost
+# KIP-848
+Member wx3-yz with epoch 4 transitioned from JOINING to RECONCILING.
+=> given | member_id: wx3-yz | generation: 4
+ConsumerGroupHeartbeatRequest failed for member wx3-yz because epoch 4 is fenced.
+=> put_out | member_id: wx3-yz | reason: FENCED_MEMBER_EPOCH
+Member wx3-yz with epoch -1 generated the heartbeat to leave the group.
+=> left | member_id: wx3-yz | generation: -1
+ConsumerGroupHeartbeatRequest failed due to unreleased instance id i-1: Static member
+=> taken | instance_id: i-1
+"""
+
+
+@pytest.mark.parametrize(("text", "event", "more"), cases(OF_JAVA, member=MEMBER))
 def test_java_s_client_is_read_from_2_0_on(text: str, event: str, more: dict[str, object]) -> None:
     assert {**C1, "event": f"client_{event}", **more} == said(JAVA + text)
     assert {**C1, "instance_id": "i-1", "event": f"client_{event}", **more} == said(STATIC + text)
@@ -184,73 +117,48 @@ def test_lines_that_say_nothing_of_a_group_say_nothing(text: str) -> None:
     assert not said(text)
 
 
+OF_LIBRDKAFKA: Final = """
+<rdkafka>Application maximum poll interval (300000ms) exceeded by 88ms (adjust
+=> max_poll
+<python>Application maximum poll interval (300000ms) exceeded by 88ms (adjust
+=> max_poll
+<rdkafka>Consumer group session timed out (in join-state steady) after 10001 ms without a
+    successful response from the group coordinator (broker 1, last error was Success): revoking
+    assignment and rejoining group
+=> session
+<rdkafka>JoinGroup response: GenerationId 3, Protocol range, LeaderId a b (me), my MemberId
+    <member>, member metadata count 2: (no error)
+=> joined | generation: 3 | member_id: <member>
+<rdkafka>Group "orders" heartbeat error response in state up (join-state steady, 2 partition(s)
+    assigned): Broker: Unknown member
+=> put_out | group: orders | reason: Broker: Unknown member
+<rdkafka>Group "orders" heartbeat error response in state up (join-state steady, 2 partition(s)
+    assigned): Broker: Group rebalance in progress
+=> rejoins | group: orders | reason: already rebalancing
+<rdkafka>Group "orders": leave (in state up)
+=> left | group: orders
+<rdkafka>Group "orders" initiating rebalance (NONE) in state up (join-state steady) with 2
+    assigned partition(s): metadata change
+=> rejoins | group: orders | reason: metadata change
+<rdkafka>Group "orders": marking the coordinator (2) dead: _TRANSPORT: broker down
+=> coordinator_lost | group: orders | reason: _TRANSPORT: broker down
+<rdkafka>Fatal error: Broker: Static consumer fenced by other consumer with same
+    group.instance.id: Fatal consumer error
+=> fenced
+<rdkafka>Group "orders" initiating rebalance (EAGER) in state up (join-state steady) with 2
+    assigned partition(s): consumer fenced by newer instance
+=> fenced | group: orders
+<rdkafka>ConsumerGroupHeartbeat fatal error: Broker: The instance ID is still used by another
+    member in the consumer group
+=> taken
+"""
+
+
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            RDKAFKA + "Application maximum poll interval (300000ms) exceeded by 88ms (adjust",
-            {**HANDLE, "event": "client_max_poll"},
-        ),
-        (
-            PYTHON + "Application maximum poll interval (300000ms) exceeded by 88ms (adjust",
-            {**HANDLE, "event": "client_max_poll"},
-        ),
-        (
-            RDKAFKA + "Consumer group session timed out (in join-state steady) after 10001 ms "
-            "without a successful response from the group coordinator (broker 1, last error was "
-            "Success): revoking assignment and rejoining group",
-            {**HANDLE, "event": "client_session"},
-        ),
-        (
-            RDKAFKA + "JoinGroup response: GenerationId 3, Protocol range, LeaderId a b (me), my "
-            f"MemberId {MEMBER}, member metadata count 2: (no error)",
-            {
-                **HANDLE,
-                "event": "client_joined",
-                "generation": 3,
-                "member_id": MEMBER,
-            },
-        ),
-        (
-            RDKAFKA + 'Group "orders" heartbeat error response in state up (join-state steady, 2 '
-            "partition(s) assigned): Broker: Unknown member",
-            {**H1, "event": "client_put_out", "reason": "Broker: Unknown member"},
-        ),
-        (
-            RDKAFKA + 'Group "orders" heartbeat error response in state up (join-state steady, 2 '
-            "partition(s) assigned): Broker: Group rebalance in progress",
-            {**H1, "event": "client_rejoins", "reason": "already rebalancing"},
-        ),
-        (RDKAFKA + 'Group "orders": leave (in state up)', {**H1, "event": "client_left"}),
-        (
-            RDKAFKA + 'Group "orders" initiating rebalance (NONE) in state up (join-state steady) '
-            "with 2 assigned partition(s): metadata change",
-            {**H1, "event": "client_rejoins", "reason": "metadata change"},
-        ),
-        (
-            RDKAFKA + 'Group "orders": marking the coordinator (2) dead: _TRANSPORT: broker down',
-            {**H1, "event": "client_coordinator_lost", "reason": "_TRANSPORT: broker down"},
-        ),
-        (
-            RDKAFKA + "Fatal error: Broker: Static consumer fenced by other consumer with same "
-            "group.instance.id: Fatal consumer error",
-            {**HANDLE, "event": "client_fenced"},
-        ),
-        (
-            RDKAFKA + 'Group "orders" initiating rebalance (EAGER) in state up (join-state steady) '
-            "with 2 assigned partition(s): consumer fenced by newer instance",
-            {**H1, "event": "client_fenced"},
-        ),
-        (
-            RDKAFKA
-            + "ConsumerGroupHeartbeat fatal error: Broker: The instance ID is still used by "
-            "another member in the consumer group",
-            {**HANDLE, "event": "client_taken"},
-        ),
-    ],
+    ("text", "event", "more"), cases(OF_LIBRDKAFKA, member=MEMBER, rdkafka=RDKAFKA, python=PYTHON)
 )
-def test_librdkafka_is_read(text: str, expected: dict[str, object]) -> None:
-    assert expected == said(text)
+def test_librdkafka_is_read(text: str, event: str, more: dict[str, object]) -> None:
+    assert {**HANDLE, **more, "event": f"client_{event}"} == said(text)
 
 
 def kafkajs(message: str, **more: object) -> str:

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import Final
 
 import pytest
-from rich.console import Console
 
 from harness.base.errors import NoData
 from harness.history.foreign import events
-from harness.report.incident.explain_terminal import print_view
-from harness.report.incident.explain_view import IncidentView
+from tests.report.sample_logs import printed
 from tests.report.test_client_logs import GENERATION, JAVA, MEMBER, WORKER, java, kafkajs, read
 
+JOINED: Final = (
+    "Successfully joined group with generation Generation{{generationId={}, memberId='{}'}}"
+)
 RDKAFKA_POLL: Final = (
     "%4|{}.000|MAXPOLL|rdkafka#consumer-1| [thrd:main]: Application maximum poll interval "
     "(300000ms) exceeded by 88ms (adjust max.poll.interval.ms)\n"
 )
 POLL: Final = "consumer poll timeout has expired. This means the time between"
-
-
-def printed(shown: IncidentView) -> str:
-    file = io.StringIO()
-    print_view(shown, Console(file=file, width=2_000))
-    return file.getvalue()
 
 
 @pytest.mark.parametrize("coat", ["svc-7d9f8-{} app ", "[pod/svc-7d9f8-{}/app] ", "svc-{}  | "])
@@ -67,14 +61,11 @@ def test_a_copy_of_a_client_s_log_or_a_part_of_it_counts_once(tmp_path: Path) ->
 
 
 def test_who_is_one_process_keeps_its_name_with_another_member_id(tmp_path: Path) -> None:
-    joined = (
-        "Successfully joined group with generation Generation{{generationId={}, memberId='{}'}}"
-    )
     text = [
-        java(0, joined.format(1, MEMBER)),
+        java(0, JOINED.format(1, MEMBER)),
         java(9, POLL),
         java(40, "(Re-)joining group"),
-        java(41, joined.format(3, MEMBER[:-1] + "9")),
+        java(41, JOINED.format(3, MEMBER[:-1] + "9")),
     ]
     shown = read(tmp_path, "".join(text))
     assert {"c-1"} == shown.groups[0].group.members
@@ -84,12 +75,9 @@ def test_who_is_one_process_keeps_its_name_with_another_member_id(tmp_path: Path
 def test_members_that_join_a_generation_together_are_several_though_nothing_else_says(
     tmp_path: Path,
 ) -> None:
-    joined = (
-        "Successfully joined group with generation Generation{{generationId={}, memberId='{}'}}"
-    )
     leaves = "Member {} sending LeaveGroup request to coordinator c due to consumer poll timeout"
     members = [MEMBER[:-1] + str(number) for number in range(3)]
-    text = "".join(java(0, joined.format(1, member)) for member in members)
+    text = "".join(java(0, JOINED.format(1, member)) for member in members)
     for at, member in zip((60, 61), members, strict=False):
         text += java(at, POLL) + java(at, leaves.format(member))
     [one] = read(tmp_path, text).groups
@@ -248,7 +236,7 @@ def test_a_coordinator_that_was_lost_before_is_named_as_the_origin(tmp_path: Pat
     shown = read(tmp_path, "".join(text))
     [one] = shown.groups
     assert "put_out_after_loss" == one.findings[0].cause.name
-    assert ["was disconnected", "NOT_COORDINATOR"] == [row.said for row in one.group.turned_away]
+    assert ["was disconnected", "NOT_COORDINATOR"] == [row.said for row in one.group.others]
     assert "null" not in printed(shown)
 
 

@@ -34,6 +34,7 @@ from tests.report.sample_logs import (
     UUID,
     Classic,
     member,
+    printed,
     storm_of_a_slow_member,
     view,
     write,
@@ -293,7 +294,7 @@ def test_logs_that_begin_in_a_rebalance_do_not_guess_at_its_reason(tmp_path: Pat
         (one.generation, one.started_at, bool(one.joined_at)) for one in only.group.rebalances
     ]
     assert () == only.findings
-    print_view(shown, Console(file=io.StringIO()))
+    assert printed(shown)
 
 
 def test_rebalances_far_apart_are_no_storm(tmp_path: Path) -> None:
@@ -541,10 +542,9 @@ def test_a_terminal_without_room_or_signs_shows_it_too(tmp_path: Path) -> None:
 
 def test_the_example_of_the_documents_is_what_is_printed(tmp_path: Path) -> None:
     """docs/explain.md shows what `explain` says of the storm above."""
-    file = io.StringIO()
-    print_view(view(write(tmp_path, storm_of_a_slow_member())), Console(file=file, width=100))
+    shown = printed(view(write(tmp_path, storm_of_a_slow_member())), width=100)
     text = (Path(__file__).parents[2] / "docs" / "explain.md").read_text()
 
-    printed = [line for line in file.getvalue().splitlines() if not line.startswith("! ")]
-    for line in printed[3:]:
+    lines = [line for line in shown.splitlines() if not line.startswith("! ")]
+    for line in lines[3:]:
         assert line in text

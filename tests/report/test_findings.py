@@ -6,19 +6,27 @@ up in the shape of public reports.
 
 from __future__ import annotations
 
-import io
 import tomllib
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from rich.console import Console
 
 from harness.history.foreign import events
 from harness.report.incident import reasons
-from harness.report.incident.explain_terminal import print_view
 from harness.report.incident.explain_view import view_of
-from tests.report.sample_logs import CLOSED, NEW, POLL, UNSAID, Classic, Said, member, view, write
+from tests.report.sample_logs import (
+    CLOSED,
+    NEW,
+    POLL,
+    UNSAID,
+    Classic,
+    Said,
+    member,
+    printed,
+    view,
+    write,
+)
 
 LOGS: Final = Path(__file__).parents[1] / "data" / "logs"
 EXPECTED: Final[dict[str, dict[str, Any]]] = tomllib.loads((LOGS / "findings.toml").read_text())
@@ -34,8 +42,7 @@ EXPECTED: Final[dict[str, dict[str, Any]]] = tomllib.loads((LOGS / "findings.tom
 )
 def test_what_a_person_finds_is_found(log: str, expected: dict[str, Any]) -> None:
     shown = view_of(events.read([LOGS / log]))
-    file = io.StringIO()
-    print_view(shown, Console(file=file, width=2_000))
+    text = printed(shown)
 
     [only] = shown.groups
     group = only.group
@@ -46,15 +53,13 @@ def test_what_a_person_finds_is_found(log: str, expected: dict[str, Any]) -> Non
     assert expected["causes"] == {name: found.get(name) for name in expected["causes"]}
     assert only.findings[0].cause.name in expected["causes"]
     for words in (*expected.get("who", ()), *expected["advice"]):
-        assert words in file.getvalue()
+        assert words in text
 
 
 def first(folder: Path, group: Classic) -> tuple[str, str]:
     """The first cause that is found of a group, and what is printed."""
     shown = view(write(folder, group.said, old=group.old))
-    file = io.StringIO()
-    print_view(shown, Console(file=file, width=2_000))
-    return shown.groups[0].findings[0].cause.name, file.getvalue()
+    return shown.groups[0].findings[0].cause.name, printed(shown)
 
 
 @pytest.mark.parametrize(

@@ -11,20 +11,13 @@ from harness.base.errors import BadInput
 from harness.catalogue.apps import with_app
 from harness.experiment import Experiment, Fault, holds
 from harness.experiment.app import App
-from harness.history.effects import OF_OLD_JOURNALS
 from harness.rules import RULES
-from harness.run.faults import KINDS
 
 APP = App(name="orders", command=("orders",), folder=".")
 ROOT = Path(__file__).resolve().parents[2]
 HARNESS = ROOT / "harness"
 # Made-up runs declare rules, as an experiment does.
 DECLARING = {HARNESS / "rules", HARNESS / "bench"}
-
-
-@pytest.mark.parametrize("kind", OF_OLD_JOURNALS)
-def test_runs_of_before_are_judged_by_what_is_known_of_a_kind_now(kind: str) -> None:
-    assert dict(KINDS[kind].ways) == dict(OF_OLD_JOURNALS[kind])
 
 
 def test_nothing_outside_the_rules_knows_a_rule_by_its_name() -> None:

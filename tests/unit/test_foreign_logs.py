@@ -14,8 +14,7 @@ import io
 import json
 import lzma
 import os
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
@@ -32,146 +31,173 @@ from rich.console import Console
 from harness.base.errors import BadInput, NoData
 from harness.history.foreign import events, log_files
 from harness.history.foreign.clock import Clock
-from harness.history.foreign.lines import peeled
+from harness.history.foreign.lines import messages_in
 from harness.history.foreign.wordings import row_of
 from harness.report.incident.explain_page import page
 from harness.report.incident.explain_terminal import print_view
 from harness.report.incident.explain_view import view_of
 from tests.foreign_logs import BY_NAME, NEW_LOGGER, Layout
+from tests.unit.worded import cases
 
 OLD: Final = "[GroupCoordinator 1]: "
 NEW: Final = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1] "
 AT: Final = datetime(2026, 3, 29, 10, 30, 0, 123456, UTC)
+UUID: Final = "0f1e2d3c-d521-4fd4-ba65-9bc33c56d66e"
 KEEPER: Final = "[GroupMetadataManager brokerId=1] "
 LEFT: Final = "has left group through explicit `LeaveGroup` request; client reason: "
 
 
-# What a coordinator logs → the event, and columns of it; `#` has the versions that log it so.
 WORDINGS: Final = """
 # 3.6 to 3.9, GroupCoordinator.scala, validateCurrentMember
-OLD Request memberId=i-1-a for static member with groupInstanceId=i-1 is fenced by current
-    memberId=i-1-b during operation heartbeat → instance_fenced | member_id=i-1-a |
-    instance_id=i-1 | other_id=i-1-b | reason=heartbeat
+[GroupCoordinator 1]: Request memberId=i-1-a for static member with groupInstanceId=i-1 is fenced
+    by current memberId=i-1-b during operation heartbeat
+=> instance_fenced | member_id: i-1-a | instance_id: i-1 | other_id: i-1-b | reason: heartbeat
 # 4.0 to 4.4, ClassicGroup.validateMember
-NEW Request memberId=i-1-a for static member with groupInstanceId=i-1 is fenced by existing
-    memberId=i-1-b during operation offset-commit → instance_fenced | member_id=i-1-a |
-    instance_id=i-1 | other_id=i-1-b
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] Request memberId=i-1-a for static
+    member with groupInstanceId=i-1 is fenced by existing memberId=i-1-b during operation
+    offset-commit
+=> instance_fenced | member_id: i-1-a | instance_id: i-1 | other_id: i-1-b
 # 3.6 to 3.9: where a member that leaves was, is only in this line
-OLD Member MemberMetadata(memberId=m-1, groupInstanceId=Some(i-1), clientId=a, b,
-    clientHost=/10.0.0.7, sessionTimeoutMs=45000, rebalanceTimeoutMs=300000,
+[GroupCoordinator 1]: Member MemberMetadata(memberId=m-1, groupInstanceId=Some(i-1), clientId=a,
+    b, clientHost=/10.0.0.7, sessionTimeoutMs=45000, rebalanceTimeoutMs=300000,
     supportedProtocols=List(range, cooperative-sticky)) has left group g through explicit
-    `LeaveGroup`; client reason: consumer poll timeout has expired. → left | member_id=m-1 |
-    instance_id=i-1 | client_id=a, b | host=10.0.0.7 | reason=consumer poll timeout has expired.
+    `LeaveGroup`; client reason: consumer poll timeout has expired.
+=> left | member_id: m-1 | instance_id: i-1 | client_id: a, b | host: 10.0.0.7 | reason: consumer
+    poll timeout has expired.
 # 3.6 to 3.9, of clients that ask for no member id first
-OLD Dynamic Member with unknown member id joins group g in Empty state. Created a new member id
-    m-1 for this member and add to the group. → member_added | group=g | member_id=m-1
-NEW Dynamic member with unknown member id joins group g in state Stable. Created a new member id
-    m-1 and added the member to the group. → member_added | group=g | member_id=m-1
+[GroupCoordinator 1]: Dynamic Member with unknown member id joins group g in Empty state. Created
+    a new member id m-1 for this member and add to the group.
+=> member_added | group: g | member_id: m-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] Dynamic member with unknown member id
+    joins group g in state Stable. Created a new member id m-1 and added the member to the group.
+=> member_added | group: g | member_id: m-1
+# 3.8 to 4.4, a member of the classic protocol in a group of KIP-848
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Dynamic member with
+    unknown member id joins the consumer group. Created a new member id m-1 and requesting the
+    member to rejoin with this id.
+=> member_id_given | group: g | member_id: m-1
 # 3.9
-NEW [Group g] Dynamic Member m-1 has left group through explicit `LeaveGroup` request; client
-    reason: the consumer is being closed → left | group=g | member_id=m-1 | client_reason=the
-    consumer is being closed
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [Group g] Dynamic Member m-1 has left
+    group through explicit `LeaveGroup` request; client reason: the consumer is being closed
+=> left | group: g | member_id: m-1 | client_reason: the consumer is being closed
 # 4.0
-NEW [GroupId g] Static member m-1 with instance id i-1 has left group through explicit
-    `LeaveGroup` request; client reason: not provided → left | member_id=m-1 | instance_id=i-1 |
-    client_reason=not provided
-NEW [GroupId g] Static member m-2 with instance id i-1 is fenced by existing member m-1. →
-    instance_fenced | group=g | member_id=m-2 | other_id=m-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Static member m-1 with
+    instance id i-1 has left group through explicit `LeaveGroup` request; client reason: not
+    provided
+=> left | member_id: m-1 | instance_id: i-1 | client_reason: not provided
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Static member m-2 with
+    instance id i-1 is fenced by existing member m-1.
+=> instance_fenced | group: g | member_id: m-2 | other_id: m-1
 # 3.7 to 3.9, with their slip
-NEW [GroupId g] Static member m-2 with instance id i-1 cannot join the group because the instance
-    id is is owned by member m-1. → replacing_failed | member_id=m-2 | other_id=m-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Static member m-2 with
+    instance id i-1 cannot join the group because the instance id is is owned by member m-1.
+=> replacing_failed | member_id: m-2 | other_id: m-1
 # 3.7
-NEW [GroupId g] Member m-1 joins the consumer group. → member_added | member_id=m-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Member m-1 joins the
+    consumer group.
+=> member_added | member_id: m-1
 # 3.7
-NEW [GroupId g] Member m-1 fenced from the group because its session expired. → evicted |
-    member_id=m-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Member m-1 fenced from
+    the group because its session expired.
+=> evicted | member_id: m-1
 # 3.7
-NEW [GroupId g] Member m-1 fenced from the group because it failed to revoke partitions within
-    300000ms. → fenced | member_id=m-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Member m-1 fenced from
+    the group because it failed to revoke partitions within 300000ms.
+=> fenced | member_id: m-1
 # 3.8
-NEW [GroupId g] Static member with unknown member id and instance id i-1 re-joins the consumer
-    group. Created a new member m-2 to replace the existing member m-1. → member_added |
-    member_id=m-2 | instance_id=i-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Static member with
+    unknown member id and instance id i-1 re-joins the consumer group. Created a new member m-2 to
+    replace the existing member m-1.
+=> member_added | member_id: m-2 | instance_id: i-1
 # 3.9
-NEW [GroupId g] Static Member m-1 with instance id i-1 temporarily left the consumer group. →
-    left_for_now | instance_id=i-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Static Member m-1 with
+    instance id i-1 temporarily left the consumer group.
+=> left_for_now | instance_id: i-1
 # 4.4
-NEW [GroupId g] Member m-1 fenced from the group because the classic member failed to join within
-    the rebalance timeout. → dropped | member_id=m-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Member m-1 fenced from
+    the group because the classic member failed to join within the rebalance timeout.
+=> dropped | member_id: m-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Bumped group epoch to 4.
+=> epoch_bumped | generation: 4
 # 4.0
-NEW [GroupId g] Bumped group epoch to 4. → epoch_bumped | generation=4
-# 4.0
-NEW [GroupId g] Computed new subscription metadata: {t=TopicMetadata(name=t)}. → metadata_computed
-    | group=g
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Computed new subscription
+    metadata: {t=TopicMetadata(name=t)}.
+=> metadata_computed | group: g
 # 4.0 to 4.4
-NEW [GroupId g] Member m-1 updated its subscribed topics to: [a, b]. → subscribed | member_id=m-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Member m-1 updated its
+    subscribed topics to: [a, b].
+=> subscribed | member_id: m-1
 # 4.1 to 4.4
-NEW [GroupId g][MemberId m-1] Bumped streams group epoch to 4 with metadata hash 12. →
-    epoch_bumped | group=g | generation=4
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g][MemberId m-1] Bumped
+    streams group epoch to 4 with metadata hash 12.
+=> epoch_bumped | group: g | generation: 4
 # 4.1 to 4.4
-NEW [GroupId g][MemberId m-1] Member joins the streams group. → member_added | group=g |
-    member_id=m-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g][MemberId m-1] Member
+    joins the streams group.
+=> member_added | group: g | member_id: m-1
 # 4.1 to 4.4
-NEW [GroupId g] Streams member m-1 fenced from the group because the member session expired. →
-    evicted | group=g | member_id=m-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g] Streams member m-1 fenced
+    from the group because the member session expired.
+=> evicted | group: g | member_id: m-1
 # 4.4
-NEW [GroupId g][MemberId m-2] Static member with instance id i-1 re-joins the streams group using
-    the streams protocol. Created a new member m-2 to replace the existing member m-1. →
-    member_added | group=g | member_id=m-2 | instance_id=i-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g][MemberId m-2] Static
+    member with instance id i-1 re-joins the streams group using the streams protocol. Created a
+    new member m-2 to replace the existing member m-1.
+=> member_added | group: g | member_id: m-2 | instance_id: i-1
 # 4.1 to 4.4, the member is the one that asked
-NEW [GroupId g][MemberId m-1] Computed new metadata hash: 7. → metadata_computed | group=g |
-    member_id=None
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId g][MemberId m-1] Computed
+    new metadata hash: 7.
+=> metadata_computed | group: g | member_id: None
 # 2.0
-OLD Preparing to rebalance group g with old generation 4 (__consumer_offsets-7) →
-    rebalance_started | group=g | generation=4
+[GroupCoordinator 1]: Preparing to rebalance group g with old generation 4 (__consumer_offsets-7)
+=> rebalance_started | group: g | generation: 4
 # 2.0 to 2.7
-OLD Stabilized group g generation 15 (__consumer_offsets-7) → stabilized | group=g | generation=15
+[GroupCoordinator 1]: Stabilized group g generation 15 (__consumer_offsets-7)
+=> stabilized | group: g | generation: 15
 # 2.0 to 2.7
-OLD Assignment received from leader for group g for generation 15 → assignment_received | group=g
-    | generation=15
+[GroupCoordinator 1]: Assignment received from leader for group g for generation 15
+=> assignment_received | group: g | generation: 15
 # 2.4 to 2.8
-OLD Member[group.instance.id Some(i-1), member.id m-1] in group g has left, removing it from the
-    group → left | group=g | member_id=m-1 | instance_id=i-1
+[GroupCoordinator 1]: Member[group.instance.id Some(i-1), member.id m-1] in group g has left,
+    removing it from the group
+=> left | group: g | member_id: m-1 | instance_id: i-1
 # 2.3 and 2.4, which name no group
-OLD Static member Some(i-1) with unknown member id rejoins, assigning new member id m-2, while old
-    member m-1 will be removed. → replaced | instance_id=i-1 | member_id=m-1 | other_id=m-2
+[GroupCoordinator 1]: Static member Some(i-1) with unknown member id rejoins, assigning new member
+    id m-2, while old member m-1 will be removed.
+=> replaced | instance_id: i-1 | member_id: m-1 | other_id: m-2
 # 2.5 to 2.8
-OLD Static member Some(i-1) of group g with unknown member id rejoins, assigning new member id
-    m-2, while old member id m-1 will be removed. → replaced | group=g | instance_id=i-1 |
-    member_id=m-1 | other_id=m-2
+[GroupCoordinator 1]: Static member Some(i-1) of group g with unknown member id rejoins, assigning
+    new member id m-2, while old member id m-1 will be removed.
+=> replaced | group: g | instance_id: i-1 | member_id: m-1 | other_id: m-2
 # 2.7
-OLD Group g remove dynamic members who haven't joined: Set(m-1, m-2) → stragglers_removed |
-    group=g | reason=[m-1, m-2]
+[GroupCoordinator 1]: Group g remove dynamic members who haven't joined: Set(m-1, m-2)
+=> stragglers_removed | group: g | reason: [m-1, m-2]
 # a group and a client.id with blanks and brackets
-OLD Member my [old] app-0f1e2d3c-d521-4fd4-ba65-9bc33c56d66e in group Order Service has failed,
-    removing it from the group → evicted | group=Order Service | member_id=my [old]
-    app-0f1e2d3c-d521-4fd4-ba65-9bc33c56d66e
-NEW [GroupId a [b] c] Member m-1 left the consumer group. → left | group=a [b] c | member_id=m-1
-NEW Loaded streams group g with 3 members. → loaded | group=g | members=3
-[GroupCoordinator id=3] Startup complete. → broker_started | broker=3
-OLD Shutting down. → broker_stopping | broker=1
+[GroupCoordinator 1]: Member my [old] app-<uuid> in group Order Service has failed, removing it
+    from the group
+=> evicted | group: Order Service | member_id: my [old] app-<uuid>
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] [GroupId a [b] c] Member m-1 left the
+    consumer group.
+=> left | group: a [b] c | member_id: m-1
+[GroupCoordinator id=3 topic=__consumer_offsets partition=1] Loaded streams group g with 3
+    members.
+=> loaded | group: g | members: 3
+[GroupCoordinator id=3] Startup complete.
+=> broker_started | broker: 3
+[GroupCoordinator 1]: Shutting down.
+=> broker_stopping | broker: 1
 """
 
 
-def understood(text: str) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Each case of a text: the message, its event and its columns."""
-    for case in re.sub(r"#.*\n", "", text).strip().replace("\n    ", " ").splitlines():
-        message, _, found = case.partition(" → ")
-        event, *columns = found.split(" | ")
-        pairs = (column.partition("=") for column in columns)
-        whole = message.replace("OLD ", OLD).replace("NEW ", NEW)
-        yield whole, event, {name: value for name, _, value in pairs}
-
-
-@pytest.mark.parametrize(("message", "event", "columns"), [*understood(WORDINGS)])
+@pytest.mark.parametrize(("message", "event", "columns"), cases(WORDINGS, uuid=UUID))
 def test_wordings_of_every_version_are_understood(
-    message: str, event: str, columns: dict[str, str]
+    message: str, event: str, columns: dict[str, Any]
 ) -> None:
     row = row_of(message)
 
     assert row is not None
     assert event == row["event"]
-    assert columns == {name: str(row.get(name)) for name in columns}
+    assert columns == {name: row.get(name) for name in columns}
 
 
 @pytest.mark.parametrize(
@@ -190,7 +216,7 @@ def test_lines_that_tell_of_no_group_are_none(message: str) -> None:
 @pytest.mark.parametrize("layout", BY_NAME.values(), ids=BY_NAME)
 def test_every_layout_gives_the_time_and_the_message(layout: Layout) -> None:
     message = NEW + "Stabilized group g generation 5 with 3 members."
-    line = peeled(layout(AT, NEW_LOGGER, message))
+    line = next(messages_in(layout(AT, NEW_LOGGER, message)), None)
 
     assert line is not None
     assert message == line.message
@@ -226,7 +252,7 @@ BERLIN: Final = ZoneInfo("Europe/Berlin")
     ],
 )
 def test_time_zones_are_kept_apart(head: str, zone: Any, hours: float) -> None:
-    line = peeled(head + NEW + "Stabilized group g generation 5 with 3 members.")
+    line = next(messages_in(head + NEW + "Stabilized group g generation 5 with 3 members."), None)
 
     assert line is not None
     at = Clock(zone).at(line)
@@ -245,7 +271,7 @@ def test_time_zones_are_kept_apart(head: str, zone: Any, hours: float) -> None:
     ],
 )
 def test_what_only_looks_like_a_line_of_the_coordinator_is_none(line: str) -> None:
-    found = peeled(line)
+    found = next(messages_in(line), None)
 
     assert found is None or found.stamp is None
 

@@ -12,7 +12,7 @@ import pytest
 
 from consumers.journal import Journal
 from harness.history.schema import HISTORY
-from harness.history.shown import JOURNAL, WRITTEN, summary, written
+from harness.history.shown import JOURNAL, WRITTEN, Write, summary, written
 from tests.unit.request_rows import read_rows
 
 Row = dict[str, Any]
@@ -23,11 +23,11 @@ def pieces(*found: list[Any], partition: int = 0) -> Row:
     return {"kind": "written", "partition": partition, "pieces": list(found)}
 
 
-def write(offset: int, member: str | None, partition: int = 0, topic: str = "done") -> Row:
-    return {"topic": topic, "partition": partition, "base_offset": offset, "member": member}
+def write(offset: int, member: str | None, partition: int = 0, topic: str = "done") -> Write:
+    return topic, partition, offset, member
 
 
-def shown(*frames: Row, writes: list[Row]) -> list[tuple[Any, ...]]:
+def shown(*frames: Row, writes: list[Write]) -> list[tuple[Any, ...]]:
     return [
         (frame["program"], frame["shown_by"], *frame["ranges"], frame["seen"])
         for frame in written([TOPIC, *frames], writes)
@@ -140,55 +140,30 @@ def unread(count: int, text: str) -> Row:
 GOOD = ranges(["number", 1, 0, 14], ["offset", 2, 0, 14])
 
 
+PRINTS = "stdout", "done (?P<n>.)"
+WRITES = "output_topic", "done"
+NO_LINE = "no line matched done (?P<n>.); "
+LAST = "its last words: starting | cannot parse record"
+A, B, X = unread(1, "'a'"), unread(1, "'b'"), unread(2, "'x'")
+
+
 @pytest.mark.parametrize(
     ("way", "asked", "frames", "lacks"),
     [
-        ("stdout", "done (?P<n>.)", [], "no line matched done (?P<n>.); it printed nothing"),
+        (*PRINTS, [], NO_LINE + "it printed nothing"),
+        (*PRINTS, [A, unread(9, "'so 17'")], NO_LINE + "one line it printed: 'so 17'"),
+        (*PRINTS, [GOOD, unread(9, "'other'")], ""),
         (
-            "stdout",
-            "done (?P<n>.)",
-            [unread(1, "'a'"), unread(9, "'finished 17'")],
-            "no line matched done (?P<n>.); one line it printed: 'finished 17'",
-        ),
-        ("stdout", "done (?P<n>.)", [GOOD, unread(9, "'other'")], ""),
-        (
-            "verifiable",
-            "",
-            [unread(2, "'x'")],
+            *("verifiable", "", [X]),
             "no line is a records_consumed of Kafka's tool; one line it printed: 'x'",
         ),
-        (
-            "http",
-            "",
-            [],
-            "there was no post to the sink; its last words: starting | cannot parse record",
-        ),
-        (
-            "http",
-            "",
-            [unread(1, "'a'"), unread(1, "'b'")],
-            "2 posts to the sink named no record, such as 'a'",
-        ),
-        (
-            "http",
-            "",
-            [GOOD, unread(1, "'a'")],
-            "1 post to the sink named no record, such as 'a'",
-        ),
+        ("http", "", [], f"there was no post to the sink; {LAST}"),
+        ("http", "", [A, B], "2 posts to the sink named no record, such as 'a'"),
+        ("http", "", [GOOD, A], "1 post to the sink named no record, such as 'a'"),
         ("http", "", [GOOD], ""),
-        (
-            "output_topic",
-            "done",
-            [],
-            "there was no record in done; its last words: starting | cannot parse record",
-        ),
-        (
-            "output_topic",
-            "done",
-            [unread(7, "'a'")],
-            "7 records in done named no record, such as 'a'",
-        ),
-        ("output_topic", "done", [pieces([0, "number", 1, 0, 14, 5])], ""),
+        (*WRITES, [], f"there was no record in done; {LAST}"),
+        (*WRITES, [unread(7, "'a'")], "7 records in done named no record, such as 'a'"),
+        (*WRITES, [pieces([0, "number", 1, 0, 14, 5])], ""),
     ],
 )
 def test_what_was_there_instead_of_records(

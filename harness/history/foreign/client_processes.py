@@ -42,14 +42,14 @@ def place_of(line: bytes) -> str:
     return "/".join(names).replace(" ", "/")
 
 
-def once(logs: Sequence[Log], found: dict[int, list[tuple[Event, int]]]) -> None:
+def once(found: Iterable[tuple[Log, list[tuple[Event, int]]]]) -> None:
     """Leave out the lines of clients in files that are copies or parts of one before them.
 
     Processes of one kind may write the same line in the same millisecond. So a file repeats another
     only if it is the same in the time that both cover, or if one has all lines of the other.
     """
-    before: list[tuple[int, dict[int, int]]] = []  # files, and times by line
-    for number, events in found.items():
+    before: list[tuple[Log, dict[int, int]]] = []  # files, and times by line
+    for log, events in found:
         ours = {key: event.at for event, key in events if event.broker is None}
         for other, theirs in before:
             both = ours.keys() & theirs.keys()
@@ -57,13 +57,12 @@ def once(logs: Sequence[Log], found: dict[int, list[tuple[Event, int]]]) -> None
                 both in (ours.keys(), theirs.keys())
                 or both == _within(ours, theirs) == _within(theirs, ours)
             ):
-                logs[number].process = logs[other].process
-                kept = [
+                log.process = other.process
+                log.twice += sum(event.broker is None and key in both for event, key in events)
+                events[:] = [
                     each for each in events if each[0].broker is not None or each[1] not in both
                 ]
-                logs[number].twice += len(events) - len(kept)
-                events[:] = kept
-        before.append((number, ours))
+        before.append((log, ours))
 
 
 def _within(lines: dict[int, int], others: dict[int, int]) -> set[int]:

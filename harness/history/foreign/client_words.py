@@ -182,8 +182,10 @@ def with_marks(block: bytes) -> bytes:
     """The same lines, with a mark before each message of a client that may say something."""
     of_thread = b"[thrd:main]" in block
     fields = b'"' in block or b"'" in block  # found much faster than longer texts
-    if of_thread or fields:
-        block = _on_one_line(block, _MARKED)
+    if fields and b"namespace: " in block:
+        block = _BELOW.sub(_with_fields, block)
+    if of_thread and (b"message: '[thrd:" in block or b'message: "[thrd:' in block):
+        block = _OBJECT.sub(_with_time, block)
     if b", groupId=" in block or (fields and b"groupId" in block):
         block = _IN_A_GROUP.sub(_with_mark, block)
     if b"MessageListenerContainer" in block:
@@ -208,31 +210,21 @@ def _with_handle(found: re.Match[bytes]) -> bytes:
     return gap + _MARKED + handle + found[0]
 
 
-def _on_one_line(block: bytes, mark: bytes) -> bytes:
-    """The same lines; of such records the line with the message has the mark and what it needs."""
-    if b"namespace: " in block:
-        block = _BELOW.sub(lambda found: _named(found, mark), block)
-    if b"message: '[thrd:" in block or b'message: "[thrd:' in block:
-        block = _OBJECT.sub(lambda found: _timed(found, mark), block)
-    return block
-
-
-def _named(found: re.Match[bytes], mark: bytes) -> bytes:
+def _with_fields(found: re.Match[bytes]) -> bytes:
     namespace = _NAMESPACE.search(found["fields"])
     if namespace is None or b"[" + namespace[1] + b"]" in found["head"]:
         return found[0]
     about = b", ".join(_NAMED.findall(found["fields"]))
-    return (
-        found["head"] + mark + b"[" + namespace[1] + b"] " + found["text"] + b" {" + about + b"}\n"
-    ) + found["fields"]
+    said = b"[%b] %b {%b}\n" % (namespace[1], found["text"], about)
+    return found["head"] + _MARKED + said + found["fields"]
 
 
-def _timed(found: re.Match[bytes], mark: bytes) -> bytes:
+def _with_time(found: re.Match[bytes]) -> bytes:
     time, handle = _TIME.search(found[1]), _NAME_WITH_HANDLE.search(found[1])
     if time is None:
         return found[0]
     name = handle[1] + b" " if handle else b""
-    return _MESSAGE.sub(lambda said: time[1] + b" " + mark + name + said["text"], found[0])
+    return _MESSAGE.sub(lambda said: time[1] + b" " + _MARKED + name + said["text"], found[0])
 
 
 def row_of(message: str) -> Row | None:

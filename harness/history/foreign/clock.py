@@ -16,16 +16,11 @@ class Clock:
     """
 
     def __init__(self, zone: tzinfo | None = None) -> None:
-        self._zone = zone
+        self.zone = zone  # for stamps that say none
         self._offsets: dict[int, int] = {}  # by hour of the local clock
         self._shown: int | None = None
         self._latest: int | None = None  # of stamps without a date
         self.said = self.assumed = self.undated = False
-
-    @property
-    def given(self) -> tzinfo | None:
-        """The zone for stamps that say none."""
-        return self._zone
 
     def at(self, line: Message) -> int | None:
         """UTC in microseconds; None of a line without a time."""
@@ -40,7 +35,7 @@ class Clock:
         if own.offset_us is not None:
             self.said = True
             return own.at
-        if self._zone is None and shipped is not None and shipped.offset_us is not None:
+        if self.zone is None and shipped is not None and shipped.offset_us is not None:
             if self._shown is None:
                 self._shown = round((own.local_us - shipped.at) / _QUARTER) * _QUARTER
             self.said = True
@@ -61,11 +56,11 @@ class Clock:
         if self._shown is not None:
             return stamp.local_us - self._shown
         self.assumed = True
-        if self._zone is None:
+        if self.zone is None:
             return stamp.local_us
         hour = stamp.local_us // (3600 * SECOND)
         if hour not in self._offsets:
-            local = datetime.fromtimestamp(hour * 3600, UTC).replace(tzinfo=self._zone)
+            local = datetime.fromtimestamp(hour * 3600, UTC).replace(tzinfo=self.zone)
             self._offsets[hour] = round(
                 (local.utcoffset() or timedelta()) / timedelta(microseconds=1)
             )

@@ -5,28 +5,27 @@ import re
 import sys
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import tzinfo
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from harness.base.errors import BadInput, NoData
 from harness.base.paths import here
-from harness.history.broker_log import CALL, UNREADABLE, Row, texts_in
-from harness.history.coordinator_log import departed_at, last_lines
+from harness.history.broker_log import CALL, MARK, UNREADABLE, Row, texts_in
+from harness.history.coordinator_log import LAST_LINES, departed_at
 from harness.history.foreign import client_processes, client_words
 from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, KnownClient, client_of
 from harness.history.foreign.clock import Clock
-from harness.history.foreign.lines import Message, Page, calls_in, peeled, plain
-from harness.history.foreign.log import NO_INFO
+from harness.history.foreign.lines import Message, Page, calls_in, messages_in, plain
 from harness.history.foreign.log import Event as Event
 from harness.history.foreign.log import Log as Log
 from harness.history.foreign.log_files import BLOCK, blocks_of
 from harness.history.foreign.log_stamps import stamps_in
-from harness.history.foreign.wordings import MARK, is_known, row_of, with_marks
+from harness.history.foreign.wordings import is_known, row_of, with_marks
 
 _MARK: Final = MARK.encode()
 _OF_CLIENT: Final = client_words.MARKED.encode()
@@ -40,6 +39,7 @@ _BROKER: Final = (
 _KAFKA: Final = (b"org.apache.kafka.", b"[QuorumController id=", b"[ControllerServer id=")
 _FINER: Final = (b"DEBUG", b"TRACE")  # levels that are not Kafka's default
 _FIRST: Final = "removing it from the group"  # 2.x writes it before what comes of it
+_SAID: Final = [field.name for field in fields(Event)][1:13]  # what a row may have, from broker on
 _ENOUGH: Final = 64  # events that show whether a log begins with the newest
 _LOOKED_AT: Final = 200  # lines of a block in which a stamp is looked for
 
@@ -66,27 +66,25 @@ def read(paths: Sequence[Path], zone: tzinfo | None = None) -> Read:
 
     Raises BadInput where a file cannot be opened.
     """
-    found: dict[int, list[tuple[Event, int]]] = {}
-    logs: list[Log] = []
+    found: list[tuple[Log, list[tuple[Event, int]]]] = []
     clients: dict[str, KnownClient] = {}
     said: list[str] = []
-    for path in paths:
-        log = Log(path, clock=Clock(zone))
-        logs.append(log)
-        reader = _LogReader(log, len(logs) - 1, clients, said)
+    logs = [Log(path, clock=Clock(zone)) for path in paths]
+    for number, log in enumerate(logs):
+        reader = _LogReader(log, number, clients, said)
         try:
-            for block, ended in blocks_of(path, log.damage.append):
+            for block, ended in blocks_of(log.path, log.damage.append):
                 reader.take(block, ended=ended)
             reader.done()
         except OSError as error:
             raise BadInput(
-                f"{here(path)} cannot be read ({error.strerror or error}): check its permissions"
+                f"{here(log.path)} cannot be read ({error.strerror or error}): check its "
+                "permissions"
             ) from error
-        found[len(logs) - 1] = reader.found
-    order = sorted(found, key=lambda number: logs[number].first_at or 0)
-    found = {number: found[number] for number in order}  # what happened at once stays in order
-    client_processes.once(logs, found)
-    events = _each_once(logs, found)
+        found.append((log, reader.found))
+    found.sort(key=lambda each: each[0].first_at or 0)  # what happened at once stays in order
+    client_processes.once(found)
+    events = _each_once(found)
     events.sort(key=lambda event: event.at)
     for text in said:
         _forget(events, text, logs)
@@ -103,7 +101,8 @@ def check(found: Read, group: str | None = None) -> None:
     if not names and not (group is None and any(event.broker is None for event in found.events)):
         log = found.logs[0]
         more = f", and {len(found.logs) - 1} more" if len(found.logs) > 1 else ""
-        raise NoData(f"{here(log.path)} {log.lacks or NO_INFO}{more}: {log.remedy}")
+        why, remedy = log.useless
+        raise NoData(f"{here(log.path)} {why}{more}: {remedy}")
     if group is not None and group not in names:
         near = get_close_matches(group, names, n=1) or sorted(names)[:3]
         raise NoData(
@@ -119,7 +118,7 @@ def _forget(events: list[Event], said: str, logs: list[Log]) -> None:
     Of equal ones the last is the client's: it has read the other one.
     """
     for text in said.split("\n"):
-        line = peeled(text) if MARK in text else None
+        line = next(messages_in(text), None)
         row = _row(line.message) if line is not None else None
         if line is None or row is None:
             continue
@@ -133,22 +132,22 @@ def _forget(events: list[Event], said: str, logs: list[Log]) -> None:
                 break
 
 
-def _each_once(logs: list[Log], found: dict[int, list[tuple[Event, int]]]) -> list[Event]:
+def _each_once(found: Iterable[tuple[Log, list[tuple[Event, int]]]]) -> list[Event]:
     """The events of all files: a coordinator's line counts as often as the file has it most.
 
     Those of clients are each other's copies in whole files only, which are left out before.
     """
     events: list[Event] = []
     seen: dict[int, int] = {}
-    for number, read in found.items():
+    for log, read in found:
         here_seen: dict[int, int] = {}
         for event, key in read:
             if event.broker is not None:
                 here_seen[key] = here_seen.get(key, 0) + 1
                 if here_seen[key] <= seen.get(key, 0):
-                    logs[number].twice += 1
+                    log.twice += 1
                     continue
-            logs[number].used += 1
+            log.used += 1
             events.append(event)
         for key, count in here_seen.items():
             seen[key] = max(seen.get(key, 0), count)
@@ -164,7 +163,7 @@ class _LogReader:
         self._said = said  # what clients say that looks like a coordinator's line
         self._number = number
         self._clients = clients
-        self._before: defaultdict[str, deque[Row]] = defaultdict(last_lines)
+        self._before: defaultdict[str, deque[Row]] = defaultdict(LAST_LINES)
         self._groups: set[str | None] = set()  # that were named so far
         self._rest = b""  # lines that are needed once more with the next block, and
         self._again = 0  # how many of them are read
@@ -240,32 +239,36 @@ class _LogReader:
             self._log.marked += max(1, len(found))
         self._log.unread += not found
         for ways in found:
-            line = ways[0]
-            row = _row(line.message)
-            if len(ways) > 1:
-                read = [(way, said) for way in ways if (said := _row(way.message)) is not None]
-                line, row = min(read, key=self._likely, default=(line, None))
-            if row is None and line.message.startswith(client_words.MARKED):
-                continue
+            read = [(way, said) for way in ways if (said := _row(way.message)) is not None]
+            if len(read) > 1:
+                read = [min(read, key=self._likely)]
+            line, row = read[0] if read else (ways[0], None)
             if row is None:
-                part = (cut and not line.whole) or line.open
-                self._log.unread += part
-                known = part or self._read_what_begins_within(raw, number)
-                if not (known or is_known(line.message) or any(each in raw for each in _FINER)):
-                    self._log.wonder_at(line.message)
+                self._pass_over(line, raw, number, cut=cut)
                 continue
-            if row["broker"] is None:
+            of_client = row["broker"] is None
+            if of_client:
                 # Of a document with many messages it is not known which place is whose.
                 row["place"] = client_processes.place_of(raw) if len(found) == 1 else ""
                 if line.stamp is None and line.shipped is None:
                     line = line._replace(stamp=client_words.stamp_in(line.message))
             at = self._log.clock.at(line)
             whole = not line.open and (not cut or line.whole or line.message[-1:] in ".)")
-            if at is None or not whole:
+            if at is not None and whole:
+                self._add(row, at, number)
+            else:
                 self._log.unread += 1
-                self._log.untimed += at is None and row["broker"] is None
-                continue
-            self._add(row, at, number)
+                self._log.untimed += at is None and of_client
+
+    def _pass_over(self, line: Message, raw: bytes, number: int, *, cut: bool) -> None:
+        """Count a message that says nothing, unless it is known to, and read what begins in it."""
+        if line.message.startswith(client_words.MARKED):
+            return
+        part = (cut and not line.whole) or line.open
+        self._log.unread += part
+        known = part or self._read_what_begins_within(raw, number)
+        if not (known or is_known(line.message) or any(each in raw for each in _FINER)):
+            self._log.wonder_at(line.message)
 
     def _likely(self, way: tuple[Message, Row]) -> tuple[bool, int]:
         """A group that was named before goes first, then ids with fewer blanks.
@@ -278,13 +281,10 @@ class _LogReader:
 
     def _read_what_begins_within(self, raw: bytes, number: int) -> bool:
         """A broker that is killed while it writes, and started again, goes on behind its half."""
-        begins = raw.find(_MARK, raw.find(_MARK) + 1)
-        if begins < 0:
+        _, _, rest = raw.partition(_MARK)
+        if _MARK not in rest:
             return False
-        text = raw.decode("utf-8", "replace")
-        first = text.find(MARK)
-        second = text.find(MARK, first + 1)
-        line = peeled(text[first + len(MARK) :]) if second > 0 else None
+        line = next(messages_in(rest.decode("utf-8", "replace")), None)
         row = _row(line.message) if line is not None else None
         at = self._log.clock.at(line) if line is not None else None
         self._log.unread += 1
@@ -304,23 +304,23 @@ class _LogReader:
                 self._keep(*each)
 
     def _keep(self, row: Row, at: int, number: int) -> None:
-        group = row.get("group")
-        if row["broker"] is not None:
-            self._log.brokers.add(row["broker"])
-        if group is not None and row["broker"] is not None:
+        log, broker, group = self._log, row["broker"], row.get("group")
+        if broker is not None:
+            log.brokers.add(broker)
+        if broker is not None and group is not None:
             before = self._before[group]
             if row["event"] == "left" and not row["text"].endswith(_FIRST):
                 at = departed_at(row, before) or at
             row["at"] = at
             before.append(row)
-        log = self._log
-        if log.first_at is None or at < log.first_at:
-            log.first_at = at
-        if log.last_at is None or at > log.last_at:
-            log.last_at = at
-        event = _event(row, at)
-        event.log, event.line = self._number, number
-        self.found.append((event, hash((event.broker, event.place, at, row["text"]))))
+        log.first_at = at if log.first_at is None else min(log.first_at, at)
+        log.last_at = at if log.last_at is None else max(log.last_at, at)
+        said: Any = map(row.get, _SAID)
+        event = Event(at, *said)
+        event.log, event.line, event.place = self._number, number, row.get("place", "")
+        event.group = group and sys.intern(group)  # they stand in many lines
+        event.member_id = event.member_id and sys.intern(event.member_id)
+        self.found.append((event, hash((broker, event.place, at, row["text"]))))
         if event.member_id and ("client_id" in row or "host" in row):
             client = self._clients.setdefault(event.member_id, KnownClient())
             client.learn(client_id=row.get("client_id"), host=row.get("host"))
@@ -392,23 +392,3 @@ def _row(message: str) -> Row | None:
         return row_of(message) or client_words.row_of(message)
     except ValueError:  # a number of more digits than Python takes
         return None
-
-
-def _event(row: Row, at: int) -> Event:
-    group, member = row.get("group"), row.get("member_id")
-    return Event(
-        at,
-        row["broker"],
-        row["event"],
-        group and sys.intern(group),  # they stand in many lines
-        row.get("generation"),
-        member and sys.intern(member),
-        row.get("members"),
-        row.get("instance_id"),
-        row.get("reason"),
-        row.get("client_reason"),
-        row.get("other_id"),
-        row.get("client_id"),
-        row.get("handle"),
-        row.get("place", ""),
-    )

@@ -85,16 +85,11 @@ def plain(line: str) -> Message | None:
     found = _PLAIN.match(line)
     if found is None:
         return None
-    for odd in _ODD:
+    for odd in _ODD:  # faster than any()
         if odd in line:
             return None
-    stamp = stamp_at(*found.groups())
+    stamp = stamp_at(found.groups()[:6], found["f"], found["zone"])
     return _line(line[found.end() :], stamp, None) if stamp is not None else None
-
-
-def peeled(line: str) -> Message | None:
-    """The first message of the coordinator in a line and its times; None where there is none."""
-    return plain(line) or next(messages_in(line), None)
 
 
 def messages_in(
@@ -306,7 +301,10 @@ class Page:
         if _MEMBER.match(text) and (around := self._around(index)) is not None:
             return [[around]]
         ways = self._ways(index, found[0])
-        return [[way if _timed(way) else way._replace(shipped=self._above(index)) for way in ways]]
+        for place, way in enumerate(ways):
+            if not (way.stamp or way.shipped):
+                ways[place] = way._replace(shipped=self._above(index))
+        return [ways]
 
     def _parted(self, text: str) -> str:
         """Records that stand in one line, a line each.
@@ -332,28 +330,20 @@ class Page:
 
     def _around(self, index: int) -> Message | None:
         """The message of a line that is one of a JSON document of many lines."""
-        marked, tried, smallest = 0, 0, None
-        for first in range(index - 1, max(-1, index - _FARTHEST), -1):
-            marked += _MARK in self._lines[first]
-            if tried == _CANDIDATES or not self._lines[first].rstrip().endswith(b"{"):
-                continue
-            tried += 1
-            head, rest = (
-                b"\n".join(self._lines[begin:end]).decode("utf-8", "replace")
-                for begin, end in ((first, index), (index, index + _FARTHEST))
+        before, after = (
+            b"\n".join([*lines, b""]).decode("utf-8", "replace")
+            for lines in (
+                self._lines[max(0, index - _FARTHEST) : index],
+                self._lines[index : index + _FARTHEST],
             )
-            brace = head.partition("\n")[0].rindex("{")
-            try:
-                value, end = _DECODER.raw_decode(f"{head}\n{rest}", brace)
-            except (ValueError, RecursionError):
-                continue
-            inside = list(_marked(value, None, _DEEPEST)) if end > len(head) else []
-            if len(inside) > marked:
-                line = next(messages_in(*inside[marked]), None)
-                if line is not None and inside[marked][1] is not None:
-                    return line
-                smallest = smallest or line
-        return smallest
+        )
+        found = _object_around(before + after, 0, len(before) + after.find(MARK))
+        if found is None:
+            return None
+        value, begin, _ = found
+        inside = list(_marked(value, None, _DEEPEST))
+        earlier = sum(MARK in line for line in before[begin:].splitlines())
+        return next(messages_in(*inside[earlier]), None) if earlier < len(inside) else None
 
     def _ways(self, index: int, line: Message) -> list[Message]:
         """A message as it stands, and with the lines behind it where it was wrapped."""
@@ -414,7 +404,3 @@ class Page:
 
 def _indented(text: str) -> int:
     return len(text) - len(text.lstrip())
-
-
-def _timed(line: Message) -> bool:
-    return line.stamp is not None or line.shipped is not None

@@ -25,22 +25,11 @@ _OTHERS: Final = tuple(
     )
 )
 _READ: Final = (b"[Consumer clientId=", b"[Consumer instanceId=", b"[thrd:", b'"kafkajs"')
-_REMEDIES: Final = {
-    "untimed": "name a log with the times of its lines",
-    "client": "report its lines, so that they will be read, or name the brokers' logs",
-    "silent": "name logs of Java's client with org.apache.kafka.clients.consumer at INFO, of "
-    "librdkafka with debug=cgrp, of KafkaJS at INFO, or of the brokers",
-    "unknown": "report them with this version, so that they will be read",
-    "no info": "name the logs of all brokers, written with org.apache.kafka.coordinator.group "
-    "(Kafka 3.x: kafka.coordinator.group.GroupCoordinator) at INFO, which is Kafka's default",
-    "kafka": "name the brokers' logs, server.log or what their containers print",
-    "other": "name the brokers' logs, server.log or what their containers print",
-}
+_NAME_BROKERS: Final = "name the brokers' logs, server.log or what their containers print"
 # What a file's name has more once it is rotated or packed.
 _ROTATED: Final = re.compile(
     r"(?:[-._]\d{4}-\d\d-\d\d(?:[-T_.]\d+)*(?=\.|$)|\.\d+(?=\.|$)|\.(?:gz|bz2|xz|zst|lz4)$)"
 )
-NO_INFO: Final = "has no INFO lines of the group coordinator"
 _LISTENED: Final = 16  # blocks
 _EXAMPLES: Final = 3  # of lines that are not known
 _SHOWN: Final = 300  # characters of one
@@ -114,53 +103,53 @@ class Log:
     @property
     def lacks(self) -> str | None:
         """Why it is of no use, as the end of a sentence; None if it is."""
-        if self.used or self.twice or self.clients:
-            return None
+        return None if self.used or self.twice or self.clients else self.useless[0]
+
+    @property
+    def useless(self) -> tuple[str, str]:
+        """Why nothing of it is about a group, as the end of a sentence, and what to do about it."""
         if not self.lines:
-            return "is empty" if not self.damage else self.damage[0]
-        if self.by_clients:
-            return self._lacks_of_clients
-        if self.unread and not self.kafka:
-            return "has lines of a coordinator without a time, or none that is whole"
+            return self.damage[0] if self.damage else "is empty", _NAME_BROKERS
+        broker = self.broker or self.marked or self.clients
+        if not broker and (self.of_clients or self.client or self.silent):
+            return self._useless_of_clients
         if self.unknown:
-            return (
-                f"has lines of the group coordinator in words that are not known here{self.whose}"
+            remedy = "report them with this version, so that they will be read"
+        elif broker:
+            remedy = (
+                "name the logs of all brokers, written with org.apache.kafka.coordinator.group "
+                "(Kafka 3.x: kafka.coordinator.group.GroupCoordinator) at INFO, which is Kafka's "
+                "default"
             )
-        if self.broker or self.marked:
-            return NO_INFO
-        return (
-            "is no broker's log, but a controller's or client's"
-            if self.kafka
-            else "is no broker's log"
-        )
-
-    @property
-    def by_clients(self) -> bool:
-        """Whether only clients wrote it, as far as one can tell."""
-        return bool(self.of_clients or self.client or self.silent) and not (
-            self.broker or self.marked
-        )
-
-    @property
-    def _lacks_of_clients(self) -> str:
-        if self.untimed:
-            return "has lines of clients in known words, and none of them has a time"
-        if self.of_clients and self.unread:
-            return "has lines of clients, and all of them are cut off"
-        if self.client and not self.silent:
-            return f"is a log of {self.client}, and the words of that client are not known here"
-        return "is a client's log, and none of its lines is about its group"
-
-    @property
-    def remedy(self) -> str:
-        if self.by_clients and self.lines:
-            heard = "client" if self.client and not self.silent else "silent"
-            return _REMEDIES["untimed" if self.untimed else heard]
+        else:
+            remedy = _NAME_BROKERS
+        if self.unread and not self.kafka:
+            return "has lines of a coordinator without a time, or none that is whole", remedy
         if self.unknown:
-            return _REMEDIES["unknown"]
-        if self.broker or self.marked:
-            return _REMEDIES["no info"]
-        return _REMEDIES["kafka" if self.kafka else "other"]
+            why = "has lines of the group coordinator in words that are not known here"
+            return f"{why}{self.whose}", remedy
+        if broker:
+            return "has no INFO lines of the group coordinator", remedy
+        more = ", but a controller's or client's" if self.kafka else ""
+        return f"is no broker's log{more}", remedy
+
+    @property
+    def _useless_of_clients(self) -> tuple[str, str]:
+        if self.client and not self.silent:
+            why = f"is a log of {self.client}, and the words of that client are not known here"
+            remedy = "report its lines, so that they will be read, or name the brokers' logs"
+        else:
+            why = "is a client's log, and none of its lines is about its group"
+            remedy = (
+                "name logs of Java's client with org.apache.kafka.clients.consumer at INFO, of "
+                "librdkafka with debug=cgrp, of KafkaJS at INFO, or of the brokers"
+            )
+        if self.untimed:
+            why = "has lines of clients in known words, and none of them has a time"
+            remedy = "name a log with the times of its lines"
+        elif self.of_clients and self.unread:
+            why = "has lines of clients, and all of them are cut off"
+        return why, remedy
 
     def listen(self, block: bytes) -> None:
         """Note which client wrote this, where no line of it is read; its beginning shows that."""

@@ -8,7 +8,7 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import Final
 
 import pyarrow as pa
 
@@ -51,8 +51,8 @@ def blocks_of(path: Path, damage: Callable[[str], None]) -> Iterator[tuple[bytes
         begins = file.peek(8)[:8]  # a pipe cannot be read twice
         rest = b""
         try:
-            stream = _unpacked(file, begins)
-            while block := stream.read(BLOCK):
+            read = _reader(file, begins)
+            while block := read(BLOCK):
                 rest += block
                 cut = rest.rfind(b"\n") + 1
                 if not cut and len(rest) > _LONG:  # a JSON array may have all its objects in one
@@ -70,32 +70,18 @@ def blocks_of(path: Path, damage: Callable[[str], None]) -> Iterator[tuple[bytes
             yield rest, False
 
 
-class _Stream(Protocol):
-    def read(self, size: int, /) -> bytes:
-        """At most so many; none at the end."""
-
-
-def _unpacked(file: io.BufferedReader, begins: bytes) -> _Stream:
+def _reader(file: io.BufferedReader, begins: bytes) -> Callable[[int], bytes]:
+    """What reads so many bytes of the file, unpacked; none at the end."""
     if begins.startswith(b"\x1f\x8b"):
-        return gzip.GzipFile(fileobj=file)
+        return gzip.GzipFile(fileobj=file).read
     if begins.startswith(b"BZh"):
-        return bz2.BZ2File(file)
+        return bz2.BZ2File(file).read
     if begins.startswith(b"\xfd7zXZ\0"):
-        return lzma.LZMAFile(file)
+        return lzma.LZMAFile(file).read
     if begins.startswith(b"\x28\xb5\x2f\xfd"):
-        return cast(_Stream, pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd"))
+        return pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd").read
     if begins.startswith(b"\x04\x22\x4d\x18"):
-        return cast(_Stream, pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "lz4"))
-    if begins.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return _Utf16(io.TextIOWrapper(file, encoding="utf-16", errors="replace"))
-    return file
-
-
-class _Utf16:
-    """A file of UTF-16, as PowerShell redirects into, as if it were UTF-8."""
-
-    def __init__(self, text: io.TextIOWrapper) -> None:
-        self._text = text
-
-    def read(self, size: int) -> bytes:
-        return self._text.read(size).encode("utf-8", "replace")
+        return pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "lz4").read
+    if begins.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # PowerShell redirects so
+        return codecs.EncodedFile(file, "utf-8", "utf-16", "replace").read
+    return file.read

@@ -1,7 +1,7 @@
 """Times as people's logs write them: with a date or without, by name of month, since the epoch."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -53,23 +53,6 @@ class Stamp(NamedTuple):
         return self.local_us - (self.offset_us or 0)
 
 
-_days: dict[tuple[str, str, str], int] = {}
-
-
-def _day(year: str, month: str, day: str) -> int:
-    """Microseconds since the epoch of a date. Raises ValueError for one that no log has."""
-    key = (year, month, day)
-    if key not in _days:
-        # A name of a month that is none gives 0, which is no month.
-        number = int(month) if month.isdigit() else (_MONTHS.find(month.lower()) + 4) // 4
-        full = int(year) + (2000 if len(year) == 2 else 0)
-        if not 1970 <= full < 2200:
-            raise ValueError(f"no log is of {full}")
-        moment = datetime(full, number, int(day), tzinfo=UTC)
-        _days[key] = int(moment.timestamp()) * SECOND
-    return _days[key]
-
-
 def stamps_in(text: str) -> Iterator[Stamp]:
     return (stamp for stamp, _ in placed_in(text))
 
@@ -89,32 +72,22 @@ def placed_in(text: str) -> Iterator[tuple[Stamp, int]]:
 
 def _stamp_of(match: re.Match[str]) -> Stamp | None:
     """What one of the patterns found; None where it is no time."""
-    said = match.groupdict()
+    said: dict[str, Any] = dict.fromkeys(("y", "mo", "d", "zone")) | match.groupdict()
     if epoch := said.get("epoch"):
         return _since_epoch(float(f"{epoch}.{said['f']}") if said["f"] else int(epoch))
-    year, month, day = said.get("y"), said.get("mo"), said.get("d")
+    month, day, hour = said["mo"], said["d"], said["h"]
     if month and day and int(day) <= 12 < int(month if month.isdigit() else 0):
         month, day = day, month  # Europe's order
-    hour = said["h"]
     if half := said.get("half"):
         hour = str(int(hour) % 12 + (12 if half in "Pp" else 0))
-    rest = (hour, said["m"], said["s"], said.get("f"), said.get("zone"))
-    stamp = stamp_at(year or str(YEAR_NOT_SAID), month or "1", day or "1", *rest)
+    date = said["y"] or str(YEAR_NOT_SAID), month or "1", day or "1"
+    stamp = stamp_at((*date, hour, said["m"], said["s"]), said["f"], said["zone"])
     return stamp if month or stamp is None else stamp._replace(dated=False)
 
 
-def stamp_at(
-    year: str,
-    month: str,
-    day: str,
-    hour: str,
-    minute: str,
-    second: str,
-    fraction: str | None,
-    zone: str | None,
-) -> Stamp | None:
-    """The time that these digits are; None if they are none."""
-    at = _second(year, month, day, hour, minute, second)
+def stamp_at(digits: Sequence[str], fraction: str | None, zone: str | None) -> Stamp | None:
+    """The time of a year, month, day, hour, minute and second; None if these are none."""
+    at = _second(*digits)
     if at is None:
         return None
     if fraction:
@@ -124,13 +97,16 @@ def stamp_at(
 
 @lru_cache(4096)  # the lines of a log follow each other
 def _second(year: str, month: str, day: str, hour: str, minute: str, second: str) -> int | None:
+    # A name of a month that is none gives 0, which is no month.
+    number = int(month) if month.isdigit() else (_MONTHS.find(month.lower()) + 4) // 4
+    full = int(year) + (2000 if len(year) == 2 else 0)
     try:
-        at = _day(year, month, day)
+        at = datetime(full, number, int(day), int(hour), int(minute), tzinfo=UTC)
     except ValueError:
         return None
-    if int(hour) > 23 or int(minute) > 59 or int(second) > 60:
+    if not 1970 <= full < 2200 or int(second) > 60:  # no log is of such a time
         return None
-    return at + (int(hour) * 3600 + int(minute) * 60 + int(second)) * SECOND
+    return (int(at.timestamp()) + int(second)) * SECOND
 
 
 def _offset(zone: str) -> int:
@@ -151,8 +127,9 @@ _LIKE_TIME: Final = re.compile(r"(?i)time|date|stamp|^_?ts$|^t$")
 
 def time_in(found: Any) -> Stamp | None:
     """The time that a JSON value says, whatever its layout calls it; of a list, in an entry."""
-    if isinstance(found, list):
-        return next((stamp for each in found[:2] if (stamp := _alone(each))), None)
+    if isinstance(found, list):  # a text that has a time among other words is none
+        entries = [each for each in found[:2] if not isinstance(each, str) or len(each) <= _LONGEST]
+        return next((one for one in map(_time, entries) if one is not None and one.dated), None)
     if not isinstance(found, dict):
         return None
     known = [key for key in _TIME_KEYS if key in found]
@@ -162,12 +139,6 @@ def time_in(found: Any) -> Stamp | None:
             return stamp
     inner = (time_in(each) for each in found.values() if isinstance(each, dict))
     return next((stamp for stamp in inner if stamp is not None), None)
-
-
-def _alone(value: Any) -> Stamp | None:
-    """The time that an entry of a list is; a text that has one among other words is none."""
-    stamp = _time(value) if not isinstance(value, str) or len(value) <= _LONGEST else None
-    return stamp if stamp is not None and stamp.dated else None
 
 
 def _time(value: Any) -> Stamp | None:

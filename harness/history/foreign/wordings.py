@@ -14,9 +14,9 @@ from typing import Final
 from harness.history.broker_log import Row, wordings
 from harness.history.coordinator_log import (
     COLUMNS,
-    MARK,
     NEW_MARK,
     OLD_MARK,
+    PARTS,
     coordinator_row,
     patterns,
 )
@@ -25,11 +25,11 @@ from harness.history.other_lines import OF_ANY
 _NUMBERS: Final = {"generation": r"-?\d+", "members": r"-?\d+"}
 # The same, and ids and groups in which there are blanks and brackets.
 _WITH_BLANKS: Final = COLUMNS | dict.fromkeys(("group", "member_id", "instance_id"), ".+?")
-_PARTS: Final = {
-    "a_member": (
-        r"(?:(?:Streams |Dynamic |Static )?[Mm]ember)(?: {member_id})?"
-        r"(?: with instance id {instance_id})?"
-    ),
+# Groups that share, and those of Kafka Streams (KIP-1071), have epochs as well.
+_PARTS: Final = PARTS | {
+    "in_group": r"\[Group(?:Id)? {group}\](?:\[MemberId (?P<whose>.*?)\])? ",
+    "kind": r"\w+",
+    "a_member": r"(?:Streams )?" + PARTS["a_member"],
     "explicit": r"through explicit `LeaveGroup`(?: request)?",
     "some": r"(?:Some\()?{instance_id}\)?",
 }
@@ -45,35 +45,21 @@ broker_stopping: Shutting down\.$
 loaded: Loaded (?:share|streams) group {group} with {members} members
 """
 
-# Of the coordinator of 4.x, which 3.7 to 3.9 have for groups of KIP-848; groups that share, and
-# those of Kafka Streams (KIP-1071), have epochs as well.
-_OF_GROUP: Final = r"\[Group(?:Id)? (?P<group>.*?)\](?:\[MemberId (?P<whose>.*?)\])? "
-_OF_GROUPS: Final = r"""
-left: (?P<reason>{a_member} has left group {explicit}); client reason: {client_reason}$
-instance_fenced: (?P<reason>{a_member} is fenced by existing member {other_id})\.$
-replacing_failed: (?P<reason>{a_member} cannot join the group because the instance id is (?:is
-    )?owned by member {other_id})\.$
-# 3.8 and 4.4
-member_added: (?P<reason>Static member with (?:unknown member id and )?instance id {instance_id}
-    re-joins the \w+ group(?: using the \w+ protocol)?)\. Created a new member {member_id} to
-    replace
-member_added: (?P<reason>{a_member} (?:re-)?joins the \w+ group(?: using the \w+ protocol)?)
-left_for_now: (?P<reason>{a_member} temporarily left the \w+ group)\.$
-left: (?P<reason>{a_member} left the \w+ group)\.$
-evicted: {a_member} (?P<reason>fenced from the group because (?:its|the member) session expired)
+# Of the coordinator of 4.x, which 3.7 to 3.9 have for groups of KIP-848.
+_NEW: Final = r"""
+instance_fenced: {in_group}(?P<reason>{a_member} is fenced by existing member {other_id})\.$
 # Classic members of a group of KIP-848.
-dropped: {a_member} (?P<reason>fenced from the group because (?:the classic member failed to join
-    within the rebalance timeout|the member failed to sync within timeout))
-fenced: {a_member} (?P<reason>fenced from the group because {})\.$
+dropped: {in_group}{a_member} (?P<reason>fenced from the group because (?:the classic member failed
+    to join within the rebalance timeout|the member failed to sync within timeout))
+fenced: {in_group}{a_member} (?P<reason>fenced from the group because {})\.$
 # What changed before an epoch was bumped. Up to 4.0 the epoch's own line does not say it.
-metadata_computed: Computed new (?:subscription metadata|metadata hash):
-subscribed: (?P<reason>{a_member} updated its (?:subscribed (?:topics|regex)|member meta?data)
-    to.*)$
-epoch_bumped: Bumped streams group epoch to {generation}(?: with (?P<reason>metadata hash -?\d+))?
-target_computed: Computed a new target assignment for epoch {generation} with '{reason}'
-shutdown_asked: Shutdown requested for the streams application\.$
-upgraded: (?P<reason>Converted the (?:empty )?classic group to a \w+ group)\.$
-downgraded: (?P<reason>Converted the (?:empty )?\w+ group to a classic group)\.$
+metadata_computed: {in_group}Computed new (?:subscription metadata|metadata hash):
+subscribed: {in_group}(?P<reason>{a_member} updated its (?:subscribed (?:topics|regex)|member
+    meta?data) to.*)$
+epoch_bumped: {in_group}Bumped streams group epoch to {generation}(?: with (?P<reason>metadata hash
+    -?\d+))?
+target_computed: {in_group}Computed a new target assignment for epoch {generation} with '{reason}'
+shutdown_asked: {in_group}Shutdown requested for the streams application\.$
 """
 
 # Of the coordinator of 2.x and 3.x. Only lines of a member that leaves have its host.
@@ -153,31 +139,27 @@ def _word_of(text: str) -> str:
 
 def _words_in(pattern: str) -> str:
     """The longest words that every text has that it reads."""
-    text, count = _NOT_LITERAL.sub(_optional, pattern), 1
+    groups = ("(?", ")?")  # these marks stay, for `_PART`
+    text = _NOT_LITERAL.sub(lambda found: found[0] if found[0] in groups else "\0", pattern)
+    count = 1
     while count:
         text, count = _PART.subn(lambda part: "\0" if part[2] or "|" in part[1] else part[1], text)
     words: list[str] = _LITERAL.findall(text)
     return max(words, key=len)
 
 
-def _optional(found: re.Match[str]) -> str:
-    """What stands for something that is not literal; a group's own marks stay."""
-    return found[0] if found[0] in ("(?", ")?") else "\0"
-
-
-def _read(text: str) -> list[tuple[str, str]]:
-    return list(wordings(text, _NUMBERS, _PARTS))
+def _read(text: str) -> Iterator[tuple[str, str]]:
+    return wordings(text, _NUMBERS, _PARTS)
 
 
 def _known(*, old: bool) -> Iterator[tuple[str, str]]:
     for columns in (COLUMNS, _WITH_BLANKS):
-        yield from ((event, pattern.pattern) for event, pattern in patterns(columns, old=old))
+        yield from ((event, each.pattern) for event, each in patterns(columns, _PARTS, old=old))
 
 
-_NEW: Final = [(event, _OF_GROUP + pattern) for event, pattern in _read(_OF_GROUPS)]
 _COORDINATORS: Final = (
-    (NEW_MARK, _Wordings(*_read(_BOTH), *_NEW, *_known(old=False))),
-    (OLD_MARK, _Wordings(*_read(_BOTH), *_read(_OLD), *_known(old=True))),
+    (NEW_MARK, _Wordings(*_known(old=False), *_read(_BOTH), *_read(_NEW))),
+    (OLD_MARK, _Wordings(*_read(_OLD), *_read(_BOTH), *_known(old=True))),
 )
 
 
@@ -255,6 +237,3 @@ def _with_component(line: bytes) -> bytes:
         return line
     mark = b"[%b]%b " % (found[1], b"" if b" id=" in found[1] else b":")
     return _UNMARKED.sub(lambda begins: begins[1] + mark, line, count=1)
-
-
-__all__ = ["MARK", "is_known", "row_of", "with_marks"]

@@ -6,58 +6,33 @@ the last member had its assignment, only when the group leader's came.
 """
 
 import re
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from harness.history.foreign.events import Event, Read
 from harness.report.incident import by_clients, reasons
 from harness.report.incident.logged import Incident, LoggedGroup, LoggedRebalance, Removal
 
-# What may come before the epoch that it caused.
-_BEFORE_EPOCHS: Final = (
-    *("member_added", "left", "left_for_now", "evicted", "fenced", "epoch_bumped"),
-    *("target_computed", "loaded", "upgraded"),
-)
-_TRIGGERS: Final = {
-    "member_added": "join",
-    "left": "leave",
-    "left_for_now": "leave",
-    "evicted": "expiry",
-    "fenced": "fenced",
-    "metadata": "metadata",
+# What lines mean, by event: where in a group the member is kept that went, or never came (empty:
+# a method knows), the cause, and the trigger of the epoch that follows.
+_MEANS: Final = {
+    "member_added": ("", "joined", "join"),
+    "left": ("", "left", "leave"),
+    "left_for_now": ("leaves", "static_away", "leave"),
+    "evicted": ("removals", "session_expired", "expiry"),
+    "fenced": ("removals", "rebalance_timeout", "fenced"),
+    "dropped": ("removals", "rebalance_timeout", "other"),
+    "instance_fenced": ("removals", "instance_fenced", "other"),
+    "replaced": ("others", "instance_replaced", "other"),
+    "replacing_failed": ("others", "instance_taken", "other"),
+    "pending_evicted": ("others", "pending_expired", "other"),
+    "shutdown_asked": ("others", "shutdown_asked", "other"),
+    "upgraded": ("", "converted", "other"),
+    "subscribed": ("", "subscription", "other"),
+    "metadata": ("", "metadata", "metadata"),
 }
-_CLASSIC_TRIGGERS: Final = (
-    ("join", ("Adding new member",)),
-    ("expiry", ("heartbeat expiration",)),
-    ("leave", ("LeaveGroup",)),
-    ("rejoin", ("rejoin", "re-join", "updating metadata")),
-)
-_OF_EPOCHS: Final = {
-    "member_added": "joined",
-    "left_for_now": "static_away",
-    "evicted": "session_expired",
-    "fenced": "rebalance_timeout",
-    "dropped": "rebalance_timeout",
-    "upgraded": "converted",
-    "subscribed": "subscription",
-    "metadata": "metadata",
-}
-
-# Members that a coordinator removed, by event: the cause. And others that went, or never came, with
-# where in a group they are kept.
-_REMOVED: Final = {
-    "evicted": "session_expired",
-    "fenced": "rebalance_timeout",
-    "dropped": "rebalance_timeout",
-    "instance_fenced": "instance_fenced",
-}
-_NOTED: Final = {
-    "left_for_now": ("leaves", "static_away"),
-    "replaced": ("replaced", "instance_replaced"),
-    "replacing_failed": ("turned_away", "instance_taken"),
-    "pending_evicted": ("turned_away", "pending_expired"),
-    "shutdown_asked": ("turned_away", "shutdown_asked"),
-}
+_UNKNOWN: Final = ("", "unknown", "other")
+_BEFORE_EPOCHS: Final = ("member_added", "left", "left_for_now", "evicted", "fenced", "upgraded")
+_ENDS_A_CHANGE: Final = ("epoch_bumped", "target_computed", "loaded")
 _LIST: Final = re.compile(r"^(?:\[|\w*Set\()|[\])]$")
 _TO_A_GROUP: Final = re.compile(r"to a \w+ group")
 NOT_NAMED: Final = "(a group that its clients do not name)"
@@ -68,8 +43,7 @@ _SYNC_US: Final = 300_000_000  # who is put out so long after its generation beg
 
 def incident_of(read: Read, only: str | None = None) -> Incident:
     """What became of the groups, or of one of them."""
-    instances = _instances(read)
-    homes = _homes(read.events) if any(not event.group for event in read.events) else {}
+    instances, homes = _known_members(read)
     named = {event.group for event in read.events if event.group}
     alone = named.pop() if len(named) == 1 else None
     tellers: dict[str, _BrokersStory] = {}
@@ -92,53 +66,36 @@ def incident_of(read: Read, only: str | None = None) -> Incident:
             found[name] = by_clients.group_of(name, events)
     groups = [group for name, group in found.items() if only in (None, name)]
     groups.sort(key=lambda group: (-len(group.rebalances), -len(group.removals), group.name))
-    of_brokers = [(event, event.broker) for event in read.events if event.broker is not None]
-    ended = [(one.at, broker) for one, broker in of_brokers if one.event == "broker_stopping"]
-    expired = [
-        (one.at, broker)
-        for one, broker in of_brokers
-        if one.event == "offsets_expired" and not one.group
-    ]
-    return Incident(groups, instances, ended, expired)
+
+    def of_brokers(name: str) -> list[tuple[int, int]]:
+        found = [one for one in read.events if one.event == name and not one.group]
+        return [(one.at, one.broker) for one in found if one.broker is not None]
+
+    return Incident(groups, instances, of_brokers("broker_stopping"), of_brokers("offsets_expired"))
 
 
-def _instances(read: Read) -> dict[str, str]:
-    """Instance ids by member id: a member that has one has the id of it in front of a UUID."""
-    found = {
+def _known_members(read: Read) -> tuple[dict[str, str], dict[str, str]]:
+    """Instance ids, and groups, by member id. Some lines name no group, or no instance id."""
+    instances = {
         member: client.instance_id for member, client in read.clients.items() if client.instance_id
     }
+    homes: dict[str, str] = {}
     for event in read.events:
-        if event.instance_id and event.member_id:
-            found[event.member_id] = event.instance_id
-            if event.other_id:
-                found[event.other_id] = event.instance_id
-        elif event.event == "rebalance_started" and event.reason:
-            named, instance = reasons.named_in(event.reason)
-            if instance is not None:
-                found.update(dict.fromkeys(named, instance))
-    return found
-
-
-def _homes(events: Iterable[Event]) -> dict[str, str]:
-    """Groups by member id, for lines that name no group."""
-    found: dict[str, str] = {}
-    for event in events:
-        if event.group and event.member_id:
-            found[event.member_id] = event.group
-        elif event.group and event.event == "rebalance_started" and event.reason:
-            found.update(dict.fromkeys(reasons.named_in(event.reason)[0], event.group))
-    return found
+        named: tuple[str | None, ...] = (event.member_id, event.other_id)
+        instance = event.instance_id
+        if event.event == "rebalance_started":
+            named, instance = reasons.named_in(event.reason or "")
+        elif not event.member_id:
+            continue
+        for member in filter(None, named):
+            if instance:
+                instances[member] = instance
+            if event.group:
+                homes[member] = event.group
+    return instances, homes
 
 
 _Generation = tuple[int | None, int]  # with the broker that counts it
-
-
-class _Bump(NamedTuple):
-    event: Event
-    trigger: str
-    cause: str
-    reason: str | None
-    named: tuple[str, ...]
 
 
 class _BrokersStory:
@@ -148,13 +105,13 @@ class _BrokersStory:
         self._group = LoggedGroup(name)
         self._instances = instances
         self._started: dict[_Generation, LoggedRebalance] = {}  # by the old generation
-        self._last: dict[_Generation, LoggedRebalance] = {}
+        self._last: dict[_Generation, LoggedRebalance] = {}  # by the new one
         self._said: dict[str, str] = {}  # by member id, why it left
         self._here: set[str] = set()  # who was named as joining and has not gone
         self._announced: set[str] = set()  # whose join has a line before that of the rebalance
         self._latest: LoggedRebalance | None = None  # the last generation that began
         self._members: int | None = None  # of the last generation
-        self._bumps: list[_Bump] = []
+        self._bumps: list[LoggedRebalance] = []  # epochs without a target yet
         self._places: list[tuple[int, int, str]] = []  # time, broker, and what it said
         self._broker: int | None = None  # of the line before
         self._line: Event | None = None  # the last that may explain an epoch
@@ -171,15 +128,16 @@ class _BrokersStory:
         if broker is not None and (broker != self._broker or event.event in ("loaded", "unloaded")):
             self._broker = broker
             self._places.append((event.at, broker, event.event))
-        if event.event in _REMOVED:
-            self._removed(event, _REMOVED[event.event])
-        elif event.event in _NOTED:
-            rows, cause = _NOTED[event.event]
+        rows, cause, _ = _MEANS.get(event.event, _UNKNOWN)
+        if rows == "removals":
+            self._removed(event, cause)
+        elif rows:
             getattr(group, rows).append(self._removal(event, cause))
         elif taken := getattr(self, f"_{event.event}", None):
             taken(event)
-        if event.event in _BEFORE_EPOCHS:
-            self._line, self._hint = event, None
+        if event.event in (*_BEFORE_EPOCHS, *_ENDS_A_CHANGE):
+            self._line = event if event.event in _BEFORE_EPOCHS else None
+            self._hint = None
         elif event.event in ("subscribed", "metadata_computed", "dropped"):
             self._hint = event
 
@@ -230,13 +188,14 @@ class _BrokersStory:
         if cause in ("session_expired", "sync_expired"):  # some logs have this line alone
             for member in named:
                 self._removed(event, cause, member)
-        if _classic_trigger(reason) == "leave":
+        trigger = reasons.trigger_of(reason)
+        if trigger == "leave":
             self._here.difference_update(named)
             for member in named:  # before 2.2 this line alone has it
                 if not self._has_left(member, event.at):
                     self._group.leaves.append(self._removal(event, cause, member))
         self._started[event.broker, generation] = LoggedRebalance(
-            self._group.name, generation + 1, _classic_trigger(reason), cause, named, reason,
+            self._group.name, generation + 1, trigger, cause, named, reason,
             "classic", event.broker, event, self._members, client_reason=said, started_at=event.at,
         )  # fmt: skip
 
@@ -307,7 +266,7 @@ class _BrokersStory:
     def _upgraded(self, event: Event) -> None:
         found = _TO_A_GROUP.search(event.reason or "")
         one = self._removal(event, "converted", found[0] if found else "to another protocol")
-        self._group.turned_away.append(one)
+        self._group.others.append(one)
 
     _downgraded = _upgraded
 
@@ -350,34 +309,34 @@ class _BrokersStory:
 
     def _epoch_bumped(self, event: Event) -> None:
         line, hint = self._line, self._hint
-        by = line.event if line else None
-        if by in (None, "epoch_bumped", "target_computed", "loaded"):
-            line, by = None, None
-            changed = event.reason != self._hash if event.reason and self._hash else False
+        by = line.event if line else ""
+        if line is None:
+            changed = bool(event.reason and self._hash and event.reason != self._hash)
             if changed or (hint is not None and hint.event == "metadata_computed"):
                 by = "metadata"
-        cause = _OF_EPOCHS.get(by or "", "unknown")
+        _, cause, trigger = _MEANS.get(by, _UNKNOWN)
         if by == "left" and line:
             cause = reasons.of_leave(line.client_reason)
-        if line is None and hint is not None:
-            cause = _OF_EPOCHS.get(hint.event, cause)
+        if line is None and hint is not None and hint.event in _MEANS:
+            cause = _MEANS[hint.event][1]
         about = line or (hint if hint and hint.member_id else None)
         named = (about.member_id,) if about and about.member_id else ()
         reason = (about.reason if about else None) or event.reason
         self._hash = event.reason or self._hash
-        trigger = _TRIGGERS.get(by or "", "other")
-        self._bumps.append(_Bump(event, trigger, cause, reason, named))
+        self._bumps.append(
+            LoggedRebalance(
+                self._group.name, event.generation or 0, trigger, cause, named, reason, "consumer",
+                event.broker, event, started_at=event.at,
+            )
+        )  # fmt: skip
 
     def _target_computed(self, event: Event) -> None:
         epoch = event.generation or 0
-        ours = [bump for bump in self._bumps if (bump.event.generation or 0) <= epoch]
-        self._bumps = [bump for bump in self._bumps if (bump.event.generation or 0) > epoch]
-        one = self._unexplained(event, epoch, "consumer")
-        one.joined_at = event.at
-        if ours:
-            first = ours[0]
-            one.trigger, one.cause = first.trigger, first.cause
-            one.reason, one.named, one.started_at = first.reason, first.named, first.event.at
+        ours = [one for one in self._bumps if (one.generation or 0) <= epoch]
+        self._bumps = [one for one in self._bumps if (one.generation or 0) > epoch]
+        one = ours[0] if ours else self._unexplained(event, epoch, "consumer")
+        one.generation, one.coordinator = epoch, event.broker
+        one.evidence, one.joined_at = event, event.at
         self._latest = None
         self._members = None  # no line of KIP-848 has how many there are
         self._group.rebalances.append(one)
@@ -385,13 +344,3 @@ class _BrokersStory:
 
 def _listed(event: Event) -> list[str]:
     return [each for each in _LIST.sub("", event.reason or "").split(", ") if each]
-
-
-def _classic_trigger(reason: str) -> str:
-    """As `trigger` in the table of a run."""
-    if reason.startswith("Adding new member"):
-        return "join"
-    for trigger, words in _CLASSIC_TRIGGERS[1:]:
-        if any(word in (reason.lower() if trigger == "rejoin" else reason) for word in words):
-            return trigger
-    return "other"

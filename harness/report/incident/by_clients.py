@@ -21,18 +21,19 @@ _NO_REASON: Final = ("given member-id", "pro-actively leaving")
 _PUT_OUT: Final = ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION")
 _LOST_US: Final = 60 * _SECOND  # so long after it lost its coordinator, that explains it
 _LEAVES: Final = ("max_poll", "closed", "left", "unsubscribed")
+_EXPIRED: Final = ("put_out", "put_out_after_loss", "coordinator_silent")
 # By event: where in a group its departure is kept, its cause, and after which it says nothing new.
 _GOES: Final = {
     "max_poll": ("leaves", "max_poll", _LEAVES),
     "crashed": ("leaves", "crashed", ("crashed",)),
-    "session": ("turned_away", "coordinator_silent", ("coordinator_silent",)),
+    "session": ("others", "coordinator_silent", ("coordinator_silent",)),
     "fenced": ("removals", "instance_fenced", ("instance_fenced",)),
-    "taken": ("turned_away", "instance_taken", ("instance_taken",)),
+    "taken": ("others", "instance_taken", ("instance_taken",)),
 }
 # Causes by `trigger` in the table of a run; of all others a member joins again.
 _TRIGGERS: Final = {
     **dict.fromkeys(_LEAVES, "leave"),
-    **dict.fromkeys(("put_out", "put_out_after_loss", "coordinator_silent"), "expiry"),
+    **dict.fromkeys(_EXPIRED, "expiry"),
     "joined": "join",
     "metadata": "metadata",
 }
@@ -77,16 +78,15 @@ class _ClientsStory:
         self._last: dict[tuple[str, str], int] = {}  # when a client last had this cause
 
     def take(self, event: Event) -> None:
-        group, who = self._group, event.who
+        group = self._group
         group.first_at = group.first_at or event.at
         group.last_at = event.at
-        group.members.add(who)
+        group.members.add(event.who)
         name = event.event.removeprefix("client_")
         if name in _GOES:
-            rows, cause, but_after = _GOES[name]
-            self._goes(event, who, cause, getattr(group, rows), but_after)
-        else:
-            getattr(self, f"_{name}")(event, who)
+            self._goes(event, *_GOES[name])
+        elif name != "named":  # which only says of which group it is
+            getattr(self, f"_{name}")(event)
 
     def done(self) -> LoggedGroup:
         """The group, with the generations that none of these clients was in."""
@@ -98,13 +98,11 @@ class _ClientsStory:
                 group.unseen += range(before + 1, after)
         return group
 
-    def _named(self, event: Event, who: str) -> None:
-        """It only says of which group it is."""
-
-    def _joined(self, event: Event, who: str, protocol: str = "classic") -> None:
-        if who not in self._here:
-            self._asks(event, who)
-        rows, joined = self._group.rebalances, self._within.get(event.generation)
+    def _joined(self, event: Event, protocol: str = "classic") -> None:
+        if event.who not in self._here:
+            self._asks(event)
+        who, rows = event.who, self._group.rebalances
+        joined = self._within.get(event.generation)
         if joined is not None:
             latest = rows[-1].generation == event.generation
             if event.generation is None:  # then only time shows whether it is the next one
@@ -130,61 +128,58 @@ class _ClientsStory:
         self._asked.clear()
         self._within[event.generation] = {who}
 
-    def _given(self, event: Event, who: str) -> None:
+    def _given(self, event: Event) -> None:
         if event.generation:  # it has none before it has joined
-            self._joined(event, who, "consumer")
+            self._joined(event, "consumer")
 
     _assigned = _joined
 
-    def _asks(self, event: Event, who: str) -> None:
-        self._asked.setdefault(who, event.at)
-        if who not in self._here:
-            self._here.add(who)
-            self._gone.pop(who, None)
-            self._group.joins.append((who, event.at))
+    def _asks(self, event: Event) -> None:
+        self._asked.setdefault(event.who, event.at)
+        if event.who not in self._here:
+            self._here.add(event.who)
+            self._gone.pop(event.who, None)
+            self._group.joins.append((event.who, event.at))
             self._reasons.append((event, "joined", "a client joined"))
 
-    def _rejoins(self, event: Event, who: str) -> None:
+    def _rejoins(self, event: Event) -> None:
         said = event.reason or ""
         if any(words in said for words in _NO_REASON):
             return
         if any(words in said for words in _PUT_OUT):
-            self._put_out(event, who)
+            self._put_out(event)
             return
-        if who in self._gone:  # that is why
+        if event.who in self._gone:  # that is why
             return
         cause = "elsewhere" if "already rebalancing" in said else reasons.of_rejoin(said)
-        self._here.add(who)
-        self._asked.setdefault(who, event.at)
+        self._here.add(event.who)
+        self._asked.setdefault(event.who, event.at)
         self._reasons.append((event, cause, said))
 
-    def _left(self, event: Event, who: str) -> None:
-        cause = reasons.of_leave(event.reason)
-        self._goes(event, who, cause, self._group.leaves, (*_LEAVES, "crashed"))
+    def _left(self, event: Event) -> None:
+        self._goes(event, "leaves", reasons.of_leave(event.reason), (*_LEAVES, "crashed"))
 
-    def _put_out(self, event: Event, who: str) -> None:
-        before = ("put_out", "put_out_after_loss", "coordinator_silent")
-        lost_at = self._last.get((who, "coordinator_lost"))
+    def _put_out(self, event: Event) -> None:
+        lost_at = self._last.get((event.who, "coordinator_lost"))
         lost = lost_at is not None and event.at - lost_at <= _LOST_US
         cause = "put_out_after_loss" if lost else "put_out"
-        self._goes(event, who, cause, self._group.removals, before)
+        self._goes(event, "removals", cause, _EXPIRED)
 
     _lost = _put_out
 
-    def _commit_refused(self, event: Event, who: str) -> None:
-        if self._gone.get(who) not in _LEAVES:  # a member that has left gets this too
-            self._put_out(event, who)
+    def _commit_refused(self, event: Event) -> None:
+        if self._gone.get(event.who) not in _LEAVES:  # a member that has left gets this too
+            self._put_out(event)
 
-    def _coordinator_lost(self, event: Event, who: str) -> None:
-        key = (who, "coordinator_lost")
+    def _coordinator_lost(self, event: Event) -> None:
+        key = (event.who, "coordinator_lost")
         if event.at - self._last.get(key, 0) > _SAME_US:
-            self._group.turned_away.append(self._removal(event, *key))
+            self._note(event, "others", "coordinator_lost")
         self._last[key] = event.at
 
-    def _goes(
-        self, event: Event, who: str, cause: str, rows: list[Removal], but_after: Iterable[str]
-    ) -> None:
+    def _goes(self, event: Event, rows: str, cause: str, but_after: Iterable[str]) -> None:
         """It is no member any more, unless it has just said so in other words."""
+        who = event.who
         self._here.discard(who)
         self._asked.pop(who, None)  # what it waited for ended without it
         if any(event.at - self._last.get((who, each), 0) <= _SAME_US for each in but_after):
@@ -192,10 +187,11 @@ class _ClientsStory:
         self._gone[who] = cause
         self._last[who, cause] = event.at
         self._reasons.append((event, cause, event.reason or cause))
-        rows.append(self._removal(event, who, cause))
+        self._note(event, rows, cause)
 
-    def _removal(self, event: Event, who: str, cause: str) -> Removal:
-        return Removal(
-            self._group.name, cause, who, event.instance_id, event.reason, None, event.at, event,
-            said=event.reason,
+    def _note(self, event: Event, rows: str, cause: str) -> None:
+        one = Removal(
+            self._group.name, cause, event.who, event.instance_id, event.reason, None, event.at,
+            event, said=event.reason,
         )  # fmt: skip
+        getattr(self._group, rows).append(one)

@@ -1,19 +1,20 @@
 """`explain.html`: one file, no script, nothing loaded from anywhere."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from harness.base.paths import COMMAND
 from harness.base.words import plural
+from harness.history import store
 from harness.history.foreign.events import Log
 from harness.report.formats import NOTHING, clip, duration, number
 from harness.report.incident.causes import CAUSES
-from harness.report.incident.explain_tables import in_order, tables_of, write
+from harness.report.incident.explain_tables import in_order, tables_of
 from harness.report.incident.explain_view import IncidentView, at, moment, span, zone
-from harness.report.incident.findings import STORM_LEAST, STORM_S, Explained
+from harness.report.incident.findings import SORTS, STORM_LEAST, STORM_S, Explained
 from harness.report.incident.logged import LoggedRebalance, Removal
 from harness.report.run.page import Fact, environment
 from harness.report.run.page_files import write_whole
@@ -25,21 +26,12 @@ _BARS: Final = 120
 _HEIGHT: Final = 40.0
 
 
-@dataclass(frozen=True)
-class Bar:
-    """How many rebalances began in a stretch of the time, by the sort of their cause."""
-
-    x: float
-    y: float
-    height: float
-    sort: str
-    text: str
-
-
 def write_page(folder: Path, view: IncidentView) -> Path:
     """Write the tables and the page into a folder; the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
-    write(folder, tables_of([one.group for one in view.groups], view.read, view.names))
+    tables = tables_of([one.group for one in view.groups], view.read, view.names)
+    for name, table in tables.items():
+        store.write(folder / f"{name}.parquet", [table], table.schema)
     path = folder / PAGE
     write_whole(path, page(view))
     return path
@@ -126,7 +118,7 @@ def _group(view: IncidentView, one: Explained) -> dict[str, object]:
         f"{plural(len(group.removals), 'eviction')}, {plural(len(group.members), 'member id')}, "
         f"coordinated by {plural(len(set(group.coordinators)), 'broker')}; "
         f"{at(group.first_at)} to {at(group.last_at)}",
-        "bars": list(_bars(one)),
+        "bars": list(_bars(group.rebalances)),
         "storms": [
             {
                 "about": f"{plural(len(storm.rebalances), 'rebalance')} in "
@@ -140,30 +132,31 @@ def _group(view: IncidentView, one: Explained) -> dict[str, object]:
     }
 
 
-def _bars(one: Explained) -> Iterator[Bar]:
-    """The rebalances over time; faults below, what follows from others on top."""
-    rows = one.group.rebalances
+def _bars(rows: Sequence[LoggedRebalance]) -> Iterator[dict[str, object]]:
+    """How many rebalances began when, by the sort of their cause; faults are below."""
     if len(rows) < 2:
         return
     first, last = rows[0].at, max(row.at for row in rows)
     width = max((last - first) / _BARS, 1)
-    counts: dict[int, dict[str, int]] = {}
+    counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for row in rows:
         place = min(int((row.at - first) / width), _BARS - 1)
-        sort = CAUSES[row.cause].sort
-        counts.setdefault(place, {})[sort] = counts.get(place, {}).get(sort, 0) + 1
-    most = max(sum(each.values()) for each in counts.values())
+        counts[place][CAUSES[row.cause].sort] += 1
+    most = max(each.total() for each in counts.values())
     for place, each in sorted(counts.items()):
         top = _HEIGHT
         began = moment(round(first + place * width))
-        for sort in ("fault", "change", "follows"):
-            if count := each.get(sort, 0):
+        for sort in SORTS:
+            if count := each[sort]:
                 height = _HEIGHT * count / most
                 top -= height
-                text = f"{began:%H:%M:%S}: {plural(count, 'rebalance')}"
-                yield Bar(
-                    round(place * 100 / _BARS, 2), round(top, 2), round(height, 2), sort, text
-                )
+                yield {
+                    "x": round(place * 100 / _BARS, 2),
+                    "y": round(top, 2),
+                    "height": round(height, 2),
+                    "sort": sort,
+                    "text": f"{began:%H:%M:%S}: {plural(count, 'rebalance')}",
+                }
 
 
 def _who(view: IncidentView, one: LoggedRebalance) -> str:

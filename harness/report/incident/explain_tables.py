@@ -5,7 +5,6 @@ Columns that a run's tables of these names have too mean the same here.
 
 from collections.abc import Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -95,23 +94,16 @@ def _about(names: Names, member: str | None, which: str = "") -> Row:
 
 def in_order(groups: Sequence[LoggedGroup]) -> tuple[list[LoggedRebalance], list[Removal]]:
     """The rebalances and the removals of all groups, by time."""
-    rebalances = sorted((one for group in groups for one in group.rebalances), key=lambda o: o.at)
-    return rebalances, sorted((one for each in groups for one in each.removals), key=lambda o: o.at)
+    rebalances = [one for group in groups for one in group.rebalances]
+    removals = [one for group in groups for one in group.removals]
+    return sorted(rebalances, key=lambda one: one.at), sorted(removals, key=lambda one: one.at)
 
 
 def tables_of(groups: Sequence[LoggedGroup], read: Read, names: Names) -> dict[str, pa.Table]:
     rebalances, removals = in_order(groups)
+    rebalanced = (rebalance_row(one, read, names) for one in rebalances)
+    evicted = (eviction_row(one, read, names) for one in removals)
     return {
-        "rebalances": store.table_of(
-            (rebalance_row(one, read, names) for one in rebalances), REBALANCES
-        ),
-        "evictions": store.table_of(
-            (eviction_row(one, read, names) for one in removals), EVICTIONS
-        ),
+        "rebalances": store.table_of(rebalanced, REBALANCES),
+        "evictions": store.table_of(evicted, EVICTIONS),
     }
-
-
-def write(folder: Path, tables: dict[str, pa.Table]) -> None:
-    """Write `rebalances.parquet` and `evictions.parquet`."""
-    for name, table in tables.items():
-        store.write(folder / f"{name}.parquet", [table], table.schema)

@@ -50,11 +50,10 @@ def _group(one: Explained, width: int) -> Iterator[Text]:
     left = [each for each in rest if each.cause.sort == "fault" or not shown]
     yield from _findings(left, width, first=not shown)
     cells = [("reason", "times", "who")]
-    cells += [
-        (finding.cause.title, str(finding.count), listed([_often(each) for each in finding.who]))
-        for finding in one.findings
-        if finding.who
-    ]
+    for finding in one.findings:
+        if finding.who:
+            who = [name if many == 1 else f"{name} ({many:,})" for name, many in finding.who]
+            cells.append((finding.cause.title, str(finding.count), listed(who)))
     if len(cells) > 1:
         head, *rows = align(cells, width - 2, free=(2, 0), right=(1,))
         yield Text()
@@ -75,10 +74,6 @@ def _drivers(findings: Sequence[Driver]) -> list[Driver]:
             and each.count >= findings[0].count
         )
     ]
-
-
-def _often(who: tuple[str, int]) -> str:
-    return who[0] if who[1] == 1 else f"{who[0]} ({who[1]:,})"
 
 
 def _findings(findings: Sequence[Driver], width: int, *, first: bool = True) -> Iterator[Text]:

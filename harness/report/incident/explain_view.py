@@ -113,10 +113,10 @@ def _detail(logs: Sequence[Log]) -> str:
 
 def zone(logs: Sequence[Log]) -> str:
     if any(log.clock.assumed and not log.clock.said for log in logs):
-        given = {str(log.clock.given) for log in logs if log.clock.given} - {"UTC"}
+        given = {str(log.clock.zone) for log in logs if log.clock.zone} - {"UTC"}
         if given:
             return f"UTC, from {', '.join(given)}"
-        return "UTC" if any(log.clock.given for log in logs) else "(as written)"
+        return "UTC" if any(log.clock.zone for log in logs) else "(as written)"
     return "UTC"
 
 
@@ -134,7 +134,7 @@ def _notes(read: Read) -> Iterator[str]:
         )
     useful = [(name, log) for name, log in named if log.used or log.twice]
     assumed = [name for name, log in useful if log.clock.assumed and not log.clock.said]
-    if assumed and not any(log.clock.given for _, log in useful):
+    if assumed and not any(log.clock.zone for _, log in useful):
         more = "" if len(assumed) == 1 else f" and {plural(len(assumed) - 1, 'more log')}"
         mixed = len(assumed) < len(useful)
         yield (

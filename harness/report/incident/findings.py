@@ -2,9 +2,10 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final, TypeVar
 
 from harness.base import words
@@ -20,6 +21,7 @@ STORM_LEAST: Final = 6  # rebalances
 STORM_S: Final = 600  # within so many seconds
 # A session lasts so long, by default, with what it takes a member to notice the move.
 _SESSIONS_S: Final = (6, 60)
+SORTS: Final = ("fault", "change", "follows")  # of causes, the worst first
 SLOW_MS: Final = 30_000
 _SECOND: Final = 1_000_000
 _MOST_NAMES: Final = 3
@@ -34,7 +36,6 @@ _GONE: Final = ("closed", "left", "unsubscribed", "static_away")
 class Storm:
     """Many rebalances of one group in a short time."""
 
-    number: int
     from_at: int
     to_at: int
     rebalances: tuple[LoggedRebalance, ...]
@@ -117,33 +118,29 @@ def _find_bursts(groups: Iterable[LoggedGroup]) -> None:
                 row.burst = burst
 
 
-def _dense(rows: Sequence[_Row], least: int, within_us: int) -> list[list[_Row]]:
+def _dense(rows: Sequence[_Row], least: int, within_us: int) -> list[Sequence[_Row]]:
     """Stretches of rows, ordered by time, in which so many lie so close."""
-    inside: set[int] = set()
+    runs: list[list[int]] = []  # where each begins and ends
     for first in range(len(rows) - least + 1):
-        if rows[first + least - 1].at - rows[first].at <= within_us:
-            inside.update(range(first, first + least))
-    runs: list[list[_Row]] = []
-    for place, row in enumerate(rows):
-        if place not in inside:
+        if rows[first + least - 1].at - rows[first].at > within_us:
             continue
-        if place - 1 not in inside or row.at - rows[place - 1].at > within_us:
-            runs.append([])
-        runs[-1].append(row)
-    return runs
+        end = runs[-1][1] if runs else -1
+        if first < end or (first == end and rows[first].at - rows[end - 1].at <= within_us):
+            runs[-1][1] = first + least
+        else:
+            runs.append([first, first + least])
+    return [rows[first:end] for first, end in runs]
 
 
 def storms_of(group: LoggedGroup) -> list[Storm]:
     """The storms of a group, and in each of their rebalances its number."""
+    found = []
     rows = sorted(group.rebalances, key=lambda each: each.at)
-    runs = _dense(rows, STORM_LEAST, STORM_S * _SECOND)
-    for number, run in enumerate(runs, start=1):
+    for number, run in enumerate(_dense(rows, STORM_LEAST, STORM_S * _SECOND), start=1):
         for row in run:
             row.storm = number
-    return [
-        Storm(number, run[0].at, max(each.ended_at or each.at for each in run), tuple(run))
-        for number, run in enumerate(runs, start=1)
-    ]
+        found.append(Storm(run[0].at, max(each.ended_at or each.at for each in run), tuple(run)))
+    return found
 
 
 def findings_in(
@@ -154,20 +151,26 @@ def findings_in(
     program: Program | None = None,
 ) -> Iterator[Driver]:
     """What drives these rebalances, the likeliest first."""
-    from_at, to_at = span
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    said: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
-    def within(rows: Iterable[Removal]) -> list[Removal]:
+    def note(cause: str, who: str, why: str | None) -> None:
+        counts[cause][who] += 1
+        if why:
+            said[cause][why] += 1
+
+    def within(at: int) -> bool:
         # What a departure causes is logged after it, within moments.
-        return [row for row in rows if from_at - _SECOND <= row.at <= to_at + _SECOND]
+        return span[0] - _SECOND <= at <= span[1] + _SECOND
 
-    counts: dict[str, Counter[str]] = {}
-    removals = within(group.removals)
-    leaves = within(group.leaves)
-    said: dict[str, Counter[str]] = {}
-    joins = [each for each in group.joins if from_at - _SECOND <= each[1] <= to_at + _SECOND]
+    removals, leaves, others = (
+        [row for row in rows if within(row.at)]
+        for rows in (group.removals, group.leaves, group.others)
+    )
+    joins = [(member, at) for member, at in group.joins if within(at)]
     successors = _not_closed(removals, leaves, joins)
     lost = _not_found(removals, group.moves)
-    for row in (*removals, *leaves, *within([*group.replaced, *group.turned_away])):
+    for row in (*removals, *leaves, *others):
         cause, who = row.cause, names.of(row.member_id, row.instance_id)
         if cause == "session_expired" and lost:
             cause = "not_found"
@@ -177,27 +180,21 @@ def findings_in(
             cause = "never_synced"
         elif cause == "session_expired" and row.member_id in successors:
             cause = "not_closed"
-        counts.setdefault(cause, Counter())[who] += 1
-        if row.said:
-            said.setdefault(cause, Counter())[row.said] += 1
+        note(cause, who, row.said)
     for member, _ in joins:
-        counts.setdefault("joined", Counter())[names.of(member)] += 1
-    seen = {row.cause for row in (*removals, *leaves, *within(group.turned_away))}
-    seen |= {"joined"} if joins else set()
+        note("joined", names.of(member), None)
+    seen = {row.cause for row in (*removals, *leaves, *others)} | {"joined"} & counts.keys()
     for one in rebalances:
-        begun = one.reason is not None or one.cause != "unknown"  # else these logs begin after it
-        if one.cause not in seen and begun:
-            name = names.of(one.named[0]) if one.named else "no member"
-            cause = one.cause
+        cause = one.cause
+        begun = one.reason is not None or cause != "unknown"  # else these logs begin after it
+        if cause not in seen and begun:
             if cause == "rejoined" and program is not None:
                 cause = program.again or cause
-            counts.setdefault(cause, Counter())[name] += 1
-            if words := one.reason if cause == "unknown" else one.client_reason:
-                said.setdefault(cause, Counter())[words] += 1
+            who = names.of(one.named[0]) if one.named else "no member"
+            note(cause, who, one.reason if cause == "unknown" else one.client_reason)
     for at, left, after in group.moves:
-        if from_at - _SECOND <= at <= to_at + _SECOND:
-            move = f"{names.broker(left, at)} to {after}"
-            counts.setdefault("coordinator_moved", Counter())[move] += 1
+        if within(at):
+            note("coordinator_moved", f"{names.broker(left, at)} to {after}", None)
     gone_at = [row.at for row in leaves if row.cause in _GONE]
     at_once = _at_once([*removals, *leaves], joins, names)
     _as_a_deploy(counts, gone_at, max((at for _, at in joins), default=0), at_once)
@@ -250,21 +247,14 @@ def _as_a_deploy(
     before = sum(at < last_join_at for at in left_at)
     if before < 2 or any(count > 2 * max(1, most[name]) for name, count in gone.items()):
         return
-    rounds = _apart(sorted(left_at), STORM_S * _SECOND)
-    in_order = all(2 <= len(each) <= 2 * in_all for each in rounds)
+    left_at = sorted(left_at)
+    pauses = enumerate(pairwise(left_at), start=1)
+    ends = [place for place, (one, other) in pauses if other - one > STORM_S * _SECOND]
+    rounds = [end - begin for begin, end in pairwise([0, *ends, len(left_at)])]
+    in_order = all(2 <= size <= 2 * in_all for size in rounds)
     for cause in (*_GONE, "joined"):
         counts.pop(cause, None)
     counts["deploy" if in_order or len(left_at) <= 2 * in_all else "come_and_go"] = gone
-
-
-def _apart(times: Sequence[int], by_us: int) -> list[list[int]]:
-    """Stretches of times between which so much time lies."""
-    found: list[list[int]] = []
-    for at in times:
-        if not found or at - found[-1][-1] > by_us:
-            found.append([])
-        found[-1].append(at)
-    return found
 
 
 def _not_closed(
@@ -378,27 +368,26 @@ def _with_costs(
 
 def _standing(group: LoggedGroup, last_at: int) -> Iterator[Driver]:
     """Rebalances that took long, and one that is not over."""
+
+    def found(name: str, about: str, count: int) -> Driver:
+        return Driver(CAUSES[name], count, (), _sentence(CAUSES[name], about, count))
+
     took = [one.joining_ms or 0 for one in group.rebalances if one.protocol == "classic"]
     if slow := [ms for ms in took if ms >= SLOW_MS]:
-        sentence = _sentence(CAUSES["slow"], duration(max(slow)), len(slow))
-        yield Driver(CAUSES["slow"], len(slow), (), sentence)
+        yield found("slow", duration(max(slow)), len(slow))
     if group.deaths:
-        count = len(group.deaths)
-        sentence = _sentence(CAUSES["offsets_expired"], group.name, count)
-        yield Driver(CAUSES["offsets_expired"], count, (), sentence)
+        yield found("offsets_expired", group.name, len(group.deaths))
     ends = [one for one in group.rebalances if one.joined_at is None]
     if ends and ends[-1] is group.rebalances[-1]:
         waited = (last_at - ends[-1].at) / 1e3
         if waited >= SLOW_MS:
-            who = f"it had waited for {duration(waited)} when they end"
-            yield Driver(CAUSES["unfinished"], 1, (), _sentence(CAUSES["unfinished"], who, 1))
+            yield found("unfinished", f"it had waited for {duration(waited)} when they end", 1)
 
 
 def _weight(finding: Driver) -> tuple[int, int, int]:
     """Faults before changes before what only follows; then the most frequent."""
-    sorts = ("fault", "change", "follows")
     order = list(CAUSES).index(finding.cause.name)
-    return sorts.index(finding.cause.sort), -finding.count, order
+    return SORTS.index(finding.cause.sort), -finding.count, order
 
 
 def times(count: int) -> str:

@@ -80,8 +80,7 @@ class LoggedGroup:
     rebalances: list[LoggedRebalance] = field(default_factory=list)
     removals: list[Removal] = field(default_factory=list)  # by the coordinator
     leaves: list[Removal] = field(default_factory=list)
-    replaced: list[Removal] = field(default_factory=list)  # another process took the instance id
-    turned_away: list[Removal] = field(default_factory=list)  # never became members
+    others: list[Removal] = field(default_factory=list)  # that never came, or were replaced
     joins: list[tuple[str, int]] = field(default_factory=list)  # member ids, and when
     deaths: list[int] = field(default_factory=list)  # when it was deleted, or its offsets expired
     moves: list[tuple[int, int, int]] = field(default_factory=list)  # time, from and to broker

@@ -1,6 +1,7 @@
 """What members and brokers are called: the names that stay when a process joins again."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
@@ -18,7 +19,7 @@ class Names:
 
     def __init__(self, incident: Incident, clients: dict[str, KnownClient]) -> None:
         self._instances = incident.instances
-        self._clients = clients
+        self._clients = defaultdict(KnownClient, clients)
         self._ended = incident.ended
         self._hosts = self._only_hosts(incident.groups)
 
@@ -31,35 +32,27 @@ class Names:
 
     def client_id(self, member_id: str) -> str | None:
         """A coordinator makes a member id from the client.id and a UUID."""
-        client = self._clients.get(member_id)
-        if client is not None and client.client_id:
-            return client.client_id
-        return (made_of(member_id) or None) if member_id not in self._instances else None
+        made = made_of(member_id) if member_id not in self._instances else None
+        return self._clients[member_id].client_id or made or None
 
     def host(self, member_id: str) -> str | None:
         """Where it connects from, as far as is known of it or of the lives of its client.id."""
-        client = self._clients.get(member_id)
-        known = client.host if client else None
-        return known or self._hosts.get(self.client_id(member_id) or "")
+        return self._clients[member_id].host or self._hosts.get(self.client_id(member_id) or "")
 
     def _only_hosts(self, groups: Iterable[LoggedGroup]) -> dict[str, str]:
         """Hosts by client.id where each has one, and one life at a time.
 
         Some versions log a host only where a member leaves.
         """
-        lives: dict[str, list[tuple[float, float]]] = {}
-        hosts: dict[str, set[str]] = {}
+        lives: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+        hosts: defaultdict[str, set[str]] = defaultdict(set)
         for group in groups:
             came = dict(group.joins)
             gone = {row.member_id: row.at for row in (*group.removals, *group.leaves)}
             for member in came.keys() | gone.keys():
-                name, client = self.client_id(member), self._clients.get(member)
-                if name is not None:
-                    life = came.get(member, 0), gone.get(member, math.inf)
-                    lives.setdefault(name, []).append(life)
-                    hosts.setdefault(name, set()).update(
-                        [client.host] if client and client.host else []
-                    )
+                if (name := self.client_id(member)) is not None:
+                    lives[name].append((came.get(member, 0), gone.get(member, math.inf)))
+                    hosts[name].update(filter(None, [self._clients[member].host]))
         return {
             name: min(hosts[name])
             for name, each in lives.items()
@@ -68,8 +61,7 @@ class Names:
         }
 
     def library(self, member_id: str) -> str | None:
-        client = self._clients.get(member_id)
-        return client.library if client else None
+        return self._clients[member_id].library
 
     def instance(self, member_id: str) -> str | None:
         return self._instances.get(member_id)
@@ -77,8 +69,8 @@ class Names:
     def of(self, member_id: str, instance: str | None = None) -> str:
         """A name that stays when the process joins again, if there is one."""
         name = instance or self._instances.get(member_id) or self.client_id(member_id) or member_id
-        client = self._clients.get(member_id)
-        if client is not None and client.place and client.client_id == name:
+        client = self._clients[member_id]
+        if client.place and client.client_id == name:
             return f"{name}{IN}{client.place}"
         host = self.host(member_id)
         return f"{name} at {host}" if host else name or "a member"

@@ -3,38 +3,35 @@
 import re
 from typing import Final
 
+from harness.history.broker_log import wordings
 from harness.history.coordinator_log import UUID
 
-_LEAVES: Final = (
-    ("max_poll", re.compile(r"poll timeout has expired", re.IGNORECASE)),
-    (
-        "closed",
-        re.compile(r"being closed|normal operation|clos(?:e|ing)\b|shut ?down", re.IGNORECASE),
-    ),
-    ("unsubscribed", re.compile(r"unsubscribed", re.IGNORECASE)),
-    ("removed_by_admin", re.compile(r"removed by an admin", re.IGNORECASE)),
-)
-_REJOINS: Final = (
-    ("connect", re.compile(r"connect worker requested|its configuration did not match")),
-    ("cooperative", re.compile(r"need to revoke partitions|after revoking what we lost")),
-    ("metadata", re.compile(r"cached metadata has changed")),
-    ("subscription", re.compile(r"subscription has changed|does not match the current subscript")),
-    ("enforced", re.compile(r"rebalance enforced|followup rebalance|probing rebalance|corrupted")),
-    (
-        "interrupted",
-        re.compile(r"already rebalancing|rebalance failed due to|encountered \S+ from"),
-    ),
-)
-_REASONS: Final = (
-    ("session_expired", re.compile(r"heartbeat expiration")),
-    ("sync_expired", re.compile(r"pending sync request expiration")),
-    ("over_capacity", re.compile(r"^Freshly-loaded group")),
-    ("store_failed", re.compile(r"^[Ee]rror .*when storing group assignment")),
-    ("assignor", re.compile(r"selectedProtocol will change")),
-    ("static_changed", re.compile(r"^Updating metadata for static member")),
-    ("joined", re.compile(r"^Adding new member")),
-    ("converted", re.compile(r"^Downgrade group")),
-)
+# What a reason shows, by what is asked of it: the first that it has.
+_TEXTS: Final = r"""
+leave max_poll: (?i)poll timeout has expired
+leave closed: (?i)being closed|normal operation|clos(?:e|ing)\b|shut ?down
+leave unsubscribed: (?i)unsubscribed
+leave removed_by_admin: (?i)removed by an admin
+rejoin connect: connect worker requested|its configuration did not match
+rejoin cooperative: need to revoke partitions|after revoking what we lost
+rejoin metadata: cached metadata has changed
+rejoin subscription: subscription has changed|does not match the current subscript
+rejoin enforced: rebalance enforced|followup rebalance|probing rebalance|corrupted
+rejoin interrupted: already rebalancing|rebalance failed due to|encountered \S+ from
+cause session_expired: heartbeat expiration
+cause sync_expired: pending sync request expiration
+cause over_capacity: ^Freshly-loaded group
+cause store_failed: ^[Ee]rror .*when storing group assignment
+cause assignor: selectedProtocol will change
+cause static_changed: ^Updating metadata for static member
+cause joined: ^Adding new member
+cause converted: ^Downgrade group
+trigger join: ^Adding new member
+trigger expiry: heartbeat expiration
+trigger leave: LeaveGroup
+trigger rejoin: (?i)rejoin|re-join|updating metadata
+"""
+_PATTERNS: Final = [(name.split(), re.compile(text)) for name, text in wordings(_TEXTS, {})]
 _CLIENT_REASON: Final = re.compile(r"client reason: (.*?)\.?$")
 _REJOINING: Final = re.compile(
     r"^(?:[Ll]eader .* re-joining|Updating metadata for member|Member .* (?:is )?joining) ?"
@@ -61,13 +58,22 @@ _LISTED: Final = re.compile(
 )
 
 
+def _first(asked: str, reason: str, otherwise: str) -> str:
+    found = (name for (of, name), pattern in _PATTERNS if of == asked and pattern.search(reason))
+    return next(found, otherwise)
+
+
+def trigger_of(reason: str) -> str:
+    """Of a classic rebalance, as `trigger` in the table of a run."""
+    return _first("trigger", reason, "other")
+
+
 def of_leave(client_reason: str | None) -> str:
-    said = client_reason or ""
-    return next((name for name, pattern in _LEAVES if pattern.search(said)), "left")
+    return _first("leave", client_reason or "", "left")
 
 
 def of_rejoin(said: str) -> str:
-    return next((name for name, pattern in _REJOINS if pattern.search(said)), "rejoined")
+    return _first("rejoin", said, "rejoined")
 
 
 def of_reason(reason: str) -> str:
@@ -76,7 +82,7 @@ def of_reason(reason: str) -> str:
         return of_leave(client_reason(reason))
     if _REJOINING.match(reason):
         return of_rejoin(client_reason(reason) or "")
-    return next((name for name, pattern in _REASONS if pattern.search(reason)), "unknown")
+    return _first("cause", reason, "unknown")
 
 
 def client_reason(reason: str) -> str | None:
@@ -88,12 +94,10 @@ def client_reason(reason: str) -> str | None:
 def named_in(reason: str) -> tuple[tuple[str, ...], str | None]:
     """The member ids that a reason names, and the instance id if it names one."""
     if listed := _LISTED.match(reason):
-        found = listed["sync"] if listed["sync"] is not None else listed["leave"]
-        return tuple(_EACH.findall(found)), None
+        return tuple(_EACH.findall(listed["sync"] or listed["leave"] or "")), None
     for pattern in _NAMED:
         if match := pattern.search(reason):
-            instance = match.groupdict().get("instance")
-            if instance is not None:
-                instance = instance.removeprefix("Some(").removesuffix(")")
-            return (match[1],), None if instance in (None, "null", "None", "") else instance
+            instance = match.groupdict().get("instance") or ""
+            instance = instance.removeprefix("Some(").removesuffix(")")
+            return (match[1],), None if instance in ("null", "None", "") else instance
     return (), None

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from harness.history.effects import OF_OLD_JOURNALS
 from harness.report.load import JudgedRun
 from harness.report.parts.faults import FaultStory, stories
 
@@ -94,12 +93,10 @@ def _ends(run: JudgedRun) -> dict[str, list[datetime]]:
 
 
 def _kills(fault: FaultStory) -> bool:
-    """Whether it gives a process no chance of a last word; older journals do not say so."""
+    """Whether it gives a process no chance of a last word; the oldest journals do not say so."""
     effects = fault.parameters.get("effects")
     if isinstance(effects, dict):
         return bool(effects.get("killed"))
-    ways = OF_OLD_JOURNALS.get(fault.kind)
-    if not ways:
-        return False
-    how = str(fault.parameters.get("how") or next(iter(ways)))
-    return how in ways and ways[how].killed
+    if fault.kind == "bounce-consumer":
+        return fault.parameters.get("how") == "kill"
+    return fault.kind in ("kill-broker", "kill-consumer")

@@ -21,7 +21,8 @@ from harness.base.words import plural
 from harness.cluster import ping, wire
 from harness.cluster.plan import Plan
 from harness.cluster.wire import MemberSeen
-from harness.history.foreign.wordings import MARK, row_of
+from harness.history.broker_log import MARK
+from harness.history.foreign.wordings import row_of
 
 EVERY_S: Final = 1.0
 _ASK_S: Final = 0.5
