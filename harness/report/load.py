@@ -6,7 +6,7 @@ A void or interrupted run is read as far as it got: its page exists to say why t
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -132,24 +132,18 @@ def load(run_dir: Path) -> JudgedRun:
         NoData: as `load_verdicts`.
     """
     manifest, verdicts = load_verdicts(run_dir)
-    shown = False
     reader = _Reader(run_dir, whole=manifest.complete)
-    tables = {n: reader.rows(f"tables/{n}.parquet", TABLES[n]) for n in TABLES_READ}
-    tables |= {
-        n: reader.rows(f"tables/{n}.parquet", TABLES[n])
-        for n in TABLES_SINCE
-        if (run_dir / "tables" / f"{n}.parquet").exists()
-    }
-    history = {n: reader.rows(f"history/{n}.parquet", HISTORY[n]) for n in HISTORY_READ}
-    requests = reader.rows(
-        "history/requests.parquet", HISTORY["requests"], [("api", "in", REBALANCE_APIS)]
-    )
+    later = [n for n in TABLES_SINCE if (run_dir / "tables" / f"{n}.parquet").exists()]
+    tables = {n: reader.rows("tables", n) for n in (*TABLES_READ, *later)}
+    history = {n: reader.rows("history", n) for n in HISTORY_READ}
+    apis = [("api", "in", REBALANCE_APIS)]
+    requests = list(reader.table("history", "requests", filters=apis).to_pylist())
     if manifest.app is None:
-        deliveries = reader.columns("history", "deliveries", DELIVERY_COLUMNS)
+        fetched_only = False
+        deliveries = reader.table("history", "deliveries", DELIVERY_COLUMNS)
     else:
-        deliveries = reader.columns("tables", "reads", DELIVERY_COLUMNS)
-        shown = reader.columns("history", "effects", ("count",)).num_rows > 0
-    sends = reader.columns("history", "sends", SEND_COLUMNS)
+        deliveries = reader.table("tables", "reads", DELIVERY_COLUMNS)
+        fetched_only = reader.table("history", "effects", ("count",)).num_rows == 0
     return JudgedRun(
         path=run_dir,
         manifest=manifest,
@@ -157,10 +151,10 @@ def load(run_dir: Path) -> JudgedRun:
         tables=tables,
         history=history,
         requests=requests,
-        missing=frozenset(reader.missing),
         deliveries=deliveries,
-        sends=sends,
-        fetched_only=manifest.app is not None and not shown,
+        sends=reader.table("history", "sends", SEND_COLUMNS),
+        missing=frozenset(reader.missing),
+        fetched_only=fetched_only,
         problems=tuple(reader.problems),
     )
 
@@ -181,7 +175,7 @@ def load_verdicts(run_dir: Path) -> tuple[Manifest, list[Row] | None]:
             raise NoData(f"{path} is missing: {remedy}")
         return manifest, None
     try:
-        return manifest, _rows(_read(path, VERDICTS, VERDICTS.names))
+        return manifest, list(_read(path, VERDICTS, VERDICTS.names).to_pylist())
     except _UNREADABLE as problem:
         raise NoData(f"{path} cannot be read ({_why(problem)}): {remedy}") from problem
 
@@ -205,34 +199,33 @@ class _Reader:
     missing: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
 
-    def rows(self, name: str, schema: pa.Schema, filters: list[Any] | None = None) -> list[Row]:
-        table = self.table(name, schema, filters)
-        return [] if table is None else _rows(table)
-
-    def columns(self, folder: str, name: str, wanted: tuple[str, ...]) -> pa.Table:
-        whole = (HISTORY if folder == "history" else TABLES)[name]
-        schema = pa.schema([whole.field(column) for column in wanted])
-        table = self.table(f"{folder}/{name}.parquet", schema)
-        return schema.empty_table() if table is None else table
+    def rows(self, folder: str, name: str) -> list[Row]:
+        return list(self.table(folder, name).to_pylist())
 
     def table(
-        self, name: str, schema: pa.Schema, filters: list[Any] | None = None
-    ) -> pa.Table | None:
-        """Read one file, or null if there is none that can be read."""
-        path = self.run_dir / name
+        self,
+        folder: str,
+        name: str,
+        columns: Sequence[str] = (),
+        filters: list[Any] | None = None,
+    ) -> pa.Table:
+        """These columns of a file, or all; no row where there is none that can be read."""
+        whole = (HISTORY if folder == "history" else TABLES)[name]
+        schema = pa.schema([whole.field(column) for column in columns or whole.names])
+        path = self.run_dir / folder / f"{name}.parquet"
         try:
             if path.exists():
                 known = schema.names
-                if path.parent.name == "history":
+                if folder == "history":
                     known = [column for column in known if column in pq.read_schema(path).names]
                 return _read(path, schema, known, filters)
             if self.whole:
-                self.problems.append(f"{name} is missing")
+                self.problems.append(f"{folder}/{path.name} is missing")
         except _UNREADABLE as problem:
             why = _why(problem).replace(f"{self.run_dir}/", "")
-            self.problems.append(f"{name} cannot be read ({why})")
-        self.missing.add(path.stem)
-        return None
+            self.problems.append(f"{folder}/{path.name} cannot be read ({why})")
+        self.missing.add(name)
+        return schema.empty_table()
 
 
 _UNREADABLE: Final = (pa.ArrowException, OSError, KeyError, ValueError)
@@ -248,10 +241,6 @@ def _read(
 
 def _why(problem: Exception) -> str:
     return str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-
-
-def _rows(table: pa.Table) -> list[Row]:
-    return list(table.to_pylist())
 
 
 def load_manifest(run_dir: Path) -> Manifest:
@@ -301,12 +290,11 @@ def _parse_manifest(raw: Mapping[str, Any], run_dir: Path) -> Manifest:
 
 
 def _phases(raw: object) -> list[Phase]:
-    phases = []
-    for item in raw if isinstance(raw, list) else []:
-        from_at = moment(item.get("from"))
-        if from_at is not None:
-            phases.append(Phase(str(item.get("name")), from_at, moment(item.get("to"))))
-    return phases
+    return [
+        Phase(str(item.get("name")), from_at, moment(item.get("to")))
+        for item in (raw if isinstance(raw, list) else [])
+        if (from_at := moment(item.get("from"))) is not None
+    ]
 
 
 def _mapping(raw: object) -> Mapping[str, Any]:

@@ -45,36 +45,40 @@ def close_chart(chart: Chart, run: JudgedRun, axis: Axis) -> Chart:
 
 
 def _fault_lane(chart: Chart, axis: Axis, faults: Sequence[FaultStory]) -> None:
-    shown = [(s, s.injected_at) for s in faults if s.injected_at and axis.holds(s.injected_at)]
-    if not shown:
-        return
-    labels = [(axis.percent(at), story.label) for story, at in shown]
+    times = [(story.label, story.injected_at) for story in faults]
+    labels = [(axis.percent(at), text) for text, at in times if at and axis.holds(at)]
+    _labelled(chart, "faults", "fault halo", labels)
+
+
+def _labelled(
+    chart: Chart, name: str, css: str, labels: Sequence[tuple[float, str]], most: int = 1_000
+) -> int:
+    """Add a lane of labels, in `most` rows at most; how many were left out of these."""
     places = place(labels)
-    rows = max(p.row for p in places) + 1
-    y = chart.lane("faults", rows * _LABEL_ROW_PX + 6)
+    rows = min(most, max((where.row + 1 for where in places), default=0))
+    y = chart.lane(name, rows * _LABEL_ROW_PX + 6) if rows else 0
     for (percent, text), where in zip(labels, places, strict=True):
-        dx = 4 if where.anchor == "start" else -4
-        baseline = y + 13 + where.row * _LABEL_ROW_PX
-        chart.labels.append(label(percent, baseline, text, "fault halo", where.anchor, dx))
+        if where.row < rows:
+            dx = 4 if where.anchor == "start" else -4
+            baseline = y + 13 + where.row * _LABEL_ROW_PX
+            chart.labels.append(label(percent, baseline, text, css, where.anchor, dx))
+    return sum(where.row >= rows for where in places)
 
 
 def _fault_window(chart: Chart, axis: Axis, story: FaultStory, height: float) -> None:
-    if story.injected_at is None:
+    injected, healed = story.injected_at, story.healed_at
+    span = injected and axis.span(injected, healed if healed or story.lasts else injected)
+    if injected is None or span is None:
         return
     title = (
-        f"{story.fault}: {story.label}, injected at {seconds(story.injected_at, axis.zero)}, "
-        f"healed at {seconds(story.healed_at, axis.zero)}"
+        f"{story.fault}: {story.label}, injected at {seconds(injected, axis.zero)}, "
+        f"healed at {seconds(healed, axis.zero)}"
     )
-    end = story.healed_at if story.healed_at or story.lasts else story.injected_at
-    span = axis.span(story.injected_at, end)
-    if span is None:
-        return
-    injected, healed = story.injected_at.isoformat(), story.healed_at
-    times = {"injected": injected, "healed": healed.isoformat() if healed else ""}
+    times = {"injected": injected.isoformat(), "healed": healed.isoformat() if healed else ""}
     data = {"fault": story.fault, **times}
     chart.behind.append(bar(*span, 0, height, "fault-window", title, data))
     chart.marks.append(line(span[0], 0, height, "fault-edge", title))
-    if story.healed_at is not None:
+    if healed is not None:
         chart.marks.append(line(round(sum(span), 3), 0, height, "fault-edge healed", title))
 
 
@@ -87,18 +91,7 @@ def _rebalance_lane(chart: Chart, axis: Axis, rebalances: Sequence[Row]) -> None
             name = NOTHING if row["generation"] is None else str(row["generation"])
             letter = generation_word(row["protocol"]).rpartition(" ")[2][0]
             labels.append((axis.percent(at), f"{letter}{name}"))
-    if not labels:
-        return
-    places = place(labels)
-    rows = min(_MOST_GENERATION_ROWS, max(p.row for p in places) + 1)
-    y = chart.lane("rebalances", rows * _LABEL_ROW_PX + 5)
-    for (percent, text), where in zip(labels, places, strict=True):
-        if where.row < rows:
-            dx = 3 if where.anchor == "start" else -3
-            baseline = y + 12 + where.row * _LABEL_ROW_PX
-            chart.labels.append(label(percent, baseline, text, "generation halo", where.anchor, dx))
-    hidden = sum(where.row >= rows for where in places)
-    if hidden:
+    if hidden := _labelled(chart, "rebalances", "generation halo", labels, _MOST_GENERATION_ROWS):
         chart.left_out.append(f"{plural(hidden, 'generation number')} where they would overlap")
 
 

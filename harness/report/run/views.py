@@ -1,7 +1,6 @@
 """Each rebalance from both sides: by the coordinator, and by the members it happened to."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace as Shown
 from typing import Any, Final
@@ -26,14 +25,7 @@ _REQUEST_NAMES: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Said:
-    """One line of one side; `after` counts from the start of the rebalance."""
-
-    at: datetime
-    after: str
-    member: str
-    text: str
+Line = tuple[datetime, str, str]  # when, the member, and what is said
 
 
 def two_views(run: JudgedRun, members: Members) -> list[Shown]:
@@ -44,16 +36,15 @@ def two_views(run: JudgedRun, members: Members) -> list[Shown]:
     starts = [row["started_at"] - _CAUSE for row in rebalances]
     still = longest_by(run, "generation")
     worst = max(rebalances, key=lambda row: _standstill_ms(row, still), default=None)
-    views: list[Shown] = []
-    for row, start, end in zip(rebalances, starts, [*starts, _LAST][1:], strict=True):
-        if len(views) == MOST_REBALANCES:
-            break
-        sides = _between(coordinator, start, end), _between(noticed, start, end)
-        views.append(_views(row, *sides, opened=row is worst))
-    return views
+    ends = [*starts, _LAST][1:]
+    timed = list(zip(rebalances, starts, ends, strict=True))[:MOST_REBALANCES]
+    return [
+        _view(row, _between(coordinator, *times), _between(noticed, *times), opened=row is worst)
+        for row, *times in timed
+    ]
 
 
-def _views(row: Row, coordinator: list[Said], noticed: list[Said], *, opened: bool) -> Shown:
+def _view(row: Row, coordinator: list[Line], noticed: list[Line], *, opened: bool) -> Shown:
     hidden = sum(max(0, len(said) - MOST_LINES) for said in (coordinator, noticed))
     trigger = " ".join(str(x) for x in (row["trigger"], row["trigger_member"]) if x)
     return Shown(
@@ -72,28 +63,25 @@ def _standstill_ms(rebalance: Row, longest: Mapping[tuple[object, ...], Row]) ->
     return float(stop["ms"]) if stop else 0.0
 
 
-def _after(said: Iterable[Said], zero: datetime) -> list[Said]:
-    lines = []
-    for line in said:
-        ms = (line.at - zero).total_seconds() * 1_000
-        after = f"{'−' if ms < 0 else '+'}{abs(ms):,.0f} ms"
-        lines.append(Said(line.at, after, line.member, line.text))
-    return lines
+def _after(said: Iterable[Line], zero: datetime) -> list[tuple[str, str, str]]:
+    """The same lines, with how long after the start of the rebalance each was said."""
+    times = (((at - zero).total_seconds() * 1_000, *line) for at, *line in said)
+    return [(f"{'−' if ms < 0 else '+'}{abs(ms):,.0f} ms", who, text) for ms, who, text in times]
 
 
-def _between(said: Sequence[Said], start: datetime, end: datetime) -> list[Said]:
-    return [line for line in said if start <= line.at < end]
+def _between(said: Sequence[Line], start: datetime, end: datetime) -> list[Line]:
+    return [line for line in said if start <= line[0] < end]
 
 
-def _time(said: Said) -> datetime:
-    return said.at
+def _time(said: Line) -> datetime:
+    return said[0]
 
 
-def _said(at: datetime, member: str | None, text: str) -> Said:
-    return Said(at, "", member or "", clip(text, 200))
+def _said(at: datetime, member: str | None, text: str) -> Line:
+    return at, member or "", clip(text, 200)
 
 
-def _events(run: JudgedRun, members: Members) -> Iterable[Said]:
+def _events(run: JudgedRun, members: Members) -> Iterable[Line]:
     for row in run.history["coordinator_events"]:
         if row["at"] is None:
             continue
@@ -108,7 +96,7 @@ def _events(run: JudgedRun, members: Members) -> Iterable[Said]:
         yield _said(row["at"], member, text)
 
 
-def _requests(run: JudgedRun, members: Members) -> Iterable[Said]:
+def _requests(run: JudgedRun, members: Members) -> Iterable[Line]:
     for row in run.requests:
         at = row["processed_at"] or row["answered_at"] or row["arrived_at"]
         if at is None:
@@ -153,7 +141,7 @@ def _heartbeat(row: Row) -> str:
     return ", ".join(said)
 
 
-def _client_events(run: JudgedRun) -> Iterable[Said]:
+def _client_events(run: JudgedRun) -> Iterable[Line]:
     for row in run.history["client_events"]:
         at = row["event_at"] or row["observed_at"]
         if at is None or row["event"] in _TOO_MANY:
