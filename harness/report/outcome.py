@@ -27,6 +27,7 @@ class Standing(StrEnum):
 # How the reason of the rule about this machine's clock ends (check.doubt.pressure).
 _BUSY: Final = re.compile(r"; ([\w.-]+ waited for a processor for .*)$")
 
+WORST_FIRST: Final = (Standing.DIFFERS, Standing.RESULT, Standing.AS_EXPECTED)
 SIGNS: Final = {Standing.AS_EXPECTED: "✓", Standing.RESULT: "≠", Standing.DIFFERS: "✗"}
 
 
@@ -78,12 +79,10 @@ def is_excused(row: Row) -> bool:
 
 def in_order(verdicts: Sequence[Row]) -> list[Row]:
     """Sort what differs first (violated before unknown), then results, then the rest as given."""
-
-    def rank(row: Row) -> tuple[int, int]:
-        place = {Standing.DIFFERS: 0, Standing.RESULT: 1, Standing.AS_EXPECTED: 2}[standing(row)]
-        return place, 0 if verdict_of(row) == Verdict.VIOLATED else 1
-
-    return sorted(verdicts, key=rank)
+    return sorted(
+        verdicts,
+        key=lambda row: (WORST_FIRST.index(standing(row)), verdict_of(row) != Verdict.VIOLATED),
+    )
 
 
 @dataclass(frozen=True)
@@ -179,14 +178,11 @@ class Others:
 
 
 def others_of(rows: Sequence[Row]) -> Others:
-    def of(verdict: Verdict) -> list[Row]:
-        return [row for row in rows if verdict_of(row) == verdict]
-
-    return Others(
-        hold=tuple(str(row["rule"]) for row in of(Verdict.HOLDS)),
-        unknown=tuple(of(Verdict.UNKNOWN)),
-        violated=tuple(str(row["rule"]) for row in of(Verdict.VIOLATED)),
+    by = {each: tuple(row for row in rows if verdict_of(row) == each) for each in Verdict}
+    hold, violated = (
+        tuple(str(row["rule"]) for row in by[each]) for each in (Verdict.HOLDS, Verdict.VIOLATED)
     )
+    return Others(hold, by[Verdict.UNKNOWN], violated)
 
 
 def others_in(run: JudgedRun) -> Others:

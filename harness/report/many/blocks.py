@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.report.formats import safe, table_row
+from harness.report.parts.shapes import Shape
 from harness.report.run.page import Fact, environment
-from harness.report.run.shapes import Shape
 from harness.report.text.columns import align, show, width_of
 
 PAGE: Final = "page"

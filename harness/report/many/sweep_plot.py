@@ -9,7 +9,7 @@ from harness.report.formats import duration, number
 from harness.report.load import Row
 from harness.report.many.blocks import Plot
 from harness.report.many.sweep import STANDSTILL, Measure, Spot, Sweep, value_text
-from harness.report.run.shapes import Shape
+from harness.report.parts.shapes import Shape
 
 WIDTH: Final = 560
 HEIGHT: Final = 310

@@ -11,8 +11,8 @@ from harness.report.load import Row
 from harness.report.many import blocks
 from harness.report.many.blocks import Block, Line, Plot
 from harness.report.outcome import name_of
+from harness.report.parts.shapes import Shape
 from harness.report.run.page_files import write_whole
-from harness.report.run.shapes import Shape
 from harness.rules import RULES
 
 _TITLES: Final = {

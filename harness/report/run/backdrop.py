@@ -7,8 +7,8 @@ from harness.base.words import plural
 from harness.report.formats import NOTHING, duration, generation_word, number, seconds
 from harness.report.load import JudgedRun, Row
 from harness.report.parts.faults import FaultStory, stories
+from harness.report.parts.shapes import Chart, bar, label, line
 from harness.report.run.axis import NARROWEST_PX, Axis, place, text_px
-from harness.report.run.shapes import Chart, bar, label, line
 
 _LABEL_ROW_PX = 15
 _MOST_GENERATION_ROWS = 2

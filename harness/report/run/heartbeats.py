@@ -10,9 +10,9 @@ from harness.base.words import plural
 from harness.report.formats import absent, duration, number, seconds
 from harness.report.load import JudgedRun, Row
 from harness.report.parts.member_names import Members
+from harness.report.parts.shapes import PATH_WIDTH, Chart, curve, label, line
 from harness.report.run.axis import Axis, place
 from harness.report.run.backdrop import close_chart, open_chart
-from harness.report.run.shapes import PATH_WIDTH, Chart, curve, label, line
 
 MOST_TICKS: Final = 5_000
 MOST_MEMBERS: Final = 40

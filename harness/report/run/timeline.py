@@ -3,17 +3,19 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from harness.base.words import plural
-from harness.report.formats import duration, number, partition_name, seconds
+from harness.report.formats import NOTHING, duration, number, partition_name, seconds
 from harness.report.load import JudgedRun, Row
 from harness.report.parts.member_names import Members
 from harness.report.parts.record_counts import Partition, Throughput, throughput
+from harness.report.parts.shapes import PATH_WIDTH, Chart, bar, curve, label
 from harness.report.parts.stops import longest_by
 from harness.report.run.axis import Axis, fits, stack
 from harness.report.run.backdrop import close_chart, open_chart, phase_lane
-from harness.report.run.shapes import PATH_WIDTH, Chart, bar, curve, label
 
 MOST_PARTITIONS: Final = 24
 MOST_BARS: Final = 2_000
@@ -65,17 +67,14 @@ def longest_standstills_ms(run: JudgedRun) -> dict[Partition, float]:
 
 def coordinator_lane(chart: Chart, run: JudgedRun, axis: Axis) -> None:
     """Show which broker coordinated the group, as the observer saw it change."""
-    changes: list[tuple[datetime, int]] = []
-    for row in run.history["topology"]:
-        broker = row["coordinator"]
-        if row["what"] != "group" or broker is None or row["at"] is None:
-            continue
-        if not changes or changes[-1][1] != broker:
-            changes.append((row["at"], broker))
-    if not changes:
-        return
-    y = chart.lane("coordinator", 20)
-    ends = [*(at for at, _ in changes[1:]), None]
+    seen = [
+        (row["at"], row["coordinator"])
+        for row in run.history["topology"]
+        if row["what"] == "group" and row["coordinator"] is not None and row["at"] is not None
+    ]
+    changes = [next(each) for _, each in groupby(seen, key=itemgetter(1))]
+    y = chart.lane("coordinator", 20) if changes else 0
+    ends = [*(at for at, _ in changes), None][1:]
     for (at, broker), end in zip(changes, ends, strict=True):
         span = axis.span(at, end)
         if span is None:
@@ -97,7 +96,7 @@ def _owner(chart: Chart, axis: Axis, members: Members, row: Row, y: float) -> No
     span = axis.span(row["from_at"], lost_at or end)
     if span is not None:
         chart.shapes.append(bar(*span, y, _BAR_PX, f"owner {colour}", title))
-        name = members.short(row["member"])
+        name = row["member"] or NOTHING
         if fits(name, span[1]):
             chart.labels.append(label(span[0], y + 11, name, "owner-name", dx=5))
     zombie = axis.span(lost_at, end) if lost_at else None
@@ -109,7 +108,7 @@ def _owner(chart: Chart, axis: Axis, members: Members, row: Row, y: float) -> No
 def _title(axis: Axis, members: Members, row: Row) -> str:
     ended = f"{seconds(row['to_at'], axis.zero)} ({row['ended_by'] or '?'})"
     title = (
-        f"{members.short(row['member'])}, generation {number(row['generation'])}: "
+        f"{row['member'] or NOTHING}, generation {number(row['generation'])}: "
         f"from {seconds(row['from_at'], axis.zero)} to {ended if row['to_at'] else 'the end'}"
     )
     if row["removed_at"] is not None:
@@ -157,12 +156,10 @@ def _held(ownership: Iterable[Row]) -> dict[Partition, list[Row]]:
 
 def _worth_showing(partitions: list[Partition], run: JudgedRun, chart: Chart) -> list[Partition]:
     """Keep those that stopped for longest where there are too many to read."""
-    if len(partitions) <= MOST_PARTITIONS:
-        return partitions
     still_ms = longest_standstills_ms(run)
     ranked = sorted(partitions, key=lambda partition: -still_ms.get(partition, 0.0))
-    left_out = len(partitions) - MOST_PARTITIONS
-    chart.left_out.append(f"the {left_out:,} partitions that stopped least")
+    if left_out := len(ranked[MOST_PARTITIONS:]):
+        chart.left_out.append(f"the {left_out:,} partitions that stopped least")
     return sorted(ranked[:MOST_PARTITIONS])
 
 

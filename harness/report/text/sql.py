@@ -193,20 +193,17 @@ def list_tables(database: duckdb.DuckDBPyConnection | None, file: TextIO | None 
 
     Where there are runs, each table is followed by how many rows it has.
     """
-    console = Console(file=file or sys.stdout, highlight=False)
     lines = []
-    there = tables_in(database) if database is not None else list(EXAMPLES)
-    for name, example in EXAMPLES.items():
-        if name in there:
-            rows = ""
-            if database is not None:
-                rows = f" ({ask(database, f'SELECT count(*) FROM {name}')[1][0][0]:,} rows)"
-            lines += [
-                Text(name, "bold").append(f"  {example.about}{rows}", "not bold"),
-                Text(f"    {example.question}", "dim"),
-                Text(f"    {example.query}"),
-            ]
-    show(console, lines)
+    for name in EXAMPLES if database is None else tables_in(database):
+        about, question, query = EXAMPLES[name]
+        if database is not None:
+            about += f" ({ask(database, f'SELECT count(*) FROM {name}')[1][0][0]:,} rows)"
+        lines += [
+            Text(name, "bold").append(f"  {about}", "not bold"),
+            Text(f"    {question}", "dim"),
+            Text(f"    {query}"),
+        ]
+    show(Console(file=file or sys.stdout, highlight=False), lines)
 
 
 def tables_in(database: duckdb.DuckDBPyConnection) -> list[str]:

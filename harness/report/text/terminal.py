@@ -52,7 +52,7 @@ def print_verdicts(
     rows = outcome.in_order(verdicts)
     lines = [_headline(manifest, outcome.of_verdicts(manifest, verdicts)), Text()]
     lines += [*_table(rows, width_of(console)), *_sentences(rows)]
-    if others and (sentence := outcome.others_of(others).sentence):
+    if sentence := outcome.others_of(others).sentence:
         lines += [Text(), Text(f"others      {sentence}")]
     show(console, lines)
 
@@ -82,46 +82,30 @@ def _lines(run: JudgedRun, width: int) -> list[Text]:
         lines.append(Text(outcome.files_lost(run)))
     if run.verdicts:
         rows = outcome.in_order(run.verdicts)
-        lines += [Text(), *_table(rows, width), *_legend(run.verdicts)]
+        lines += [Text(), *_table(rows, width)]
+        signs = {outcome.sign_of(row) for row in rows}
+        lines += [Text(f"{sign} {text}") for sign, text in _MEANINGS.items() if sign in signs]
         lines += _sentences(rows)
-    lines += [
-        Text(),
-        Text(f"rebalances  {rebalanced(run)}"),
-        Text(f"standstill  {stops_sentence(run)}"),
-        Text(f"records     {fate(records(run))}"),
+    figures = [
+        ("rebalances", rebalanced(run)),
+        ("standstill", stops_sentence(run)),
+        ("records", fate(records(run))),
+        *(("" if place else "cost", cost) for place, cost in enumerate(costs(run))),
+        ("others", outcome.others_in(run).sentence),
+        ("rules", outcome.left_out(run.manifest)[0]),
+        ("report", str(here(run.path / "report.html"))),
     ]
-    head = "cost        "
-    for cost in costs(run):
-        lines.append(Text(f"{head}{cost}"))
-        head = " " * len(head)
-    if sentence := outcome.others_in(run).sentence:
-        lines.append(Text(f"others      {sentence}"))
-    if left := outcome.left_out(run.manifest)[0]:
-        lines.append(Text(f"rules       {left}"))
-    lines.append(Text(f"report      {here(run.path / 'report.html')}"))
-    return lines
-
-
-def _legend(rows: list[Row]) -> list[Text]:
-    """What a sign means that does not explain itself, where there is one."""
-    found = {outcome.sign_of(row) for row in rows}
-    return [Text(f"{sign} {meaning}") for sign, meaning in _MEANINGS.items() if sign in found]
+    return [*lines, Text(), *(Text(f"{name:<12}{text}") for name, text in figures if text)]
 
 
 def _table(rows: list[Row], width: int) -> list[Text]:
     head = ("", "rule", "verdict", "measured", "bound", "rows")
-    cells = [head, *(_cells(row) for row in rows)]
-    styles = ["bold", *(_STYLES[outcome.standing(row)] for row in rows)]
-    rows_of_text = align(cells, width, free=_FREE, right=(5,))
-    marked = rows_of_text[0].index(head[3])  # all before it carries the colour
-    lines = []
-    for line, style in zip(rows_of_text, styles, strict=True):
-        text = Text(line)
-        if style == "bold":
-            text.stylize("bold")
-        else:
-            text.stylize(style, 0, marked)
-        lines.append(text)
+    first, *others = align([head, *map(_cells, rows)], width, free=_FREE, right=(5,))
+    marked = first.index(head[3])  # all before it carries the colour
+    lines = [Text(first, "bold")]
+    for row, line in zip(rows, others, strict=True):
+        lines.append(Text(line))
+        lines[-1].stylize(_STYLES[outcome.standing(row)], 0, marked)
     return lines
 
 
