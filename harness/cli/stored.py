@@ -169,8 +169,7 @@ def explain_command(arguments: argparse.Namespace) -> int:
 
 def compare_command(arguments: argparse.Namespace) -> int:
     """Compare two runs, two sets of repeats, two sweeps or two nights."""
-    from harness.report.many.compare import as_json, compare
-    from harness.report.many.compare_text import print_compared
+    from harness.report.many.compare import as_json, compare, print_compared
 
     compared = compare(arguments.a, arguments.b)
     if arguments.json:

@@ -128,7 +128,6 @@ def clip(text: object, most: int) -> str:
 
 
 def table_row(*cells: str) -> str:
-    """A row of a table in Markdown."""
     return f"| {' | '.join(cells)} |"
 
 

@@ -35,8 +35,6 @@ REBALANCE_APIS: Final = ("JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "CONSUMER_GR
 
 @dataclass(frozen=True)
 class Phase:
-    """One phase of a run, as the manifest has it."""
-
     name: str
     from_at: datetime
     to_at: datetime | None
@@ -94,7 +92,6 @@ class Manifest:
 
     @property
     def complete(self) -> bool:
-        """True if the run went through all its phases and was not spoilt."""
         return self.status == "complete"
 
 
@@ -137,7 +134,7 @@ def load(run_dir: Path) -> JudgedRun:
     tables = {n: reader.rows("tables", n) for n in (*TABLES_READ, *later)}
     history = {n: reader.rows("history", n) for n in HISTORY_READ}
     apis = [("api", "in", REBALANCE_APIS)]
-    requests = list(reader.table("history", "requests", filters=apis).to_pylist())
+    requests: list[Row] = list(reader.table("history", "requests", filters=apis).to_pylist())
     if manifest.app is None:
         fetched_only = False
         deliveries = reader.table("history", "deliveries", DELIVERY_COLUMNS)
@@ -277,6 +274,7 @@ _MAPPINGS: Final = ("versions", "host", "declared", "effective", "observed")
 def _parse_manifest(raw: Mapping[str, Any], run_dir: Path) -> Manifest:
     known: dict[str, Any] = {name: _mapping(raw.get(name)) for name in _MAPPINGS}
     known |= {name: str(raw.get(name) or "") for name in _TEXTS}
+    phases = raw.get("phases")
     return Manifest(
         run=str(raw.get("run") or run_dir.name),
         experiment=str(raw.get("experiment") or run_dir.parent.name),
@@ -284,17 +282,13 @@ def _parse_manifest(raw: Mapping[str, Any], run_dir: Path) -> Manifest:
         seed="–" if raw.get("seed") is None else str(raw["seed"]),
         started_at=moment(raw.get("started_at")),
         ended_at=moment(raw.get("ended_at")),
-        phases=tuple(_phases(raw.get("phases"))),
+        phases=tuple(
+            Phase(str(each.get("name")), from_at, moment(each.get("to")))
+            for each in (phases if isinstance(phases, list) else ())
+            if (from_at := moment(each.get("from"))) is not None
+        ),
         **known,
     )
-
-
-def _phases(raw: object) -> list[Phase]:
-    return [
-        Phase(str(item.get("name")), from_at, moment(item.get("to")))
-        for item in (raw if isinstance(raw, list) else [])
-        if (from_at := moment(item.get("from"))) is not None
-    ]
 
 
 def _mapping(raw: object) -> Mapping[str, Any]:

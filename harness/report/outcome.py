@@ -16,8 +16,6 @@ from harness.report.load import JudgedRun, Manifest, Row, load_verdicts
 
 
 class Standing(StrEnum):
-    """How a verdict stands to what was expected."""
-
     AS_EXPECTED = "as-expected"
     # The documented statement was expected to be violated, and was: the finding of an experiment.
     RESULT = "result"
@@ -28,6 +26,11 @@ class Standing(StrEnum):
 _BUSY: Final = re.compile(r"; ([\w.-]+ waited for a processor for .*)$")
 
 WORST_FIRST: Final = (Standing.DIFFERS, Standing.RESULT, Standing.AS_EXPECTED)
+_UNFINISHED: Final = {
+    "void": "Void: the run was spoilt, so it shows nothing",
+    "interrupted": "Interrupted: the run did not finish, so it shows nothing",
+    "running": "Not finished: the run is still going on, or its harness was killed",
+}
 SIGNS: Final = {Standing.AS_EXPECTED: "✓", Standing.RESULT: "≠", Standing.DIFFERS: "✗"}
 
 
@@ -99,9 +102,12 @@ def of_run(run: JudgedRun) -> Overall:
 
 
 def of_verdicts(manifest: Manifest, verdicts: Sequence[Row] | None) -> Overall:
-    """The same, from how the run ended and its verdicts."""
     if not manifest.complete:
-        return Overall("unjudged", _unfinished(manifest), _reason(manifest, verdicts))
+        unknown = f"Run status {manifest.status}: nothing can be concluded"
+        reason = manifest.status_reason or "The manifest gives no reason."
+        all_the_same = "The verdicts below were given all the same; do not rely on them."
+        detail = f"{reason} {'No rule was judged.' if verdicts is None else all_the_same}"
+        return Overall("unjudged", _UNFINISHED.get(manifest.status, unknown), detail)
     if not verdicts:
         return Overall(
             "unjudged", "No rule was judged", "The list of verdicts is empty, which shows nothing."
@@ -137,7 +143,6 @@ def exit_code(run_dir: Path) -> Exit:
 
 
 def exit_code_of(manifest: Manifest, verdicts: Sequence[Row] | None) -> Exit:
-    """The same, from how the run ended and its verdicts."""
     kind = of_verdicts(manifest, verdicts).kind
     return {"as-expected": Exit.AS_EXPECTED, "differs": Exit.DIFFERS}.get(kind, Exit.FAILED)
 
@@ -212,18 +217,3 @@ def _detail(verdicts: Sequence[Row]) -> str:
             f"{plural(results, 'documented statement')} contradicted by measurement, as expected"
         )
     return "; ".join(parts) + "."
-
-
-def _unfinished(manifest: Manifest) -> str:
-    return {
-        "void": "Void: the run was spoilt, so it shows nothing",
-        "interrupted": "Interrupted: the run did not finish, so it shows nothing",
-        "running": "Not finished: the run is still going on, or its harness was killed",
-    }.get(manifest.status, f"Run status {manifest.status}: nothing can be concluded")
-
-
-def _reason(manifest: Manifest, verdicts: Sequence[Row] | None) -> str:
-    reason = manifest.status_reason or "The manifest gives no reason."
-    if verdicts is None:
-        return f"{reason} No rule was judged.".replace(". .", ".")
-    return f"{reason} The verdicts below were given all the same; do not rely on them."

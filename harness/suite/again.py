@@ -48,22 +48,22 @@ def judge_again(
     """
     judge.session()
     found: dict[Path, Again] = {}
+
+    def asked(run_dir: Path) -> Files:
+        """The files of a verdict; none of a run that no worker judges, or that cannot be judged."""
+        return judge.files(run_dir) if fits(run_dir) and not _goes_on(run_dir) else {}
+
     with ThreadPoolExecutor(judge.at_once, thread_name_prefix="verdict") as workers:
-        asked = {workers.submit(_asked, run_dir, judge): run_dir for run_dir in runs}
+        jobs = {workers.submit(asked, run_dir): run_dir for run_dir in runs}
         try:
-            for count, files in enumerate(as_completed(asked), start=1):
-                run_dir = asked[files]
+            for count, files in enumerate(as_completed(jobs), start=1):
+                run_dir = jobs[files]
                 with counting(f"{run_dir.parent.name} {run_dir.name}") as steps:
                     found[run_dir] = _judged(run_dir, judge, files, steps)
                 say(count, found[run_dir])
         finally:
             workers.shutdown(wait=False, cancel_futures=True)
     return [found[run_dir] for run_dir in runs]
-
-
-def _asked(run_dir: Path, judge: Judge) -> Files:
-    """The files of a verdict; none of a run that no worker judges, or that cannot be judged."""
-    return judge.files(run_dir) if fits(run_dir) and not _goes_on(run_dir) else {}
 
 
 def _judged(run_dir: Path, judge: Judge, files: Future[Files], steps: Steps) -> Again:
@@ -109,7 +109,7 @@ def _by_rule(rows: Sequence[Row]) -> dict[str, str]:
 def _changes(before: dict[str, str] | None, after: dict[str, str]) -> tuple[str, ...]:
     if before is None:
         return ()
-    rules = [*after, *(rule for rule in before if rule not in after)]
+    rules = dict.fromkeys((*after, *before))
     pairs = [(rule, before.get(rule, _ABSENT), after.get(rule, _ABSENT)) for rule in rules]
     return tuple(f"{rule} was {was}, is {now}" for rule, was, now in pairs if was != now)
 

@@ -362,7 +362,7 @@ def _history() -> dict[str, list[Row]]:
 
 def _deliveries() -> list[Row]:
     """Every 0.5 s each owner that is awake processes what has come, half of it at most."""
-    rows = []
+    rows: list[Row] = []
     for partition in range(6):
         first = 0
         mine = [owner for owner in owners() if owner[0] == partition]

@@ -17,10 +17,10 @@ from harness.report.many.compare import (
     Comparison,
     RunGroup,
     compare,
+    print_compared,
     settings_of,
     shifts,
 )
-from harness.report.many.compare_text import print_compared
 from harness.report.many.numbers import UNITS, Spread
 from tests.report.sample_run import Row, manifest, verdict, write_manifest
 from tests.report.sample_suite import entry, write_judged, write_night, write_repeats

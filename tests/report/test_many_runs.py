@@ -17,7 +17,6 @@ import pytest
 from rich.console import Console
 
 from harness.report.many import (
-    compare_text,
     index,
     matrix_text,
     repeat,
@@ -25,7 +24,7 @@ from harness.report.many import (
     trend,
 )
 from harness.report.many.blocks import page, print_shown
-from harness.report.many.compare import compare
+from harness.report.many.compare import compare, print_compared
 from tests.report.sample_matrix import write_matrix
 from tests.report.sample_suite import write_night, write_repeats
 from tests.report.sample_sweep import write_sweep
@@ -139,7 +138,7 @@ def test_two_sides(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
 
     for one, other in ((a, b), (six.path, more.path)):
         compared = compare(one, other)
-        assert snapshot == printed(partial(compare_text.print_compared, compared), tmp_path)
+        assert snapshot == printed(partial(print_compared, compared), tmp_path)
 
 
 def test_trends(tmp_path: Path, snapshot: SnapshotAssertion) -> None:

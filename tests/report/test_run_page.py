@@ -1,7 +1,6 @@
 """The page shows what the files say, safely, in the right order, whatever is missing in them."""
 
 import re
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
@@ -57,7 +56,7 @@ def page_of(run_dir: Path) -> str:
     return (run_dir / "report.html").read_text(encoding="utf-8")
 
 
-def text_of(tmp_path: Path, *, about: Mapping[str, Any] | None = None, **rows: Any) -> str:
+def text_of(tmp_path: Path, about: Any = None, **rows: Any) -> str:
     """The words of a run's page; `rows` are those of whole files, `about` keys of its manifest."""
     run_dir = write_run(tmp_path / "run", **rows)
     write_manifest(run_dir, **(about or {}))

@@ -38,7 +38,6 @@ def read_verdicts(suite: Suite) -> Verdicts:
 
 
 def kind_of(suite: Suite) -> str:
-    """The overall result: as-expected, differs or unjudged."""
     code = suite.exit_code
     if code is Exit.AS_EXPECTED and not suite.count(State.PLANNED):
         return "as-expected"
@@ -151,16 +150,14 @@ def shown_of(
     known = {
         "kind": suite.kind,
         "name": f"{suite.kind} {suite.name}",
+        "title": title,
+        "headline": headline(suite),
+        "outcome": kind_of(suite),
+        "detail": detail,
+        "blocks": parts,
         "facts": (count, *facts, took),
     }
-    return blocks.Overview(
-        title=title,
-        headline=headline(suite),
-        outcome=kind_of(suite),
-        detail=detail,
-        blocks=parts,
-        **{**known, **more},
-    )
+    return blocks.Overview(**{**known, **more})
 
 
 def write_suite(
@@ -206,9 +203,9 @@ def _of_run(suite: Suite, entry: Entry) -> ET.Element | None:
 def _unjudged(entry: Entry) -> ET.Element:
     skipped = entry.state in (State.PLANNED, State.SPOILT)
     counts = {"tests": 1, "failures": 0, "errors": int(not skipped), "skipped": int(skipped)}
-    found = ET.Element("testsuite", {"name": "", "package": "kafka-chaos"})
-    found.attrib |= {name: str(count) for name, count in counts.items()}
-    found.set("time", f"{entry.took_s:.3f}")
+    about = {name: str(count) for name, count in counts.items()}
+    suite = {"name": "", "package": "kafka-chaos", **about, "time": f"{entry.took_s:.3f}"}
+    found = ET.Element("testsuite", suite)
     case = ET.SubElement(found, "testcase", {"name": "the run can be judged", "time": "0"})
     said = {"message": NOT_XML.sub("\ufffd", entry.reason or str(entry.state))}
     kind = {} if skipped else {"type": entry.state.upper()}

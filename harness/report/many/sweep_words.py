@@ -239,7 +239,6 @@ _JUDGED: Final = (
 
 
 def reading(sweep: Sweep) -> list[str]:
-    """How to read the numbers, sentence by sentence."""
     return [
         *_READING,
         _INTERVAL if sweep.fewest >= _ENOUGH else _NO_INTERVAL,

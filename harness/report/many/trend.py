@@ -34,7 +34,6 @@ def write(folder: Path, rows: Sequence[Row]) -> Path:
 
 
 def shown(rows: Sequence[Row]) -> blocks.Overview:
-    """All that is shown of the rows of `harness.trend.job.trends`."""
     from harness.trend.job import ALPHA
 
     rows = _with_needed_setups(rows)
@@ -109,7 +108,6 @@ def headline(rows: Sequence[Row]) -> str:
 
 
 def _plot(row: Row) -> Plot:
-    """One series, in a field of 100 by 40."""
     points, unit = row["points"], row["unit"] or ""
     values = [point["value"] for point in points]
     limits = [row[name] for name in ("bound_low", "bound_high") if row[name] is not None]

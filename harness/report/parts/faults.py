@@ -42,12 +42,12 @@ def stories(faults: Iterable[Row]) -> list[FaultStory]:
     journal: dict[str, list[Row]] = defaultdict(list)
     for row in faults:
         journal[row["fault"] or "?"].append(row)
-    return sorted((_story(name, rows) for name, rows in journal.items()), key=_when)
 
+    def when(story: FaultStory) -> tuple[float, str]:
+        at = story.injected_at or story.injecting_at or story.failed_at or story.planned_at
+        return (at.timestamp() if at else float("inf"), story.fault)
 
-def _when(story: FaultStory) -> tuple[float, str]:
-    at = story.injected_at or story.injecting_at or story.failed_at or story.planned_at
-    return (at.timestamp() if at else float("inf"), story.fault)
+    return sorted((_story(name, rows) for name, rows in journal.items()), key=when)
 
 
 def _story(name: str, rows: list[Row]) -> FaultStory:

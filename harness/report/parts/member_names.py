@@ -31,7 +31,6 @@ class Members:
 
 
 def members_of(run: JudgedRun) -> Members:
-    """Collect the members from all sides of the history."""
     tables = (run.tables[name] for name in ("ownership", "evictions", "heartbeats"))
     by_id: dict[str, str] = {}
     names = set()

@@ -41,7 +41,6 @@ def bar(
 
 
 def line(x: float, y: float, height: float, css: str, title: str = "") -> Shape:
-    """A line from the top down."""
     ends = {"x1": f"{x}%", "x2": f"{x}%", "y1": y, "y2": y + height}
     return Shape("line", {"class": css, **ends}, title=title)
 
@@ -63,8 +62,6 @@ def curve(y: float, height: float, d: str, css: str, title: str = "") -> Shape:
 
 @dataclass(frozen=True)
 class Lane:
-    """A row of the chart with its name on the left."""
-
     name: str
     y: float
     height: float

@@ -63,8 +63,6 @@ _ASKS_TO_END: Final = "terminate-consumer"
 
 
 class SignFound(StrEnum):
-    """What a rule found where it looked."""
-
     NOTHING = "nothing to judge"
     FINE = "fine"
     UNKNOWN = "unknown"
@@ -187,7 +185,8 @@ def _shown(
 
     def ms(row: Row) -> float:
         """How long, less what was before the situation."""
-        return (row["to_at"] - max(row["from_at"], from_at)) / timedelta(milliseconds=1)
+        stopped: timedelta = row["to_at"] - max(row["from_at"], from_at)
+        return stopped / timedelta(milliseconds=1)
 
     mine = [row for row in stood if during(max(row["from_at"], row["cause_at"] or row["from_at"]))]
     longest = max(mine, key=ms, default=None)

@@ -60,7 +60,6 @@ def stopped(run: JudgedRun) -> list[Row]:
 
 
 def longest(run: JudgedRun) -> Row | None:
-    """Find the longest of them; null if there is none."""
     return max(stopped(run), key=lambda row: float(row["ms"]), default=None)
 
 

@@ -74,7 +74,6 @@ def link(run: JudgedRun, evidence: str | None) -> str:
 
 
 def trigger_member(row: Row, members: Members) -> str:
-    """The member that set off a rebalance, where one did."""
     named, member_id = row["trigger_member"], row["trigger_member_id"]
     return named or (members.of_id(member_id) if member_id else "")
 
@@ -125,16 +124,14 @@ def span_of(first: Any, last: Any) -> str:
 
 def parameters(story: FaultStory) -> str:
     """Write them as "latency 200 ms, lasts 3 s": a name ends in its unit."""
-    given = {name: value for name, value in story.parameters.items() if value is not None}
-    return ", ".join(_parameter(name, value) for name, value in sorted(given.items()))
-
-
-def _parameter(name: str, value: object) -> str:
-    text = number(value) if isinstance(value, int | float) else str(value)
-    what, _, unit = name.rpartition("_")
-    if unit in _UNITS:
-        return f"{what.replace('_', ' ')} {text} {unit}"
-    return f"{name.replace('_', ' ')} {text}".strip()
+    said = []
+    for name, value in sorted(story.parameters.items()):
+        text = number(value) if isinstance(value, int | float) else str(value)
+        what, _, unit = name.rpartition("_")
+        if unit not in _UNITS:
+            what, unit = name, ""
+        said += [] if value is None else [f"{what.replace('_', ' ')} {text} {unit}".strip()]
+    return ", ".join(said)
 
 
 def effect(story: FaultStory) -> tuple[str, str]:

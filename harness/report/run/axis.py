@@ -45,7 +45,6 @@ class Axis:
         return self.start <= at <= self.end
 
     def seconds(self, at: datetime) -> float:
-        """Seconds since steady state."""
         return (at - self.zero).total_seconds()
 
     def ticks(self) -> Iterator[tuple[float, str]]:
@@ -92,7 +91,6 @@ def text_px(text: str) -> float:
 
 
 def fits(text: str, width_percent: float) -> bool:
-    """True if a label fits into a bar on the narrowest plot."""
     return text_px(text) <= width_percent / 100 * NARROWEST_PX
 
 

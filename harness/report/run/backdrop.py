@@ -67,8 +67,10 @@ def _labelled(
 
 def _fault_window(chart: Chart, axis: Axis, story: FaultStory, height: float) -> None:
     injected, healed = story.injected_at, story.healed_at
-    span = injected and axis.span(injected, healed if healed or story.lasts else injected)
-    if injected is None or span is None:
+    if injected is None:
+        return
+    span = axis.span(injected, healed if healed or story.lasts else injected)
+    if span is None:
         return
     title = (
         f"{story.fault}: {story.label}, injected at {seconds(injected, axis.zero)}, "

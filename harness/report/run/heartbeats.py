@@ -28,7 +28,6 @@ _SEEN_BY_MEMBER: Final = {
 
 
 def heartbeat_chart(run: JudgedRun, axis: Axis, members: Members) -> Chart | None:
-    """Draw the chart; null if no heartbeat was recorded."""
     beats = [row for row in run.tables["heartbeats"] if row["at"] is not None]
     if not beats:
         return None

@@ -25,7 +25,6 @@ _TOTAL_PX: Final = 56
 
 
 def timeline(run: JudgedRun, axis: Axis, members: Members) -> Chart | None:
-    """Draw the timeline; null if nothing was ever held or processed."""
     rates = throughput(run, axis.start, axis.end)
     held = _held(run.tables["ownership"])
     partitions = sorted(set(held) | set(rates.per_partition))

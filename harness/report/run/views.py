@@ -1,6 +1,6 @@
 """Each rebalance from both sides: by the coordinator, and by the members it happened to."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace as Shown
 from typing import Any, Final
@@ -34,8 +34,8 @@ def two_views(run: JudgedRun, members: Members) -> list[Shown]:
     coordinator = sorted([*_events(run, members), *_requests(run, members)], key=_time)
     noticed = sorted(_client_events(run), key=_time)
     starts = [row["started_at"] - _CAUSE for row in rebalances]
-    still = longest_by(run, "generation")
-    worst = max(rebalances, key=lambda row: _standstill_ms(row, still), default=None)
+    still_ms = {key[0]: row["ms"] for key, row in longest_by(run, "generation").items()}
+    worst = max(rebalances, key=lambda row: still_ms.get(row["generation"], 0), default=None)
     ends = [*starts, _LAST][1:]
     timed = list(zip(rebalances, starts, ends, strict=True))[:MOST_REBALANCES]
     return [
@@ -58,15 +58,13 @@ def _view(row: Row, coordinator: list[Line], noticed: list[Line], *, opened: boo
     )
 
 
-def _standstill_ms(rebalance: Row, longest: Mapping[tuple[object, ...], Row]) -> float:
-    stop = longest.get((rebalance["generation"],))
-    return float(stop["ms"]) if stop else 0.0
-
-
 def _after(said: Iterable[Line], zero: datetime) -> list[tuple[str, str, str]]:
     """The same lines, with how long after the start of the rebalance each was said."""
-    times = (((at - zero).total_seconds() * 1_000, *line) for at, *line in said)
-    return [(f"{'−' if ms < 0 else '+'}{abs(ms):,.0f} ms", who, text) for ms, who, text in times]
+    lines = []
+    for at, member, text in said:
+        ms = (at - zero).total_seconds() * 1_000
+        lines.append((f"{'−' if ms < 0 else '+'}{abs(ms):,.0f} ms", member, text))
+    return lines
 
 
 def _between(said: Sequence[Line], start: datetime, end: datetime) -> list[Line]:

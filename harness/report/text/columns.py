@@ -16,7 +16,6 @@ _ASCII: Final = str.maketrans(
 
 
 def width_of(console: Console) -> int:
-    """Characters on one line."""
     if not console.is_terminal and console.width == 80:  # what rich assumes when it cannot know
         return PLAIN_WIDTH
     return console.width
