@@ -79,8 +79,10 @@ def new_nightly(results: Path, cover: Cover, asked: Mapping[str, Any]) -> Suite:
     suite = new_suite("nightly", results / "nightly", runs, asked, cover.refused)
     for entry, planned in zip(suite.entries, cover.runs, strict=True):
         entry.adds = [goal.rule for goal in planned.adds]
-    suite.uncovered = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.uncovered]
-    suite.elsewhere = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.elsewhere]
+    suite.uncovered, suite.elsewhere = (
+        [f"{goal.rule} {goal.client}/{goal.protocol}" for goal in goals]
+        for goals in (cover.uncovered, cover.elsewhere)
+    )
     return suite
 
 

@@ -133,9 +133,6 @@ def test_two_sides(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
         write_repeats(tmp_path / name, [[start + n] for n in range(6)])
         for name, start in (("six", 6_000.0), ("more", 6_040.0))
     )
-    six.save()
-    more.save()
-
     for one, other in ((a, b), (six.path, more.path)):
         compared = compare(one, other)
         assert snapshot == printed(partial(print_compared, compared), tmp_path)

@@ -109,19 +109,18 @@ def place(labels: Sequence[tuple[float, str]]) -> list[Placed]:
     for percent, text in labels:
         x = percent / 100 * NARROWEST_PX
         anchor = "start" if x + text_px(text) <= NARROWEST_PX else "end"
-        extent = (x, x + text_px(text)) if anchor == "start" else (x - text_px(text), x)
-        row = _free_row(occupied, extent)
+        begin, end = (x, x + text_px(text)) if anchor == "start" else (x - text_px(text), x)
+        free = (
+            row
+            for row, taken in enumerate(occupied)
+            if all(end <= left or right <= begin for left, right in taken)
+        )
+        row = next(free, len(occupied))
+        if row == len(occupied):
+            occupied.append([])
+        occupied[row].append((begin, end))
         placed.append(Placed(row, anchor))
     return placed
-
-
-def _free_row(occupied: list[list[tuple[float, float]]], extent: tuple[float, float]) -> int:
-    for number, taken in enumerate(occupied):
-        if all(extent[1] <= left or right <= extent[0] for left, right in taken):
-            taken.append(extent)
-            return number
-    occupied.append([extent])
-    return len(occupied) - 1
 
 
 def stack(spans: Sequence[tuple[_Time, _Time]]) -> list[int]:

@@ -35,13 +35,12 @@ def timeline(run: JudgedRun, axis: Axis, members: Members) -> Chart | None:
     coordinator_lane(chart, run, axis)
     shown = _worth_showing(partitions, run, chart)
     held = _capped({partition: held.get(partition, []) for partition in shown}, chart)
-    still_ms = longest_standstills_ms(run)
+    still = longest_by(run, "topic", "partition")
     several_topics = len({topic for topic, _ in partitions}) > 1
     for partition in shown:
         name = f"partition {number(partition[1])}"
         name = partition_name(*partition) if several_topics else name
-        still = still_ms.get(partition)
-        note = "" if still is None else f"standstill {duration(still)}"
+        note = f"standstill {duration(still[partition]['ms'])}" if partition in still else ""
         rows = stack([(row["from_at"], row["to_at"] or axis.end) for row in held[partition]])
         depth = (max(rows, default=0) + 1) * (_BAR_PX + 1)
         y = chart.lane(name, depth + _STRIP_PX + 10, note, partition_name(*partition))
@@ -54,14 +53,6 @@ def timeline(run: JudgedRun, axis: Axis, members: Members) -> Chart | None:
     if rates.per_partition:
         _total_lane(chart, axis, rates)
     return close_chart(chart, run, axis)
-
-
-def longest_standstills_ms(run: JudgedRun) -> dict[Partition, float]:
-    """Each partition's longest standstill; one that never stopped is left out."""
-    return {
-        (row["topic"], row["partition"]): float(row["ms"])
-        for row in longest_by(run, "topic", "partition").values()
-    }
 
 
 def coordinator_lane(chart: Chart, run: JudgedRun, axis: Axis) -> None:
@@ -155,8 +146,8 @@ def _held(ownership: Iterable[Row]) -> dict[Partition, list[Row]]:
 
 def _worth_showing(partitions: list[Partition], run: JudgedRun, chart: Chart) -> list[Partition]:
     """Keep those that stopped for longest where there are too many to read."""
-    still_ms = longest_standstills_ms(run)
-    ranked = sorted(partitions, key=lambda partition: -still_ms.get(partition, 0.0))
+    still = longest_by(run, "topic", "partition")
+    ranked = sorted(partitions, key=lambda each: -still[each]["ms"] if each in still else 0.0)
     if left_out := len(ranked[MOST_PARTITIONS:]):
         chart.left_out.append(f"the {left_out:,} partitions that stopped least")
     return sorted(ranked[:MOST_PARTITIONS])

@@ -19,14 +19,13 @@ from rich.text import Text
 from harness.base import processes
 from harness.base.errors import BadInput, NoData
 from harness.history import judged
-from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
+from harness.history.derived import TABLES, VERDICTS
 from harness.history.schema import HISTORY
 from harness.report.text.columns import align, show, width_of
 from harness.report.text.sql_tables import EXAMPLES
 
 FORMATS: Final = ("table", "csv", "json")
 MOST_ROWS: Final = 200  # of a table on a terminal: more are for a file
-_FOLDERS: Final = ("tables", "history")
 _SCHEMAS: Final = {**HISTORY, **TABLES, "verdicts": VERDICTS}
 _EMPTY: Final = "kafka_chaos_empty_"  # begins the name of a table with every column and no row
 # What is wrong with a query, and not with a file.
@@ -68,10 +67,8 @@ def opened(runs: Sequence[Path]) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _file(run: Path, name: str) -> Path:
-    if f"{name}.parquet" == VERDICTS_FILE:
-        return run / VERDICTS_FILE
-    places = [run / folder / f"{name}.parquet" for folder in _FOLDERS]
-    return next((place for place in places if place.is_file()), places[-1])
+    folder = "history" if name in HISTORY else "tables" if name in TABLES else ""
+    return run / folder / f"{name}.parquet"
 
 
 def _view(name: str, files: Sequence[Path], *, several: bool) -> str:
