@@ -158,40 +158,28 @@ def left_out(manifest: Manifest) -> tuple[str, str]:
     return f"{len(names)} rules are left out: {why}", ", ".join(map(name_of, names))
 
 
-@dataclass(frozen=True)
-class Others:
-    """Rules that the experiment does not declare, by their ids; an older run has none."""
-
-    hold: tuple[str, ...] = ()
-    unknown: tuple[Row, ...] = ()
-    violated: tuple[str, ...] = ()
-
-    @property
-    def sentence(self) -> str:
-        """How many were looked at and what they came to; nothing if none was."""
-        if not (self.hold or self.unknown or self.violated):
-            return ""
-        parts = [f"{len(self.hold)} {'holds' if len(self.hold) == 1 else 'hold'}"]
-        for names, words in (
-            (self.violated, "violated"),
-            ([str(row["rule"]) for row in self.unknown], "could not be judged"),
-        ):
-            if names:
-                parts.append(f"{len(names)} {words} ({', '.join(map(name_of, names))})")
-        total = len(self.hold) + len(self.unknown) + len(self.violated)
-        return f"{plural(total, 'rule')} that the experiment does not declare: {', '.join(parts)}"
+def others_in(run: JudgedRun) -> Sequence[Row]:
+    """What rules say that the experiment does not declare; an older run has none."""
+    return run.tables.get("other_rules", ())
 
 
-def others_of(rows: Sequence[Row]) -> Others:
-    by = {each: tuple(row for row in rows if verdict_of(row) == each) for each in Verdict}
-    hold, violated = (
-        tuple(str(row["rule"]) for row in by[each]) for each in (Verdict.HOLDS, Verdict.VIOLATED)
-    )
-    return Others(hold, by[Verdict.UNKNOWN], violated)
+def by_verdict(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    return {str(each): [row for row in rows if verdict_of(row) == each] for each in Verdict}
 
 
-def others_in(run: JudgedRun) -> Others:
-    return others_of(run.tables.get("other_rules", ()))
+def others_in_words(rows: Sequence[Row]) -> str:
+    """How many were looked at and what they came to; nothing if none was."""
+    found = by_verdict(rows)
+    count = len(found[Verdict.HOLDS])
+    parts = [f"{count} {'holds' if count == 1 else 'hold'}"]
+    for verdict, words in (
+        (Verdict.VIOLATED, "violated"),
+        (Verdict.UNKNOWN, "could not be judged"),
+    ):
+        if names := [name_of(row["rule"]) for row in found[verdict]]:
+            parts.append(f"{len(names)} {words} ({', '.join(names)})")
+    said = f"{plural(len(rows), 'rule')} that the experiment does not declare: {', '.join(parts)}"
+    return said if rows else ""
 
 
 def files_lost(run: JudgedRun) -> str:

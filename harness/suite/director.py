@@ -22,7 +22,7 @@ from harness.cluster.dependency_proxies import check_reachable
 from harness.experiment import Verdict
 from harness.history import manifest
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
-from harness.report.many.suite_verdicts import only_withheld, state_of
+from harness.report.many.suite_rows import only_withheld, state_of
 from harness.run.folder import fresh, point_latest, sweep, sweep_results
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
 from harness.run.screen import Screen

@@ -96,7 +96,6 @@ def test_verdicts_that_differ_come_first_then_results_then_the_rest_as_given(pag
 
 def test_page_says_outcome_claim_and_facts(page: str) -> None:
     text = Parsed(page).text
-
     assert "2 verdicts differ from the expected" in text
     assert (
         "8 rules judged; 6 as expected; 1 documented statement contradicted by measurement" in text

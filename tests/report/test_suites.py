@@ -18,7 +18,7 @@ from harness.report.many import index, suite_rows
 from harness.report.many.blocks import print_shown
 from harness.report.many.compare import compare
 from harness.report.many.index import night_before
-from harness.report.many.suite_verdicts import headline, only_withheld, refresh_states
+from harness.report.many.suite_rows import headline, only_withheld, refresh_states
 from harness.report.outcome import name_of
 from harness.suite import director as player
 from tests.report.sample_run import Row, verdict, write_manifest, write_table

@@ -28,7 +28,7 @@ from harness.report.load import Row, load
 from harness.report.many import blocks
 from harness.report.many.blocks import Block, Column, Line, in_terminal
 from harness.report.many.numbers import Numbers, Spread, numbers, spreads
-from harness.report.many.suite_verdicts import verdicts_of
+from harness.report.many.suite_rows import verdicts_of
 from harness.report.outcome import Standing, name_of
 from harness.report.text.columns import show, width_of
 

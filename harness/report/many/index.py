@@ -16,8 +16,14 @@ from harness.report.formats import clip, duration, names
 from harness.report.load import Row as Verdict
 from harness.report.many import blocks, documented, suite_rows
 from harness.report.many.blocks import Block, Cell, Column, Line, Overview, Row
-from harness.report.many.suite_rows import MOST_REASON, Verdicts, link_to, read_verdicts
-from harness.report.many.suite_verdicts import differing, rows_in, table_of
+from harness.report.many.suite_rows import (
+    MOST_REASON,
+    Verdicts,
+    differing,
+    link_to,
+    read_verdicts,
+    rows_in,
+)
 from harness.report.run.page import Fact
 from harness.rules import RULES
 
@@ -33,17 +39,12 @@ def write(suite: Suite) -> Overview:
     Raises NoData where the verdicts of a run that was judged cannot be read.
     """
     verdicts = read_verdicts(suite)
-    documented.write(suite.path, _every(verdicts))
+    documented.write(suite.path, list(chain(*verdicts.values())))
     return suite_rows.write_suite(suite, verdicts, shown(suite, verdicts), PAGE, "summary.md")
 
 
-def _every(verdicts: Verdicts) -> list[Verdict]:
-    """All of them as `verdicts.parquet` has them."""
-    return list(table_of(list(chain(*verdicts.values()))).to_pylist())
-
-
 def shown(suite: Suite, verdicts: Verdicts) -> Overview:
-    rows, differs = _every(verdicts), _differing(suite, verdicts)
+    rows, differs = list(chain(*verdicts.values())), _differing(suite, verdicts)
     documents = documented.sentence(documented.judged(rows))
     none = () if differs else (Line("No verdict differs from the expected one."),)
     sentence, changes = since(suite, rows)

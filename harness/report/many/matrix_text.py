@@ -24,7 +24,7 @@ from harness.report.many.matrix import (
     matrix_of,
     with_runs_of,
 )
-from harness.report.many.suite_verdicts import headline
+from harness.report.many.suite_rows import headline
 from harness.report.parts.situations import AT_THE_END, CRASH, IN_SITUATIONS, LOST, MEANINGS
 from harness.report.run.page import Fact
 from harness.report.run.page_files import write_whole

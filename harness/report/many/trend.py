@@ -120,18 +120,21 @@ def _plot(row: Row) -> Plot:
         share = (value - low) / (high - low) if high > low else 0.5
         return round(_HEIGHT * (0.95 - 0.9 * share), 2)
 
+    def x(place: float) -> float:
+        return round(_WIDTH * place / len(points), 2)
+
     def line(x1: float, x2: float, y1: float, y2: float, **css: str) -> Shape:
         return Shape("line", {**css, "x1": x1, "x2": x2, "y1": y1, "y2": y2})
 
     shapes = [line(0, _WIDTH, y(limit), y(limit)) for limit in near]
     after = [place for place, point in enumerate(points) if row["since_run"] in point["runs"]]
     if row["trend"] in _MOVED and after:
-        x = round(_WIDTH * after[0] / len(points), 2)
-        shapes.append(line(x, x, 0, _HEIGHT, **{"class": "turn"}))
+        turn = x(after[0])
+        shapes.append(line(turn, turn, 0, _HEIGHT, **{"class": "turn"}))
     dots = []
     for place, point in enumerate(points):
         css = {"class": "bad"} if point["differing"] else {}
-        at = {"cx": round(_WIDTH * (place + 0.5) / len(points), 2), "cy": y(point["value"])}
+        at = {"cx": x(place + 0.5), "cy": y(point["value"])}
         dots.append(Shape("circle", {**at, "r": 1.2, **css}, title=_day(point, unit)))
     joined = " ".join(f"{dot.attributes['cx']},{dot.attributes['cy']}" for dot in dots)
     words = f"{_words(row)}; {_runs_on_days(row['runs'], row['n'])}"

@@ -72,6 +72,7 @@ def page(run: JudgedRun) -> str:
     members = members_of(run)
     zero = axis.zero if axis else None
     counts, result = records(run), outcome.of_run(run)
+    others = outcome.others_in(run)
     return (
         environment()
         .get_template("page.html.j2")
@@ -94,7 +95,8 @@ def page(run: JudgedRun) -> str:
             unjudged=run.verdicts is None,
             lost=outcome.files_lost(run),
             left_out=outcome.left_out(run.manifest),
-            others=outcome.others_in(run),
+            others=outcome.by_verdict(others),
+            others_in_words=outcome.others_in_words(others),
             members=members,
             most_rows=MOST_ROWS,
             timeline=timeline(run, axis, members) if axis else None,

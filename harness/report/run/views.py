@@ -75,23 +75,23 @@ def _time(said: Line) -> datetime:
     return said[0]
 
 
-def _said(at: datetime, member: str | None, text: str) -> Line:
-    return at, member or "", clip(text, 200)
+def _said(at: datetime, member: str | None, *parts: str | None, why: str | None = None) -> Line:
+    text = ", ".join(filter(None, parts))
+    return at, member or "", clip(f"{text}: {why}" if why else text, 200)
+
+
+def _generation(row: Row) -> str:
+    number = row["generation"]
+    return "" if number is None or number < 0 else f"generation {number}"
 
 
 def _events(run: JudgedRun, members: Members) -> Iterable[Line]:
     for row in run.history["coordinator_events"]:
-        if row["at"] is None:
-            continue
-        member = members.of_id(row["member_id"]) if row["member_id"] else None
-        text = (row["event"] or "").replace("_", " ")
-        if row["generation"] is not None:
-            text += f", generation {row['generation']}"
-        if row["members"] is not None:
-            text += f", {plural(row['members'], 'member')}"
-        if row["reason"]:
-            text += f": {row['reason']}"
-        yield _said(row["at"], member, text)
+        if row["at"] is not None:
+            member = members.of_id(row["member_id"]) if row["member_id"] else None
+            count = "" if row["members"] is None else plural(row["members"], "member")
+            what = (row["event"] or "").replace("_", " ")
+            yield _said(row["at"], member, what, _generation(row), count, why=row["reason"])
 
 
 def _requests(run: JudgedRun, members: Members) -> Iterable[Line]:
@@ -103,14 +103,14 @@ def _requests(run: JudgedRun, members: Members) -> Iterable[Line]:
             if changed := _heartbeat(row):
                 yield _said(at, row["client_id"], changed)
             continue
-        text = f"answers {_REQUEST_NAMES.get(row['api'], row['api'])}"
+        answer = f"answers {_REQUEST_NAMES.get(row['api'], row['api'])}"
         if row["error_code"]:
-            text += f" with error {row['error_code']}"
-        elif row["generation"] is not None and row["generation"] >= 0:
-            text += f", generation {row['generation']}"
-        if row["assigned"]:
-            text += f": gives {partitions(row['assigned'])}"
-        yield _said(at, row["client_id"] or members.of_id(row["member_id"]), text)
+            answer, generation = f"{answer} with error {row['error_code']}", ""
+        else:
+            generation = _generation(row)
+        gives = f"gives {partitions(row['assigned'])}" if row["assigned"] else None
+        who = row["client_id"] or members.of_id(row["member_id"])
+        yield _said(at, who, answer, generation, why=gives)
 
 
 # A line each would hide the others; the chart of heartbeats shows the first.
@@ -142,16 +142,10 @@ def _heartbeat(row: Row) -> str:
 def _client_events(run: JudgedRun) -> Iterable[Line]:
     for row in run.history["client_events"]:
         at = row["event_at"] or row["observed_at"]
-        if at is None or row["event"] in _TOO_MANY:
-            continue
-        text = (row["event"] or "").replace("_", " ")
-        if row["partitions"]:
-            text += f" {partitions(row['partitions'])}"
-        if row["generation"] is not None and row["generation"] >= 0:
-            text += f", generation {row['generation']}"
-        if row["detail"]:
-            text += f": {row['detail']}"
-        yield _said(at, row["member"], text)
+        if at is not None and row["event"] not in _TOO_MANY:
+            what = (row["event"] or "").replace("_", " ")
+            whose = f" {partitions(row['partitions'])}" if row["partitions"] else ""
+            yield _said(at, row["member"], what + whose, _generation(row), why=row["detail"])
 
 
 def partitions(given: Iterable[Any]) -> str:

@@ -34,7 +34,7 @@ def junit(run: JudgedRun) -> str:
         skipped=0,
         time=f"{lasted_s:.3f}",
     )
-    others = outcome.others_in(run).sentence
+    others = outcome.others_in_words(outcome.others_in(run))
     named = {"run": manifest.run, "seed": manifest.seed, **({"others": others} if others else {})}
     _properties(suite, named)
     if unjudged:  # it cannot pass: a run that shows nothing must not turn a build green

@@ -185,7 +185,7 @@ def _shown(value: object) -> str:
     return " ".join(str(_plain(value)).split())
 
 
-def list_tables(database: duckdb.DuckDBPyConnection | None, file: TextIO | None = None) -> None:
+def list_tables(database: duckdb.DuckDBPyConnection | None) -> None:
     """Print every table in words, with one question and its query; of runs, those that they have.
 
     Where there are runs, each table is followed by how many rows it has.
@@ -200,7 +200,7 @@ def list_tables(database: duckdb.DuckDBPyConnection | None, file: TextIO | None 
             Text(f"    {question}", "dim"),
             Text(f"    {query}"),
         ]
-    show(Console(file=file or sys.stdout, highlight=False), lines)
+    show(Console(highlight=False), lines)
 
 
 def tables_in(database: duckdb.DuckDBPyConnection) -> list[str]:

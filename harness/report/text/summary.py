@@ -17,7 +17,7 @@ _MOST_REASON: Final = 300
 
 def summary(run: JudgedRun) -> str:
     manifest = run.manifest
-    result = outcome.of_run(run)
+    result, others = outcome.of_run(run), outcome.others_in_words(outcome.others_in(run))
     lines = [
         f"## {safe(manifest.experiment)}: {safe(result.headline)}",
         "",
@@ -31,7 +31,7 @@ def summary(run: JudgedRun) -> str:
         f"- rebalances: {rebalanced(run)}",
         f"- standstill: {safe(stops.sentence(run))}",
         f"- records: {fate(records(run))}",
-        *([f"- others: {safe(others)}"] if (others := outcome.others_in(run).sentence) else []),
+        *([f"- others: {safe(others)}"] if others else []),
         *([f"- rules: {left}"] if (left := outcome.left_out(manifest)[0]) else []),
         "",
         _origin(manifest),

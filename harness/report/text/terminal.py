@@ -52,7 +52,7 @@ def print_verdicts(
     rows = outcome.in_order(verdicts)
     lines = [_headline(manifest, outcome.of_verdicts(manifest, verdicts)), Text()]
     lines += [*_table(rows, width_of(console)), *_sentences(rows)]
-    if sentence := outcome.others_of(others).sentence:
+    if sentence := outcome.others_in_words(others):
         lines += [Text(), Text(f"others      {sentence}")]
     show(console, lines)
 
@@ -91,7 +91,7 @@ def _lines(run: JudgedRun, width: int) -> list[Text]:
         ("standstill", stops_sentence(run)),
         ("records", fate(records(run))),
         *(("" if place else "cost", cost) for place, cost in enumerate(costs(run))),
-        ("others", outcome.others_in(run).sentence),
+        ("others", outcome.others_in_words(outcome.others_in(run))),
         ("rules", outcome.left_out(run.manifest)[0]),
         ("report", str(here(run.path / "report.html"))),
     ]
@@ -120,13 +120,13 @@ def _cells(row: Row) -> tuple[str, ...]:
     return outcome.sign_of(row), outcome.name_of(row["rule"]), verdict, found, limits, rows
 
 
-def print_rows(rows: Mapping[str, Sequence[Row]], console: Console | None = None) -> None:
+def print_rows(rows: Mapping[str, Sequence[Row]]) -> None:
     """Print each thing that rules examined: verdict, what was measured, its bounds, and why."""
     lines = []
     for rule, found in rows.items():
         lines += [Text(), Text(f"{outcome.name_of(rule)}: {len(found):,} examined")]
         lines += [Text(f"  {row_text(row)}") for row in found]
-    show(console or Console(highlight=False), lines)
+    show(Console(highlight=False), lines)
 
 
 def row_text(row: Row) -> str:
