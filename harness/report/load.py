@@ -5,7 +5,6 @@ it is then left out: verdicts say what a lost file means, and must stay readable
 A void or interrupted run is read as far as it got: its page exists to say why there is no more.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,8 +18,9 @@ from harness.base.errors import NoData
 from harness.base.paths import COMMAND
 from harness.experiment import PLAINTEXT
 from harness.history import judged, store
+from harness.history import manifest as manifest_file
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
-from harness.history.manifest import SCHEMA_VERSION, check_seal, client_of
+from harness.history.manifest import client_of
 from harness.history.schema import HISTORY
 
 Row = Mapping[str, Any]
@@ -241,39 +241,14 @@ def _why(problem: Exception) -> str:
 
 
 def load_manifest(run_dir: Path) -> Manifest:
-    """Read how a run ended. Raises NoData: it is missing, damaged or of another schema."""
-    path = run_dir / "manifest.json"
-    if not path.is_file():
-        raise NoData(
-            f"{path} is missing, so this is not the folder of a run: name one below "
-            f"results/<experiment>/, then `{COMMAND} check RUN`"
-        )
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        raise NoData(
-            f"{path} cannot be read ({problem}): copy the run folder again, then "
-            f"`{COMMAND} check {run_dir}`"
-        ) from problem
-    if not isinstance(raw, dict):
-        raise NoData(f"{path} holds no JSON object: copy the run folder again")
-    version = raw.get("schema_version")
-    if version != SCHEMA_VERSION:
-        raise NoData(
-            f"{path} has schema version {version} and this harness reads {SCHEMA_VERSION}: "
-            f"judge it with the harness that fits, `{COMMAND} check {run_dir}`"
-        )
-    check_seal(path, raw)
-    return _parse_manifest(raw, run_dir)
-
-
-_TEXTS: Final = ("claim", "status_reason", "group", "topic")
-_MAPPINGS: Final = ("versions", "host", "declared", "effective", "observed")
-
-
-def _parse_manifest(raw: Mapping[str, Any], run_dir: Path) -> Manifest:
-    known: dict[str, Any] = {name: _mapping(raw.get(name)) for name in _MAPPINGS}
-    known |= {name: str(raw.get(name) or "") for name in _TEXTS}
+    """Read how a run ended. Raises NoData as `harness.history.manifest.read` does."""
+    raw = manifest_file.read(run_dir)
+    known: dict[str, Any] = {
+        name: _mapping(raw.get(name))
+        for name in ("versions", "host", "declared", "effective", "observed")
+    }
+    for name in ("claim", "status_reason", "group", "topic"):
+        known[name] = str(raw.get(name) or "")
     phases = raw.get("phases")
     return Manifest(
         run=str(raw.get("run") or run_dir.name),

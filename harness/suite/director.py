@@ -29,7 +29,6 @@ from harness.run.screen import Screen
 from harness.run.start import bring_versions, default_seed
 from harness.run.turns import usual_jobs
 from harness.suite.background import BackgroundJudge
-from harness.suite.players import Players
 from harness.suite.stage import Stage, explain
 
 # The pages tell of every run so far: written after each of a hundred, they cost half a minute.
@@ -157,16 +156,12 @@ def play(
     one ends the judge as well, which may hang.
     """
     say = screen.say
-    ahead = port_base is None
     with (
         processes.holding(suite.path),
         closing(BackgroundJudge(suite.path / "judging.log")) as judge,
-        closing(
-            Players(suite.path / "playing.log", jobs=jobs or usual_jobs(), ahead=ahead)
-        ) as players,
+        closing(Stage(suite, results, screen, judge, port_base, jobs or usual_jobs())) as stage,
     ):
         suite.save()
-        stage = Stage(suite, results, screen, judge, players, port_base)
         try:
             with interruptible():
                 sweep(say)

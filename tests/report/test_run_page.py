@@ -389,7 +389,7 @@ def test_reporting_twice_gives_the_same_page_and_leaves_nothing_behind(tmp_path:
 
 
 def test_folder_without_manifest_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(NoData, match=r"manifest\.json is missing.*python3 -m harness check"):
+    with pytest.raises(NoData, match=r"is not the folder of a run: it has no manifest\.json"):
         report(tmp_path)
 
 

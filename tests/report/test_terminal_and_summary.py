@@ -129,7 +129,7 @@ def test_a_run_that_shows_nothing_says_why(tmp_path: Path) -> None:
 
 
 def test_no_run_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(NoData, match=r"manifest\.json is missing"):
+    with pytest.raises(NoData, match=r"has no manifest\.json"):
         printed(tmp_path)
 
 
