@@ -21,7 +21,6 @@ from rich.text import Text
 from harness.base.errors import NoData
 from harness.base.words import plural
 from harness.experiment import label
-from harness.history import manifest
 from harness.history.suites import is_suite, load_suite
 from harness.report.formats import NOTHING, number, spread
 from harness.report.load import Row, load
@@ -171,7 +170,6 @@ def groups(path: Path) -> dict[str, RunGroup]:
 
 def _of_run(run_dir: Path) -> RunGroup:
     """One run, as a group. Raises NoData where it is no complete, judged run."""
-    content = manifest.read(run_dir)
     run = load(run_dir)
     if not run.manifest.complete or run.verdicts is None:
         raise NoData(
@@ -179,7 +177,7 @@ def _of_run(run_dir: Path) -> RunGroup:
         )
     group = run.manifest.declared.get("group") or {}
     name = label(run.manifest.experiment, str(group.get("client")), str(group.get("protocol")))
-    return RunGroup(name, [run.verdicts], [numbers(run_dir, run)], settings_of(content))
+    return RunGroup(name, [run.verdicts], [numbers(run_dir, run)], settings_of(vars(run.manifest)))
 
 
 def settings_of(content: Mapping[str, Any]) -> dict[str, str]:

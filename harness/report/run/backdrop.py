@@ -55,14 +55,13 @@ def _labelled(
 ) -> int:
     """Add a lane of labels, in `most` rows at most; how many were left out of these."""
     places = place(labels)
-    rows = min(most, max((where.row + 1 for where in places), default=0))
+    rows = min(most, max((row + 1 for row, *_ in places), default=0))
     y = chart.lane(name, rows * _LABEL_ROW_PX + 6) if rows else 0
-    for (percent, text), where in zip(labels, places, strict=True):
-        if where.row < rows:
-            dx = 4 if where.anchor == "start" else -4
-            baseline = y + 13 + where.row * _LABEL_ROW_PX
-            chart.labels.append(label(percent, baseline, text, css, where.anchor, dx))
-    return sum(where.row >= rows for where in places)
+    for (percent, text), (row, anchor, dx) in zip(labels, places, strict=True):
+        if row < rows:
+            baseline = y + 13 + row * _LABEL_ROW_PX
+            chart.labels.append(label(percent, baseline, text, css, anchor, dx))
+    return sum(row >= rows for row, *_ in places)
 
 
 def _fault_window(chart: Chart, axis: Axis, story: FaultStory, height: float) -> None:

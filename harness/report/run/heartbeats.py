@@ -60,7 +60,7 @@ def _row(
         marks = marks[:MOST_MARKS_PER_MEMBER]
     labels = [(axis.percent(at), text) for at, text in marks]
     places = place(labels)
-    label_rows = max((p.row + 1 for p in places), default=0)
+    label_rows = max((row + 1 for row, *_ in places), default=0)
     note = "" if gap_ms is None else f"every {duration(gap_ms)}"
     height = max(_TICK_PX + 12 + label_rows * _MARK_ROW_PX, 36)
     y = chart.lane(name, height, note) + 6
@@ -69,19 +69,18 @@ def _row(
         chosen = [row["at"] for row in beats if row["error_code"] in codes]
         if chosen:
             chart.shapes.append(curve(ticks_y, _TICK_PX, _ticks(axis, chosen), css))
-    for row in beats:
-        if row["error_code"] not in (_OK, _REBALANCE_IN_PROGRESS) and axis.holds(row["at"]):
-            code = "no answer" if row["error_code"] is None else f"error {row['error_code']}"
-            title = f"{code} at {seconds(row['at'], axis.zero)}"
-            x = axis.percent(row["at"])
+    for beat in beats:
+        at, error = beat["at"], beat["error_code"]
+        if error not in (_OK, _REBALANCE_IN_PROGRESS) and axis.holds(at):
+            code = "no answer" if error is None else f"error {error}"
+            title, x = f"{code} at {seconds(at, axis.zero)}", axis.percent(at)
             chart.shapes.append(line(x, ticks_y - 2, _TICK_PX + 4, "beat-error", title))
-    for (x, text), where in zip(labels, places, strict=True):
-        baseline = ticks_y - 4 - where.row * _MARK_ROW_PX
-        dx = 3 if where.anchor == "start" else -3
+    for (x, text), (row, anchor, dx) in zip(labels, places, strict=True):
+        baseline = ticks_y - 4 - row * _MARK_ROW_PX
         css = "evicted" if text.startswith("✕") else "noticed"
         down_px = ticks_y + _TICK_PX - baseline + 9
         chart.marks.append(line(x, baseline - 9, down_px, f"{css}-mark"))
-        chart.labels.append(label(x, baseline, text, f"{css} halo", where.anchor, dx))
+        chart.labels.append(label(x, baseline, text, f"{css} halo", anchor, dx))
 
 
 def _ticks(axis: Axis, times: Iterable[datetime]) -> str:

@@ -92,7 +92,6 @@ def page(run: JudgedRun) -> str:
             run=run,
             zero=zero,
             verdicts=outcome.in_order(run.verdicts or []),
-            unjudged=run.verdicts is None,
             lost=outcome.files_lost(run),
             left_out=outcome.left_out(run.manifest),
             others=outcome.by_verdict(others),
@@ -101,19 +100,11 @@ def page(run: JudgedRun) -> str:
             most_rows=MOST_ROWS,
             timeline=timeline(run, axis, members) if axis else None,
             heartbeats=heartbeat_chart(run, axis, members) if axis else None,
-            rebalances=run.tables["rebalances"],
-            longest_rebalance_ms=tables.longest_rebalance_ms(run),
-            longest_by_generation=stops.longest_by(run, "generation"),
-            stops=stops.changes(run),
-            stop_in_words=stops.said,
-            stop_parts=stops.PARTS,
             views=two_views(run, members),
             most_views=MOST_REBALANCES,
-            redeliveries=tables.redeliveries(run),
             records=counts,
             faults=stories(run.history["faults"]),
             no_faults=_no_faults(run),
-            has=run.has,
             files=_files(run.path),
             configuration=_configuration(run.manifest.effective),
         )
@@ -131,7 +122,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     engine.globals |= {name: getattr(outcome, name) for name in _OF_VERDICTS}
-    engine.globals |= {"bound": bound, "plural": plural, "tables": tables}
+    engine.globals |= {"bound": bound, "plural": plural, "tables": tables, "stops": stops}
     engine.filters |= {"number": number, "duration": duration, "clip": clip}
     engine.filters |= {"seconds": seconds, "partition": partition_name}
     engine.tests["folded"] = tables.is_folded
