@@ -6,11 +6,12 @@ from typing import Final
 
 from harness.base.errors import NoData
 from harness.base.words import listed, plural
+from harness.report import outcome
 from harness.report.formats import duration, partition_name, seconds
 from harness.report.load import JudgedRun
 from harness.report.parts import situations, stops
 from harness.report.parts.faults import FaultStory, stories
-from harness.report.parts.record_counts import RecordCounts
+from harness.report.parts.record_counts import RecordCounts, fate, records
 from harness.report.parts.situations import BACK, LEFT, Shown, SignFound
 
 _MOST_FAULTS = 3  # that are named one by one
@@ -30,6 +31,24 @@ def story(run: JudgedRun, count: RecordCounts) -> list[str]:
         return []
     known = costs(run)  # which name each fault, so that it need not be named here
     return [*([] if known else [_broken(run)]), *_cost(run), *_records(count)]
+
+
+def figures(run: JudgedRun) -> list[tuple[str, str]]:
+    """What terminal and summary say of a run beside its verdicts, each with what it is about."""
+    rebalanced = "not derived"
+    if run.has("rebalances"):
+        evicted = len(run.tables["evictions"])
+        rebalanced = f"{len(run.tables['rebalances']):,}"
+        rebalanced += f", {plural(evicted, 'eviction')}" if evicted else ""
+    found = [
+        ("rebalances", rebalanced),
+        ("standstill", stops.sentence(run)),
+        ("records", fate(records(run))),
+        *(("cost", cost) for cost in costs(run)),
+        ("others", outcome.others_in_words(outcome.others_in(run))),
+        ("rules", outcome.left_out(run.manifest)[0]),
+    ]
+    return [(about, said) for about, said in found if said]
 
 
 def _broken(run: JudgedRun) -> str:

@@ -6,7 +6,6 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 from urllib.parse import quote
 
-from harness.base.words import plural
 from harness.experiment import Verdict
 from harness.report.formats import NOTHING, absent, duration, number
 from harness.report.load import JudgedRun, Row
@@ -141,12 +140,3 @@ def effect(story: FaultStory) -> tuple[str, str]:
     if story.took_effect is None:
         return "?", "not known" if story.injected_at else "never injected"
     return ("✓", "took effect") if story.took_effect else ("✗", "no effect")
-
-
-def rebalanced(run: JudgedRun) -> str:
-    """Say in one line how often the group was rebalanced, and how many were evicted."""
-    if not run.has("rebalances"):
-        return "not derived"
-    rows = run.tables["rebalances"]
-    evicted = len(run.tables["evictions"])
-    return f"{len(rows):,}" + (f", {plural(evicted, 'eviction')}" if evicted else "")

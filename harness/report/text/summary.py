@@ -5,10 +5,7 @@ from typing import Final
 from harness.report import outcome
 from harness.report.formats import NOTHING, bound, clip, measured, number, safe, table_row
 from harness.report.load import JudgedRun, Manifest, Row
-from harness.report.parts import stops
-from harness.report.parts.record_counts import fate, records
-from harness.report.parts.story import costs
-from harness.report.parts.tables import rebalanced
+from harness.report.parts.story import figures
 
 # GitHub drops a step summary above 1 MiB whole; many runs may write into one.
 MOST_RULES: Final = 150
@@ -17,7 +14,7 @@ _MOST_REASON: Final = 300
 
 def summary(run: JudgedRun) -> str:
     manifest = run.manifest
-    result, others = outcome.of_run(run), outcome.others_in_words(outcome.others_in(run))
+    result, found = outcome.of_run(run), figures(run)
     lines = [
         f"## {safe(manifest.experiment)}: {safe(result.headline)}",
         "",
@@ -27,12 +24,8 @@ def summary(run: JudgedRun) -> str:
         "",
         *([safe(outcome.files_lost(run)), ""] if run.problems else []),
         *_verdicts(outcome.in_order(run.verdicts or [])),
-        *(f"- {safe(cost)}" for cost in costs(run)),
-        f"- rebalances: {rebalanced(run)}",
-        f"- standstill: {safe(stops.sentence(run))}",
-        f"- records: {fate(records(run))}",
-        *([f"- others: {safe(others)}"] if others else []),
-        *([f"- rules: {left}"] if (left := outcome.left_out(manifest)[0]) else []),
+        *(f"- {safe(said)}" for about, said in found if about == "cost"),
+        *(f"- {about}: {safe(said)}" for about, said in found if about != "cost"),
         "",
         _origin(manifest),
         "",

@@ -12,10 +12,7 @@ from harness.experiment import Verdict
 from harness.report import outcome
 from harness.report.formats import NOTHING, bound, measured_range, number
 from harness.report.load import JudgedRun, Manifest, Row, load
-from harness.report.parts.record_counts import fate, records
-from harness.report.parts.stops import sentence as stops_sentence
-from harness.report.parts.story import costs
-from harness.report.parts.tables import rebalanced
+from harness.report.parts.story import figures
 from harness.report.text.columns import align, show, width_of
 
 _STYLES: Final = {"as-expected": "green", "result": "cyan", "differs": "red"}
@@ -86,16 +83,12 @@ def _lines(run: JudgedRun, width: int) -> list[Text]:
         signs = {outcome.sign_of(row) for row in rows}
         lines += [Text(f"{sign} {text}") for sign, text in _MEANINGS.items() if sign in signs]
         lines += _sentences(rows)
-    figures = [
-        ("rebalances", rebalanced(run)),
-        ("standstill", stops_sentence(run)),
-        ("records", fate(records(run))),
-        *(("" if place else "cost", cost) for place, cost in enumerate(costs(run))),
-        ("others", outcome.others_in_words(outcome.others_in(run))),
-        ("rules", outcome.left_out(run.manifest)[0]),
-        ("report", str(here(run.path / "report.html"))),
-    ]
-    return [*lines, Text(), *(Text(f"{name:<12}{text}") for name, text in figures if text)]
+    lines.append(Text())
+    before = ""
+    for about, said in figures(run):
+        lines.append(Text(f"{'' if about == before else about:<12}{said}"))
+        before = about
+    return [*lines, Text(f"report      {here(run.path / 'report.html')}")]
 
 
 def _table(rows: list[Row], width: int) -> list[Text]:
