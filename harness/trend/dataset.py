@@ -113,8 +113,7 @@ def _add(dataset: Path, run_dir: Path, anew: Collection[Path]) -> bool:
     except (NoData, OSError, pa.ArrowException, KeyError, ValueError):
         return False
     about = _about(facts, started)
-    names = SCHEMA.names
-    rows = [{name: {**about, **row}.get(name) for name in names} for row in verdicts]
+    rows = [{**about, **row} for row in verdicts]
     try:
         store.write(target, [pa.Table.from_pylist(rows, schema=SCHEMA)], SCHEMA)
     except (OSError, pa.ArrowException) as error:

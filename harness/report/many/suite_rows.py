@@ -98,11 +98,11 @@ def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:
         rows = rows_in(run_dir / VERDICTS_FILE, again(run_dir))
     elif entry.judged:
         remedy = f"{run_dir} was removed, so what it showed is nowhere else"
-        return [row for row in rows_in(suite.path / VERDICTS_FILE, remedy) if row["run"] == run]
+        rows = [row for row in rows_in(suite.path / VERDICTS_FILE, remedy) if row["run"] == run]
     else:
         rows = [_unknown(entry, rule) for rule in entry.rules]
-    about = {"run": run, "folder": folder, "seed": entry.seed}
-    about |= {"experiment": entry.experiment, "kafka": entry.kafka}
+    about = {**dict.fromkeys(SUITE_VERDICTS.names), "run": run, "folder": folder}
+    about |= {name: getattr(entry, name) for name in ("seed", "experiment", "kafka")}
     return [{**about, **row} for row in rows]
 
 
@@ -125,7 +125,6 @@ def _unknown(entry: Entry, rule: Row) -> Row:
 
     found = RULES.get(rule["id"])
     return {
-        **dict.fromkeys(VERDICTS.names),
         "rule": rule["id"],
         **{name: getattr(found, name, None) for name in ("source", "statement", "unit")},
         "protocol": entry.protocol,

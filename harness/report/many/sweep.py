@@ -148,18 +148,20 @@ class Sweep:
 def sweep_of(suite: Suite) -> Sweep:
     over: Mapping[str, Sequence[str]] = suite.asked.get("over") or {}
     axes = tuple(SweptSetting(name, tuple(values)) for name, values in over.items())
-    points: dict[tuple[int, ...], Mapping[str, str]] = {}
-    by: dict[str, dict[tuple[int, ...], list[Row]]] = {}
+    names = list(dict.fromkeys(entry.experiment for entry in suite.entries))
+    found: dict[tuple[int, tuple[int, ...]], list[Entry]] = {}
     for entry in suite.entries:
         place = tuple(axis.values.index(entry.settings[axis.name]) for axis in axes)
-        points[place] = entry.settings
-        runs = by.setdefault(entry.experiment, {}).setdefault(place, [])
-        runs.append(_run(suite, entry))
-    numbers = {place: number for number, place in enumerate(sorted(points), start=1)}
+        found.setdefault((names.index(entry.experiment), place), []).append(entry)
+    places = sorted({place for _, place in found})
     spots = (
-        Spot(experiment, numbers[place], points[place], found[place])
-        for experiment, found in by.items()
-        for place in sorted(found)
+        Spot(
+            names[name],
+            1 + places.index(place),
+            entries[0].settings,
+            [_run(suite, entry) for entry in entries],
+        )
+        for (name, place), entries in sorted(found.items(), key=lambda each: each[0])
     )
     return Sweep(suite, axes, tuple(spots))
 

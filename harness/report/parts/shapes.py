@@ -60,22 +60,13 @@ def curve(y: float, height: float, d: str, css: str, title: str = "") -> Shape:
     return Shape("path", {"class": css, "d": d}, title=title, frame=size | box)
 
 
-@dataclass(frozen=True)
-class Lane:
-    name: str
-    y: float
-    height: float
-    note: str = ""
-    title: str = ""
-
-
 @dataclass
 class Chart:
     """Shapes in layers, the first below all others, so that no line ever crosses a label."""
 
     label: str  # what a screen reader says
     height: float = 0
-    lanes: list[Lane] = field(default_factory=list)
+    lanes: list[Mapping[str, object]] = field(default_factory=list)
     behind: list[Shape] = field(default_factory=list)
     shapes: list[Shape] = field(default_factory=list)
     marks: list[Shape] = field(default_factory=list)
@@ -83,8 +74,8 @@ class Chart:
     left_out: list[str] = field(default_factory=list)
 
     def lane(self, name: str, height: float, note: str = "", title: str = "") -> float:
-        """Add a row at the bottom and return its y."""
+        """Add a row at the bottom, with its name on the left, and return its y."""
         y = self.height
-        self.lanes.append(Lane(name, y, height, note, title))
+        self.lanes.append({"name": name, "y": y, "height": height, "note": note, "title": title})
         self.height += height
         return y
