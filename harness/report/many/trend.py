@@ -34,6 +34,7 @@ def write(folder: Path, rows: Sequence[Row]) -> Path:
 
 
 def shown(rows: Sequence[Row]) -> blocks.Overview:
+    """All that is shown of these rows of `harness.trend.job.trends`."""
     from harness.trend.job import ALPHA
 
     rows = _with_needed_setups(rows)
@@ -44,11 +45,11 @@ def shown(rows: Sequence[Row]) -> blocks.Overview:
         heading, where = f"{title}: {len(plots)}", (blocks.PAGE,) if plots else ()
         id_ = trend.replace(" ", "-")
         parts.append(Block(id_, heading, lead, plots=plots, folded=folded, on=where))
-    moved = [row for row in rows if row["trend"] in _MOVED]
+    moved = [_row(row) for row in rows if row["trend"] in _MOVED]
     heads = ("rule", "experiment", "client", "protocol", "Kafka", "backend")
     columns = (*heads, blocks.Column("what", free=True))
     where = (blocks.TERMINAL,) if moved else ()
-    parts.append(Block("", "What moved", columns=columns, rows=list(map(_row, moved)), on=where))
+    parts.append(Block("", "What moved", columns=columns, rows=moved, on=where))
     if not rows:
         none = Line("No rule measured anything on two days or more.")
         parts.append(Block("none", "Series", notes=(none,), on=(blocks.PAGE,)))

@@ -125,18 +125,19 @@ def _change(rows: Sequence[Row], longest_ms: float) -> Shown:
     generations = sorted({row["generation"] for row in rows if row["generation"] is not None})
     when = "Without a rebalance"
     if generations:
-        name = "Epoch" if first["protocol"] == "consumer" else "Generation"
         low, high = generations[0], generations[-1]
+        name = "Epoch" if first["protocol"] == "consumer" else "Generation"
         when = f"{name} {number(low) if low == high else f'{low}–{high}'}"
     again = sum(row["redelivered"] or 0 for row in rows)
     summary = f"{plural(len(still), 'partition')} stopped"
-    if still:
-        summary += f", {duration(still[0]['ms'])} at most"
-    if again:
-        summary += f"; {plural(again, 'record')} redelivered"
-    shown = [(row, list(parts(row, longest_ms))) for row in still[:MOST_PARTITIONS]]
-    notes = list(_notes(rows, still))
-    return Shown(title=f"{when}: {_about(first)}", summary=summary, rows=shown, notes=notes)
+    summary += f", {duration(still[0]['ms'])} at most" if still else ""
+    summary += f"; {plural(again, 'record')} redelivered" if again else ""
+    return Shown(
+        title=f"{when}: {_about(first)}",
+        summary=summary,
+        rows=[(row, list(parts(row, longest_ms))) for row in still[:MOST_PARTITIONS]],
+        notes=list(_notes(rows, still)),
+    )
 
 
 def _notes(rows: Sequence[Row], still: Sequence[Row]) -> Iterable[str]:

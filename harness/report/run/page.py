@@ -213,28 +213,17 @@ def _figures(run: JudgedRun, counts: RecordCounts) -> list[Fact]:
     count = len(rebalances) if run.has("rebalances") else None
     evicted = plural(len(run.tables["evictions"]), "eviction") if run.has("evictions") else ""
     still = stops.longest(run)
+    where = f"of {partition_name(still['topic'], still['partition'])}" if still else ""
     lost = "" if counts.lost is None else "read by no member"
+    lost = f"{counts.unseen:,} at the end not yet read" if counts.unseen else lost
     unexplained = "" if counts.unexplained is None else f"{counts.unexplained:,} unexplained"
+    bad = "bad" if counts.unexplained else ""
     return [
         Fact("rebalances", number(count), evicted),
-        Fact(
-            "longest standstill",
-            duration(stops.longest_ms(run)),
-            f"of {partition_name(still['topic'], still['partition'])}" if still else "",
-        ),
+        Fact("longest standstill", duration(stops.longest_ms(run)), where),
         Fact("acknowledged", number(counts.acknowledged), "records"),
-        Fact(
-            counts.lost_is,
-            number(counts.lost),
-            f"{counts.unseen:,} at the end not yet read" if counts.unseen else lost,
-            "bad" if counts.lost else "",
-        ),
-        Fact(
-            counts.again_is,
-            number(counts.redelivered),
-            unexplained,
-            "bad" if counts.unexplained else "",
-        ),
+        Fact(counts.lost_is, number(counts.lost), lost, "bad" if counts.lost else ""),
+        Fact(counts.again_is, number(counts.redelivered), unexplained, bad),
     ]
 
 
@@ -279,20 +268,16 @@ def _host(host: _Known) -> tuple[str, str]:
 
 def _files(run_dir: Path) -> list[Shown]:
     """What the page was made from, by folder: address, name and size of each, and how many more."""
+    found = {"verdicts": [run_dir / "manifest.json", run_dir / VERDICTS_FILE]}
+    for name in ("violations", "tables", "history", "logs"):
+        found[name] = sorted((run_dir / name).rglob("*"))
     groups = []
-    top = [run_dir / name for name in ("manifest.json", VERDICTS_FILE)]
-    for name, paths in (
-        ("verdicts", [path for path in top if path.exists()]),
-        *((name, sorted((run_dir / name).rglob("*"))) for name in _FOLDERS),
-    ):
+    for name, paths in found.items():
         files = [path for path in paths if path.is_file() and not path.name.startswith(".")]
         items = [_file(run_dir, path) for path in files[:_MOST_FILES]]
         if items:
             groups.append(Shown(name=name, items=items, more=len(files) - len(items)))
     return groups
-
-
-_FOLDERS: Final = ("violations", "tables", "history", "logs")
 
 
 def _file(run_dir: Path, path: Path) -> tuple[str, str, str]:
@@ -305,6 +290,5 @@ def _file(run_dir: Path, path: Path) -> tuple[str, str, str]:
 
 def _configuration(effective: Mapping[str, Any]) -> str:
     text = json.dumps(effective, indent=2, sort_keys=True, default=str) if effective else ""
-    if len(text) <= _MOST_CONFIGURATION:
-        return text
-    return text[:_MOST_CONFIGURATION] + "\n… the rest is in manifest.json"
+    rest = "\n… the rest is in manifest.json" if len(text) > _MOST_CONFIGURATION else ""
+    return text[:_MOST_CONFIGURATION] + rest
