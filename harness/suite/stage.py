@@ -25,8 +25,9 @@ from harness.base.priority import SHARES
 from harness.base.words import plural
 from harness.catalogue import own_modules
 from harness.catalogue.cover import Candidate
-from harness.history.suites import Entry, State, Suite
+from harness.history.suites import UNJUDGED, Entry, State, Suite
 from harness.report import report
+from harness.report.many.suite_rows import state_of
 from harness.run.app_processes import Built
 from harness.run.interrupts import Progress, uninterrupted
 from harness.run.screen import Screen
@@ -124,6 +125,20 @@ class Stage:
                 run.process.send_signal(signal.SIGINT)
             while self._playing:
                 self._take(*self._message(), lambda _drawn: None)
+
+    def settle(self, *, wait: bool = False) -> None:
+        """Put on record what has been judged; `wait` until all that was played is."""
+        suite, say = self._suite, self._screen.say
+        entries = {suite.run_dir(entry): entry for entry in suite.entries if entry.folder}
+        for run_dir, problem in self._judge.finished(wait=wait):
+            entry = entries[run_dir.resolve()]
+            if problem:
+                entry.state, entry.reason = State.FAILED, f"{UNJUDGED}: {problem}"
+            else:
+                entry.state, entry.reason = state_of(run_dir)
+            say(f"{entry.label}: {entry.state}{f' ({entry.reason})' if entry.reason else ''}")
+            if not entry.judged:
+                _explain(run_dir, say)
 
     def close(self) -> None:
         for run in self._playing:
@@ -243,7 +258,7 @@ class Stage:
         if entry.state in (State.VOID, State.FAILED):
             run.kept.append(_became(entry))
             if (folder := self._suite.run_dir(entry)) is not None:
-                explain(folder, run.kept.append)
+                _explain(folder, run.kept.append)
 
     def _slow_down(self, run: Playing, late_ticks: int) -> None:
         """Measure one run at a time from here on if the clock came late too often."""
@@ -274,7 +289,7 @@ def _became(entry: Entry) -> str:
     return f"{entry.label}: {entry.state} ({entry.reason})"
 
 
-def explain(run_dir: Path, say: Progress) -> None:
+def _explain(run_dir: Path, say: Progress) -> None:
     try:
         report(run_dir)
     except HarnessError as error:

@@ -140,14 +140,11 @@ def in_order(found: Iterable[str]) -> list[str]:
 
 
 def shown(run: JudgedRun) -> list[Shown]:
-    """What a judged run shows of each fault, in their order. Raises NoData as `sample` does."""
-    return _shown_by(run, _judgements(run), _stop_at(run))
+    """What a judged run shows of each fault that took effect, in their order, until the next.
 
-
-def _shown_by(
-    run: JudgedRun, judged: Mapping[str, Sequence[Row]], stop_at: datetime
-) -> list[Shown]:
-    """From each fault that took effect to the next; what another one does ends it as well."""
+    What another fault does ends it as well. Raises NoData as `sample` does.
+    """
+    judged, stop_at = _judgements(run), _stop_at(run)
     if not run.has("faults"):
         raise NoData("its record of what was done is lost")
     stood = [
@@ -217,7 +214,7 @@ def sample(run: JudgedRun) -> Row:
     """
     judged, stop_at = _judgements(run), _stop_at(run)
     found: dict[str, list[Shown]] = {}
-    for one in _shown_by(run, judged, stop_at):
+    for one in shown(run):
         found.setdefault(one.situation, []).append(one)
     ends = [row for row in judged[LEFT.rule] if row["at"] is not None and row["at"] >= stop_at]
     return {
