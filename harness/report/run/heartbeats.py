@@ -66,9 +66,11 @@ def _row(
     y = chart.lane(name, height, note) + 6
     ticks_y = y + label_rows * _MARK_ROW_PX
     for css, codes in (("beat", {_OK}), ("beat rebalancing", {_REBALANCE_IN_PROGRESS})):
-        chosen = [row["at"] for row in beats if row["error_code"] in codes]
-        if chosen:
-            chart.shapes.append(curve(ticks_y, _TICK_PX, _ticks(axis, chosen), css))
+        chosen = (row["at"] for row in beats if row["error_code"] in codes)
+        places_x = [axis.percent(at) * PATH_WIDTH / 100 for at in chosen if axis.holds(at)]
+        if places_x:
+            ticks = "".join(f"M{x:.2f} 0v{_TICK_PX}" for x in places_x)
+            chart.shapes.append(curve(ticks_y, _TICK_PX, ticks, css))
     for beat in beats:
         at, error = beat["at"], beat["error_code"]
         if error not in (_OK, _REBALANCE_IN_PROGRESS) and axis.holds(at):
@@ -81,11 +83,6 @@ def _row(
         down_px = ticks_y + _TICK_PX - baseline + 9
         chart.marks.append(line(x, baseline - 9, down_px, f"{css}-mark"))
         chart.labels.append(label(x, baseline, text, f"{css} halo", anchor, dx))
-
-
-def _ticks(axis: Axis, times: Iterable[datetime]) -> str:
-    inside = (at for at in times if axis.holds(at))
-    return "".join(f"M{axis.percent(at) * PATH_WIDTH / 100:.2f} 0v{_TICK_PX}" for at in inside)
 
 
 def _marks(run: JudgedRun, axis: Axis) -> dict[str, list[tuple[datetime, str]]]:

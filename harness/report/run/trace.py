@@ -72,19 +72,15 @@ def _plain(value: object) -> object:
 
 def trace(run_dir: Path) -> str:
     """The text of a run's `trace.json`. Raises NoData where a file cannot be read."""
-    with sql.opened([run_dir]) as database:
-        return json.dumps(trace_of(database, run_dir), separators=(",", ":")) + "\n"
-
-
-def trace_of(database: duckdb.DuckDBPyConnection, run_dir: Path) -> dict[str, Any]:
-    there = set(sql.tables_in(database))
-    counts = (f"SELECT count(*) FROM {name}" for name in _DETAILED if name in there)
-    rows = sum(int(sql.ask(database, query)[1][0][0]) for query in counts)
-    detailed = rows <= MOST_ROWS
     trace = _Trace()
-    for name in _QUERIES:
-        if name in there and (detailed or name not in _DETAILED):
-            _gather(trace, database, name)
+    with sql.opened([run_dir]) as database:
+        there = set(sql.tables_in(database))
+        counts = (f"SELECT count(*) FROM {name}" for name in _DETAILED if name in there)
+        rows = sum(int(sql.ask(database, query)[1][0][0]) for query in counts)
+        detailed = rows <= MOST_ROWS
+        for name in _QUERIES:
+            if name in there and (detailed or name not in _DETAILED):
+                _gather(trace, database, name)
     timed = [event for event in trace.events if "ts" in event]
     zero = min((event["ts"] for event in timed), default=0)
     for event in timed:
@@ -93,7 +89,8 @@ def trace_of(database: duckdb.DuckDBPyConnection, run_dir: Path) -> dict[str, An
     about = {"run": manifest.run, "experiment": manifest.experiment, "began_at_us": zero}
     if not detailed:
         about["left_out"] = f"{', '.join(_DETAILED)}: {rows:,} rows, more than {MOST_ROWS:,}"
-    return {"traceEvents": trace.events, "displayTimeUnit": "ms", "otherData": about}
+    whole = {"traceEvents": trace.events, "displayTimeUnit": "ms", "otherData": about}
+    return json.dumps(whole, separators=(",", ":")) + "\n"
 
 
 def _gather(trace: _Trace, database: duckdb.DuckDBPyConnection, name: str) -> None:
