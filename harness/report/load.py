@@ -166,15 +166,19 @@ def load_verdicts(run_dir: Path) -> tuple[Manifest, list[Row] | None]:
     manifest = load_manifest(run_dir)
     judged.settle(run_dir)
     path = run_dir / VERDICTS_FILE
-    remedy = f"judge the run again with `{COMMAND} check {run_dir}`"
     if not path.exists():
         if manifest.complete:
-            raise NoData(f"{path} is missing: {remedy}")
+            raise NoData(f"{path} is missing: {again(run_dir)}")
         return manifest, None
     try:
         return manifest, list(_read(path, VERDICTS, VERDICTS.names).to_pylist())
     except _UNREADABLE as problem:
-        raise NoData(f"{path} cannot be read ({_why(problem)}): {remedy}") from problem
+        raise NoData(f"{path} cannot be read ({_why(problem)}): {again(run_dir)}") from problem
+
+
+def again(run_dir: Path) -> str:
+    """What to do about a run whose tables are damaged."""
+    return f"judge the run again with `{COMMAND} check {run_dir}`"
 
 
 DELIVERY_COLUMNS: Final = (

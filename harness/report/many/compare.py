@@ -182,13 +182,11 @@ def _of_run(run_dir: Path) -> RunGroup:
 
 def settings_of(content: Mapping[str, Any]) -> dict[str, str]:
     """Everything that a run was set up with, flat; without what every run has of its own."""
-    effective = content.get("effective") or {}
+    effective = content["effective"]
     brokers, clients = effective.get("brokers") or {}, effective.get("clients") or {}
-    declared = dict(content.get("declared") or {})
-    declared.pop("claim", None)
-    declared.pop("rules", None)
+    declared = (content.get("declared") or {}).items()
     parts = {
-        "": declared,
+        "": {name: value for name, value in declared if name not in ("claim", "rules")},
         "version": content.get("versions"),
         "host": content.get("host"),
         "broker": _first(brokers, "broker-"),

@@ -22,8 +22,8 @@ from harness.base.distribution import (
 )
 from harness.experiment import Verdict
 from harness.report.formats import NOTHING, number
-from harness.report.load import JudgedRun, Row, load
-from harness.report.many.suite_rows import again, rows_in
+from harness.report.load import JudgedRun, Row, again, load
+from harness.report.many.suite_rows import rows_in
 from harness.report.outcome import Standing, expected_of, in_order, standing, verdict_of
 from harness.report.parts import stops
 from harness.report.parts.record_counts import records

@@ -10,14 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.base.errors import Exit, NoData
-from harness.base.paths import COMMAND
 from harness.base.words import plural
 from harness.experiment import Verdict
 from harness.history import judged, store
 from harness.history.derived import SPOILT, VERDICTS, VERDICTS_FILE
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
 from harness.report.formats import clip, duration
-from harness.report.load import JudgedRun, Row, load
+from harness.report.load import JudgedRun, Row, again, load
 from harness.report.many import blocks
 from harness.report.many.blocks import ASIDE, Block, Column, Line
 from harness.report.outcome import Standing, differs, exit_code, standing
@@ -106,11 +105,6 @@ def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:
     return [{**about, **row} for row in rows]
 
 
-def again(run_dir: Path) -> str:
-    """What to do about a run whose tables are damaged."""
-    return f"judge the run again with `{COMMAND} check {run_dir}`"
-
-
 def rows_in(path: Path, remedy: str, columns: list[str] | None = None) -> list[Row]:
     """All rows of a table. Raises NoData with the remedy where it is damaged or gone."""
     try:
@@ -164,8 +158,8 @@ def headline(suite: Suite) -> str:
     spoilt = suite.count(State.SPOILT)
     total = plural(len(suite.entries) - spoilt, "run")
     if suite.exit_code is Exit.AS_EXPECTED and suite.count(State.PLANNED) == 0:
-        again = f", {spoilt} of them only when played again" if spoilt else ""
-        return f"All {total} as expected{again}"
+        but = f", {spoilt} of them only when played again" if spoilt else ""
+        return f"All {total} as expected{but}"
     parts = [f"{suite.count(State.AS_EXPECTED)} of {total} as expected"]
     parts += [
         f"{count} {words}" for state, words in _ENDED.items() if (count := suite.count(state))
