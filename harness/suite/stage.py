@@ -46,7 +46,7 @@ Message = dict[str, Any]
 
 
 @dataclass(eq=False)
-class Playing:
+class OnStage:
     """One run, and the process that plays it. `kept` is what is still to be said of it.
 
     `up` says whether all that it needs has been started. It `began` when it was the first that is
@@ -92,8 +92,8 @@ class Stage:
         if TURNS not in os.environ:  # else what plays this suite has turns for it
             (self._folder / "turns").mkdir()
             self._turns = turns(self._folder / "turns", jobs)
-        self._messages: SimpleQueue[tuple[Playing, Message]] = SimpleQueue()
-        self._on_stage: deque[Playing] = deque()  # the first is shown
+        self._messages: SimpleQueue[tuple[OnStage, Message]] = SimpleQueue()
+        self._on_stage: deque[OnStage] = deque()  # the first is shown
         self.built: set[Built] = set()
 
     def play(self, runs: Iterable[Planned], after: Callable[[], None]) -> None:
@@ -146,7 +146,7 @@ class Stage:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @property
-    def _playing(self) -> list[Playing]:
+    def _playing(self) -> list[OnStage]:
         return [run for run in self._on_stage if not run.over]
 
     def _room(self) -> bool:
@@ -173,9 +173,9 @@ class Stage:
             self._screen.say(_became(entry))
         self._say_what_is_kept()
 
-    def _begun(self, entry: Entry, order: Order, said: str) -> Playing:
+    def _begun(self, entry: Entry, order: Order, said: str) -> OnStage:
         process = child("harness.suite.player", log=self._log, environment=self._turns)
-        run = Playing(entry, process, [said])
+        run = OnStage(entry, process, [said])
         assert process.stdin is not None
         with suppress(BrokenPipeError):  # it has ended, and its listener says so
             folders = own_modules.experiments_folder(), own_modules.rules_folder()
@@ -186,7 +186,7 @@ class Stage:
         threading.Thread(target=self._listen, args=(run,), daemon=True).start()
         return run
 
-    def _listen(self, run: Playing) -> None:
+    def _listen(self, run: OnStage) -> None:
         """Hand on a process's messages, and that it has ended if it does not say that itself."""
         assert run.process.stdout is not None
         what: Message = {}
@@ -201,7 +201,7 @@ class Stage:
         run.outcome = what
         self._messages.put((run, what))
 
-    def _message(self) -> tuple[Playing, Message]:
+    def _message(self) -> tuple[OnStage, Message]:
         """The next message of one of them; what became of its run is the last.
 
         Ctrl-C may drop one message, never an outcome.
@@ -217,7 +217,7 @@ class Stage:
             if not run.over:
                 return run, what
 
-    def _take(self, run: Playing, what: Message, draw: Progress) -> None:
+    def _take(self, run: OnStage, what: Message, draw: Progress) -> None:
         if "say" in what:
             run.kept.append(f"  {what['say']}")
         elif "view" in what and run is self._on_stage[0]:
@@ -234,14 +234,14 @@ class Stage:
             self._end(run, what)
         self._say_what_is_kept()
 
-    def _let_go(self, run: Playing) -> None:
+    def _let_go(self, run: OnStage) -> None:
         assert run.process.stdin is not None
         with suppress(BrokenPipeError):
             run.process.stdin.close()
         run.process.wait()
         run.over = True
 
-    def _end(self, run: Playing, what: Message) -> None:
+    def _end(self, run: OnStage, what: Message) -> None:
         entry = run.entry
         entry.took_s = round(time.monotonic() - run.began, 1)
         match what[ENDED]:
@@ -260,7 +260,7 @@ class Stage:
             if (folder := self._suite.run_dir(entry)) is not None:
                 _explain(folder, run.kept.append)
 
-    def _slow_down(self, run: Playing, late_ticks: int) -> None:
+    def _slow_down(self, run: OnStage, late_ticks: int) -> None:
         """Measure one run at a time from here on if the clock came late too often."""
         if self._jobs == 1 or late_ticks <= MOST_LATE:
             return

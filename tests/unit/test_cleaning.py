@@ -22,7 +22,7 @@ from harness.run.run import ExperimentRun
 from harness.run.start import Order
 from harness.suite.player import ENDED
 from harness.suite.player import play as play_here
-from harness.suite.stage import Playing, Stage
+from harness.suite.stage import OnStage, Stage
 from tests.report.sample_run import write_manifest, write_run
 from tests.report.sample_suite import write_night
 from tests.torture.kinds import KILLS, Outcome, Round
@@ -254,9 +254,9 @@ def test_what_begins_while_verdicts_are_put_into_the_dataset_stays(
     assert "run-1 has begun since, so it stays" in capsys.readouterr().err
 
 
-def played_here(stage: Stage, entry: Entry, order: Order, said: str) -> Playing:
+def played_here(stage: Stage, entry: Entry, order: Order, said: str) -> OnStage:
     """Have a run of a suite played by this process, instead of one of its own."""
-    run = Playing(entry, subprocess.Popen(["true"], stdin=subprocess.PIPE), [said])
+    run = OnStage(entry, subprocess.Popen(["true"], stdin=subprocess.PIPE), [said])
 
     def tell(**what: Any) -> None:
         if ENDED in what:

@@ -8,7 +8,7 @@ from harness.report.formats import NOTHING, duration, generation_word, number, s
 from harness.report.load import JudgedRun, Row
 from harness.report.parts.faults import FaultStory, stories
 from harness.report.parts.shapes import Chart, bar, label, line
-from harness.report.run.axis import NARROWEST_PX, Axis, place, text_px
+from harness.report.run.axis import Axis, fits, place
 
 _LABEL_ROW_PX = 15
 _MOST_GENERATION_ROWS = 2
@@ -125,5 +125,5 @@ def phase_lane(chart: Chart, run: JudgedRun, axis: Axis) -> None:
     y = chart.lane("phases", 18)
     for name, (left, width) in spans:
         chart.shapes.append(bar(left, width, y + 2, 14, "phase", name))
-        if text_px(name) <= width / 100 * NARROWEST_PX:
+        if fits(name, width):
             chart.labels.append(label(left, y + 13, name, "phase-name", dx=4))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from types import SimpleNamespace as Shown
 from typing import Any, Final
 
@@ -31,8 +32,8 @@ Line = tuple[datetime, str, str]  # when, the member, and what is said
 def two_views(run: JudgedRun, members: Members) -> list[Shown]:
     """Sort what both sides said to the rebalance during which they said it."""
     rebalances = [row for row in run.tables["rebalances"] if row["started_at"] is not None]
-    coordinator = sorted([*_events(run, members), *_requests(run, members)], key=_time)
-    noticed = sorted(_client_events(run), key=_time)
+    coordinator = sorted([*_events(run, members), *_requests(run, members)], key=itemgetter(0))
+    noticed = sorted(_client_events(run), key=itemgetter(0))
     starts = [row["started_at"] - _CAUSE for row in rebalances]
     still_ms = {key[0]: row["ms"] for key, row in longest_by(run, "generation").items()}
     worst = max(rebalances, key=lambda row: still_ms.get(row["generation"], 0), default=None)
@@ -69,10 +70,6 @@ def _after(said: Iterable[Line], zero: datetime) -> list[tuple[str, str, str]]:
 
 def _between(said: Sequence[Line], start: datetime, end: datetime) -> list[Line]:
     return [line for line in said if start <= line[0] < end]
-
-
-def _time(said: Line) -> datetime:
-    return said[0]
 
 
 def _said(at: datetime, member: str | None, *parts: str | None, why: str | None = None) -> Line:

@@ -56,11 +56,8 @@ def print_verdicts(
 
 def _sentences(rows: Sequence[Row]) -> list[Text]:
     """The reason of each verdict that differs from what was expected."""
-    found = [
-        Text(f"{outcome.name_of(row['rule'])}: {row['reason']}")
-        for row in rows
-        if outcome.differs(row)
-    ]
+    wrong = [row for row in rows if outcome.differs(row)]
+    found = [Text(f"{outcome.name_of(row['rule'])}: {row['reason']}") for row in wrong]
     return [Text(), *found] if found else []
 
 
