@@ -138,8 +138,12 @@ def test_repeats_are_never_played_again(tmp_path: Path) -> None:
 
 def test_what_is_new_since_the_night_before_is_shown(tmp_path: Path) -> None:
     """A rule got worse, one is judged for the first time, and a run was played again."""
-    runs = ([verdict("R01"), verdict("R02")], {}), ([verdict("R01")], {})
-    first = night(tmp_path, *runs, state=State.AS_EXPECTED)
+    first = night(
+        tmp_path,
+        ([verdict("R01"), verdict("R02")], {}),
+        ([verdict("R01")], {}),
+        state=State.AS_EXPECTED,
+    )
     first.save()
     index.write(first)
     second = night(
@@ -284,8 +288,7 @@ def test_a_night_whose_runs_were_removed_still_says_what_they_showed(tmp_path: P
 
 def test_a_run_that_a_killed_night_had_not_judged_is_taken_up(tmp_path: Path) -> None:
     why = "it has been played, and not been judged yet"
-    runs = [([verdict("R01")], {})] * 2
-    suite = night(tmp_path, *runs, state=State.INTERRUPTED, reason=why)
+    suite = night(tmp_path, *[([verdict("R01")], {})] * 2, state=State.INTERRUPTED, reason=why)
     write_manifest(tmp_path / "consumer-crash" / "run-2", status="interrupted")
     refresh_states(suite)
 

@@ -126,7 +126,8 @@ def staged(tmp_path: Path) -> SimpleNamespace:
         for entry, seed in zip(suite.entries, seeds, strict=False):
             entry.seed = seed
             todo.append((entry, candidate, f"run {entry.label}"))
-        with closing(Stage(suite, tmp_path, screen, judge, port_base, jobs)) as stage:
+        given = suite, tmp_path, screen, judge, port_base, jobs
+        with closing(Stage(*given)) as stage:  # type: ignore[arg-type]
             try:
                 with interruptible():
                     stage.play(todo, lambda: None)
