@@ -62,7 +62,7 @@ ROOMS: Final = {
     ),
     "suite": Room(
         "many runs: nights, repeats, sweeps, matrices of programs; playing each "
-        "in a process of its own (`stage`, `players`, `player`); judging one run (`judging`), in a "
+        "in a process of its own (`stage`, `player`); judging one run (`judging`), in a "
         "background process (`background`), or many stored ones (`again`), as jobs (`verdict_job`) "
         "of any Spark (`spark_sessions`), from any place that it reads (`stored_elsewhere`); "
         "runs that a project keeps, and what its own rules say of them (`kept_runs`)",

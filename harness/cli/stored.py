@@ -111,7 +111,7 @@ def report_command(arguments: argparse.Namespace) -> int:
     from harness.report.many import matrix_text
     from harness.report.many.blocks import print_shown
     from harness.report.many.matrix import matrix_of
-    from harness.report.many.suite_verdicts import refresh_states
+    from harness.report.many.suite_rows import refresh_states
     from harness.suite.judging import show
 
     suite = load_suite(arguments.run) if is_suite(arguments.run) else None
@@ -169,8 +169,7 @@ def explain_command(arguments: argparse.Namespace) -> int:
 
 def compare_command(arguments: argparse.Namespace) -> int:
     """Compare two runs, two sets of repeats, two sweeps or two nights."""
-    from harness.report.many.compare import as_json, compare
-    from harness.report.many.compare_text import print_compared
+    from harness.report.many.compare import as_json, compare, print_compared
 
     compared = compare(arguments.a, arguments.b)
     if arguments.json:

@@ -75,21 +75,20 @@ def bound(low: Any, high: Any, unit: str = "") -> str:
 
 def measured(row: Any) -> str:
     """Format a verdict's measurement on one line: "6,000 / 6,001 / 6,003 ms", or one number."""
-    values = [row.get(f"measured_{name}") for name in ("min", "p50", "max")]
-    if all(absent(value) for value in values):
-        return NOTHING
-    texts = [number(value) for value in values]
-    text = texts[0] if len(set(texts)) == 1 else " / ".join(texts)
-    return f"{text} {row.get('unit') or ''}".strip()
+    return _measured(row, " / ", "min", "p50", "max")
 
 
 def measured_range(row: Any) -> str:
     """Format a verdict's measurement for a narrow column: "6,000 – 6,003 ms"."""
-    low, high = row.get("measured_min"), row.get("measured_max")
-    if absent(low) and absent(high):
+    return _measured(row, " – ", "min", "max")
+
+
+def _measured(row: Any, between: str, *which: str) -> str:
+    values = [row.get(f"measured_{name}") for name in which]
+    if all(map(absent, values)):
         return NOTHING
-    texts = [number(value) for value in (low, high)]
-    text = texts[0] if texts[0] == texts[1] else " – ".join(texts)
+    texts = [number(value) for value in values]
+    text = texts[0] if len(set(texts)) == 1 else between.join(texts)
     return f"{text} {row.get('unit') or ''}".strip()
 
 
@@ -129,7 +128,6 @@ def clip(text: object, most: int) -> str:
 
 
 def table_row(*cells: str) -> str:
-    """A row of a table in Markdown."""
     return f"| {' | '.join(cells)} |"
 
 

@@ -5,8 +5,7 @@ it is then left out: verdicts say what a lost file means, and must stay readable
 A void or interrupted run is read as far as it got: its page exists to say why there is no more.
 """
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,8 +18,9 @@ from harness.base.errors import NoData
 from harness.base.paths import COMMAND
 from harness.experiment import PLAINTEXT
 from harness.history import judged, store
+from harness.history import manifest as manifest_file
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
-from harness.history.manifest import SCHEMA_VERSION, check_seal, client_of
+from harness.history.manifest import client_of
 from harness.history.schema import HISTORY
 
 Row = Mapping[str, Any]
@@ -35,8 +35,6 @@ REBALANCE_APIS: Final = ("JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "CONSUMER_GR
 
 @dataclass(frozen=True)
 class Phase:
-    """One phase of a run, as the manifest has it."""
-
     name: str
     from_at: datetime
     to_at: datetime | None
@@ -94,7 +92,6 @@ class Manifest:
 
     @property
     def complete(self) -> bool:
-        """True if the run went through all its phases and was not spoilt."""
         return self.status == "complete"
 
 
@@ -132,24 +129,18 @@ def load(run_dir: Path) -> JudgedRun:
         NoData: as `load_verdicts`.
     """
     manifest, verdicts = load_verdicts(run_dir)
-    shown = False
     reader = _Reader(run_dir, whole=manifest.complete)
-    tables = {n: reader.rows(f"tables/{n}.parquet", TABLES[n]) for n in TABLES_READ}
-    tables |= {
-        n: reader.rows(f"tables/{n}.parquet", TABLES[n])
-        for n in TABLES_SINCE
-        if (run_dir / "tables" / f"{n}.parquet").exists()
-    }
-    history = {n: reader.rows(f"history/{n}.parquet", HISTORY[n]) for n in HISTORY_READ}
-    requests = reader.rows(
-        "history/requests.parquet", HISTORY["requests"], [("api", "in", REBALANCE_APIS)]
-    )
+    later = [n for n in TABLES_SINCE if (run_dir / "tables" / f"{n}.parquet").exists()]
+    tables = {n: reader.rows("tables", n) for n in (*TABLES_READ, *later)}
+    history = {n: reader.rows("history", n) for n in HISTORY_READ}
+    apis = [("api", "in", REBALANCE_APIS)]
+    requests: list[Row] = list(reader.table("history", "requests", filters=apis).to_pylist())
     if manifest.app is None:
-        deliveries = reader.columns("history", "deliveries", DELIVERY_COLUMNS)
+        fetched_only = False
+        deliveries = reader.table("history", "deliveries", DELIVERY_COLUMNS)
     else:
-        deliveries = reader.columns("tables", "reads", DELIVERY_COLUMNS)
-        shown = reader.columns("history", "effects", ("count",)).num_rows > 0
-    sends = reader.columns("history", "sends", SEND_COLUMNS)
+        deliveries = reader.table("tables", "reads", DELIVERY_COLUMNS)
+        fetched_only = reader.table("history", "effects", ("count",)).num_rows == 0
     return JudgedRun(
         path=run_dir,
         manifest=manifest,
@@ -157,10 +148,10 @@ def load(run_dir: Path) -> JudgedRun:
         tables=tables,
         history=history,
         requests=requests,
-        missing=frozenset(reader.missing),
         deliveries=deliveries,
-        sends=sends,
-        fetched_only=manifest.app is not None and not shown,
+        sends=reader.table("history", "sends", SEND_COLUMNS),
+        missing=frozenset(reader.missing),
+        fetched_only=fetched_only,
         problems=tuple(reader.problems),
     )
 
@@ -175,15 +166,19 @@ def load_verdicts(run_dir: Path) -> tuple[Manifest, list[Row] | None]:
     manifest = load_manifest(run_dir)
     judged.settle(run_dir)
     path = run_dir / VERDICTS_FILE
-    remedy = f"judge the run again with `{COMMAND} check {run_dir}`"
     if not path.exists():
         if manifest.complete:
-            raise NoData(f"{path} is missing: {remedy}")
+            raise NoData(f"{path} is missing: {again(run_dir)}")
         return manifest, None
     try:
-        return manifest, _rows(_read(path, VERDICTS, VERDICTS.names))
+        return manifest, list(_read(path, VERDICTS, VERDICTS.names).to_pylist())
     except _UNREADABLE as problem:
-        raise NoData(f"{path} cannot be read ({_why(problem)}): {remedy}") from problem
+        raise NoData(f"{path} cannot be read ({_why(problem)}): {again(run_dir)}") from problem
+
+
+def again(run_dir: Path) -> str:
+    """What to do about a run whose tables are damaged."""
+    return f"judge the run again with `{COMMAND} check {run_dir}`"
 
 
 DELIVERY_COLUMNS: Final = (
@@ -205,34 +200,33 @@ class _Reader:
     missing: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
 
-    def rows(self, name: str, schema: pa.Schema, filters: list[Any] | None = None) -> list[Row]:
-        table = self.table(name, schema, filters)
-        return [] if table is None else _rows(table)
-
-    def columns(self, folder: str, name: str, wanted: tuple[str, ...]) -> pa.Table:
-        whole = (HISTORY if folder == "history" else TABLES)[name]
-        schema = pa.schema([whole.field(column) for column in wanted])
-        table = self.table(f"{folder}/{name}.parquet", schema)
-        return schema.empty_table() if table is None else table
+    def rows(self, folder: str, name: str) -> list[Row]:
+        return list(self.table(folder, name).to_pylist())
 
     def table(
-        self, name: str, schema: pa.Schema, filters: list[Any] | None = None
-    ) -> pa.Table | None:
-        """Read one file, or null if there is none that can be read."""
-        path = self.run_dir / name
+        self,
+        folder: str,
+        name: str,
+        columns: Sequence[str] = (),
+        filters: list[Any] | None = None,
+    ) -> pa.Table:
+        """These columns of a file, or all; no row where there is none that can be read."""
+        whole = (HISTORY if folder == "history" else TABLES)[name]
+        schema = pa.schema([whole.field(column) for column in columns or whole.names])
+        path = self.run_dir / folder / f"{name}.parquet"
         try:
             if path.exists():
                 known = schema.names
-                if path.parent.name == "history":
+                if folder == "history":
                     known = [column for column in known if column in pq.read_schema(path).names]
                 return _read(path, schema, known, filters)
             if self.whole:
-                self.problems.append(f"{name} is missing")
+                self.problems.append(f"{folder}/{path.name} is missing")
         except _UNREADABLE as problem:
             why = _why(problem).replace(f"{self.run_dir}/", "")
-            self.problems.append(f"{name} cannot be read ({why})")
-        self.missing.add(path.stem)
-        return None
+            self.problems.append(f"{folder}/{path.name} cannot be read ({why})")
+        self.missing.add(name)
+        return schema.empty_table()
 
 
 _UNREADABLE: Final = (pa.ArrowException, OSError, KeyError, ValueError)
@@ -250,44 +244,16 @@ def _why(problem: Exception) -> str:
     return str(problem).splitlines()[0] if str(problem) else type(problem).__name__
 
 
-def _rows(table: pa.Table) -> list[Row]:
-    return list(table.to_pylist())
-
-
 def load_manifest(run_dir: Path) -> Manifest:
-    """Read how a run ended. Raises NoData: it is missing, damaged or of another schema."""
-    path = run_dir / "manifest.json"
-    if not path.is_file():
-        raise NoData(
-            f"{path} is missing, so this is not the folder of a run: name one below "
-            f"results/<experiment>/, then `{COMMAND} check RUN`"
-        )
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        raise NoData(
-            f"{path} cannot be read ({problem}): copy the run folder again, then "
-            f"`{COMMAND} check {run_dir}`"
-        ) from problem
-    if not isinstance(raw, dict):
-        raise NoData(f"{path} holds no JSON object: copy the run folder again")
-    version = raw.get("schema_version")
-    if version != SCHEMA_VERSION:
-        raise NoData(
-            f"{path} has schema version {version} and this harness reads {SCHEMA_VERSION}: "
-            f"judge it with the harness that fits, `{COMMAND} check {run_dir}`"
-        )
-    check_seal(path, raw)
-    return _parse_manifest(raw, run_dir)
-
-
-_TEXTS: Final = ("claim", "status_reason", "group", "topic")
-_MAPPINGS: Final = ("versions", "host", "declared", "effective", "observed")
-
-
-def _parse_manifest(raw: Mapping[str, Any], run_dir: Path) -> Manifest:
-    known: dict[str, Any] = {name: _mapping(raw.get(name)) for name in _MAPPINGS}
-    known |= {name: str(raw.get(name) or "") for name in _TEXTS}
+    """Read how a run ended. Raises NoData as `harness.history.manifest.read` does."""
+    raw = manifest_file.read(run_dir)
+    known: dict[str, Any] = {
+        name: _mapping(raw.get(name))
+        for name in ("versions", "host", "declared", "effective", "observed")
+    }
+    for name in ("claim", "status_reason", "group", "topic"):
+        known[name] = str(raw.get(name) or "")
+    phases = raw.get("phases")
     return Manifest(
         run=str(raw.get("run") or run_dir.name),
         experiment=str(raw.get("experiment") or run_dir.parent.name),
@@ -295,18 +261,13 @@ def _parse_manifest(raw: Mapping[str, Any], run_dir: Path) -> Manifest:
         seed="–" if raw.get("seed") is None else str(raw["seed"]),
         started_at=moment(raw.get("started_at")),
         ended_at=moment(raw.get("ended_at")),
-        phases=tuple(_phases(raw.get("phases"))),
+        phases=tuple(
+            Phase(str(each.get("name")), from_at, moment(each.get("to")))
+            for each in (phases if isinstance(phases, list) else ())
+            if (from_at := moment(each.get("from"))) is not None
+        ),
         **known,
     )
-
-
-def _phases(raw: object) -> list[Phase]:
-    phases = []
-    for item in raw if isinstance(raw, list) else []:
-        from_at = moment(item.get("from"))
-        if from_at is not None:
-            phases.append(Phase(str(item.get("name")), from_at, moment(item.get("to"))))
-    return phases
 
 
 def _mapping(raw: object) -> Mapping[str, Any]:

@@ -16,8 +16,6 @@ from harness.report.load import JudgedRun, Manifest, Row, load_verdicts
 
 
 class Standing(StrEnum):
-    """How a verdict stands to what was expected."""
-
     AS_EXPECTED = "as-expected"
     # The documented statement was expected to be violated, and was: the finding of an experiment.
     RESULT = "result"
@@ -27,6 +25,12 @@ class Standing(StrEnum):
 # How the reason of the rule about this machine's clock ends (check.doubt.pressure).
 _BUSY: Final = re.compile(r"; ([\w.-]+ waited for a processor for .*)$")
 
+WORST_FIRST: Final = (Standing.DIFFERS, Standing.RESULT, Standing.AS_EXPECTED)
+_UNFINISHED: Final = {
+    "void": "Void: the run was spoilt, so it shows nothing",
+    "interrupted": "Interrupted: the run did not finish, so it shows nothing",
+    "running": "Not finished: the run is still going on, or its harness was killed",
+}
 SIGNS: Final = {Standing.AS_EXPECTED: "✓", Standing.RESULT: "≠", Standing.DIFFERS: "✗"}
 
 
@@ -78,12 +82,10 @@ def is_excused(row: Row) -> bool:
 
 def in_order(verdicts: Sequence[Row]) -> list[Row]:
     """Sort what differs first (violated before unknown), then results, then the rest as given."""
-
-    def rank(row: Row) -> tuple[int, int]:
-        place = {Standing.DIFFERS: 0, Standing.RESULT: 1, Standing.AS_EXPECTED: 2}[standing(row)]
-        return place, 0 if verdict_of(row) == Verdict.VIOLATED else 1
-
-    return sorted(verdicts, key=rank)
+    return sorted(
+        verdicts,
+        key=lambda row: (WORST_FIRST.index(standing(row)), verdict_of(row) != Verdict.VIOLATED),
+    )
 
 
 @dataclass(frozen=True)
@@ -100,9 +102,12 @@ def of_run(run: JudgedRun) -> Overall:
 
 
 def of_verdicts(manifest: Manifest, verdicts: Sequence[Row] | None) -> Overall:
-    """The same, from how the run ended and its verdicts."""
     if not manifest.complete:
-        return Overall("unjudged", _unfinished(manifest), _reason(manifest, verdicts))
+        unknown = f"Run status {manifest.status}: nothing can be concluded"
+        reason = manifest.status_reason or "The manifest gives no reason."
+        all_the_same = "The verdicts below were given all the same; do not rely on them."
+        detail = f"{reason} {'No rule was judged.' if verdicts is None else all_the_same}"
+        return Overall("unjudged", _UNFINISHED.get(manifest.status, unknown), detail)
     if not verdicts:
         return Overall(
             "unjudged", "No rule was judged", "The list of verdicts is empty, which shows nothing."
@@ -138,7 +143,6 @@ def exit_code(run_dir: Path) -> Exit:
 
 
 def exit_code_of(manifest: Manifest, verdicts: Sequence[Row] | None) -> Exit:
-    """The same, from how the run ended and its verdicts."""
     kind = of_verdicts(manifest, verdicts).kind
     return {"as-expected": Exit.AS_EXPECTED, "differs": Exit.DIFFERS}.get(kind, Exit.FAILED)
 
@@ -154,43 +158,28 @@ def left_out(manifest: Manifest) -> tuple[str, str]:
     return f"{len(names)} rules are left out: {why}", ", ".join(map(name_of, names))
 
 
-@dataclass(frozen=True)
-class Others:
-    """Rules that the experiment does not declare, by their ids; an older run has none."""
-
-    hold: tuple[str, ...] = ()
-    unknown: tuple[Row, ...] = ()
-    violated: tuple[str, ...] = ()
-
-    @property
-    def sentence(self) -> str:
-        """How many were looked at and what they came to; nothing if none was."""
-        if not (self.hold or self.unknown or self.violated):
-            return ""
-        parts = [f"{len(self.hold)} {'holds' if len(self.hold) == 1 else 'hold'}"]
-        for names, words in (
-            (self.violated, "violated"),
-            ([str(row["rule"]) for row in self.unknown], "could not be judged"),
-        ):
-            if names:
-                parts.append(f"{len(names)} {words} ({', '.join(map(name_of, names))})")
-        total = len(self.hold) + len(self.unknown) + len(self.violated)
-        return f"{plural(total, 'rule')} that the experiment does not declare: {', '.join(parts)}"
+def others_in(run: JudgedRun) -> Sequence[Row]:
+    """What rules say that the experiment does not declare; an older run has none."""
+    return run.tables.get("other_rules", ())
 
 
-def others_of(rows: Sequence[Row]) -> Others:
-    def of(verdict: Verdict) -> list[Row]:
-        return [row for row in rows if verdict_of(row) == verdict]
-
-    return Others(
-        hold=tuple(str(row["rule"]) for row in of(Verdict.HOLDS)),
-        unknown=tuple(of(Verdict.UNKNOWN)),
-        violated=tuple(str(row["rule"]) for row in of(Verdict.VIOLATED)),
-    )
+def by_verdict(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    return {str(each): [row for row in rows if verdict_of(row) == each] for each in Verdict}
 
 
-def others_in(run: JudgedRun) -> Others:
-    return others_of(run.tables.get("other_rules", ()))
+def others_in_words(rows: Sequence[Row]) -> str:
+    """How many were looked at and what they came to; nothing if none was."""
+    found = by_verdict(rows)
+    count = len(found[Verdict.HOLDS])
+    parts = [f"{count} {'holds' if count == 1 else 'hold'}"]
+    for verdict, words in (
+        (Verdict.VIOLATED, "violated"),
+        (Verdict.UNKNOWN, "could not be judged"),
+    ):
+        if names := [name_of(row["rule"]) for row in found[verdict]]:
+            parts.append(f"{len(names)} {words} ({', '.join(names)})")
+    said = f"{plural(len(rows), 'rule')} that the experiment does not declare: {', '.join(parts)}"
+    return said if rows else ""
 
 
 def files_lost(run: JudgedRun) -> str:
@@ -216,18 +205,3 @@ def _detail(verdicts: Sequence[Row]) -> str:
             f"{plural(results, 'documented statement')} contradicted by measurement, as expected"
         )
     return "; ".join(parts) + "."
-
-
-def _unfinished(manifest: Manifest) -> str:
-    return {
-        "void": "Void: the run was spoilt, so it shows nothing",
-        "interrupted": "Interrupted: the run did not finish, so it shows nothing",
-        "running": "Not finished: the run is still going on, or its harness was killed",
-    }.get(manifest.status, f"Run status {manifest.status}: nothing can be concluded")
-
-
-def _reason(manifest: Manifest, verdicts: Sequence[Row] | None) -> str:
-    reason = manifest.status_reason or "The manifest gives no reason."
-    if verdicts is None:
-        return f"{reason} No rule was judged.".replace(". .", ".")
-    return f"{reason} The verdicts below were given all the same; do not rely on them."

@@ -5,7 +5,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from harness.base import processes
 from harness.base.errors import Exit, HarnessError, NoData, refused
@@ -17,8 +16,6 @@ from harness.report.load import Row, load_verdicts
 from harness.report.outcome import exit_code_of, verdict_of
 from harness.suite.judging import Judge
 from harness.suite.verdict_job import Files, fits
-
-_ABSENT: Final = "nothing"  # what a rule said that did not judge a run
 
 
 @dataclass(frozen=True)
@@ -48,11 +45,16 @@ def judge_again(
     """
     judge.session()
     found: dict[Path, Again] = {}
+
+    def asked(run_dir: Path) -> Files:
+        """The files of a verdict; none of a run that no worker judges, or that cannot be judged."""
+        return judge.files(run_dir) if fits(run_dir) and not _goes_on(run_dir) else {}
+
     with ThreadPoolExecutor(judge.at_once, thread_name_prefix="verdict") as workers:
-        asked = {workers.submit(_asked, run_dir, judge): run_dir for run_dir in runs}
+        jobs = {workers.submit(asked, run_dir): run_dir for run_dir in runs}
         try:
-            for count, files in enumerate(as_completed(asked), start=1):
-                run_dir = asked[files]
+            for count, files in enumerate(as_completed(jobs), start=1):
+                run_dir = jobs[files]
                 with counting(f"{run_dir.parent.name} {run_dir.name}") as steps:
                     found[run_dir] = _judged(run_dir, judge, files, steps)
                 say(count, found[run_dir])
@@ -61,15 +63,12 @@ def judge_again(
     return [found[run_dir] for run_dir in runs]
 
 
-def _asked(run_dir: Path, judge: Judge) -> Files:
-    """The files of a verdict; none of a run that no worker judges, or that cannot be judged."""
-    return judge.files(run_dir) if fits(run_dir) and not _goes_on(run_dir) else {}
-
-
 def _judged(run_dir: Path, judge: Judge, files: Future[Files], steps: Steps) -> Again:
     if _goes_on(run_dir):
         return Again(run_dir, "it still goes on: check it later", (), Exit.NO_DATA)
-    before = _verdicts(run_dir)
+    before = None
+    with suppress(NoData):  # it is damaged, as if it had never been judged
+        _, before = load_verdicts(run_dir)
     try:
         judge.judge(run_dir, steps, files)
         about, verdicts = load_verdicts(run_dir)
@@ -82,8 +81,7 @@ def _judged(run_dir: Path, judge: Judge, files: Future[Files], steps: Steps) -> 
         return Again(run_dir, " ".join(said.split()), (), Exit.FAILED)
     result = outcome.of_verdicts(about, verdicts)
     sentence = result.headline if verdicts is None else f"{result.headline}: {result.detail}"
-    after = _by_rule(verdicts or ())
-    return Again(run_dir, sentence, _changes(before, after), exit_code_of(about, verdicts))
+    return Again(run_dir, sentence, _changes(before, verdicts), exit_code_of(about, verdicts))
 
 
 def _goes_on(run_dir: Path) -> bool:
@@ -93,25 +91,14 @@ def _goes_on(run_dir: Path) -> bool:
     return False
 
 
-def _verdicts(run_dir: Path) -> dict[str, str] | None:
-    """The verdicts by rule that a run has; null where it was never judged, or they are damaged."""
-    try:
-        _, rows = load_verdicts(run_dir)
-    except NoData:
-        return None
-    return None if rows is None else _by_rule(rows)
-
-
-def _by_rule(rows: Sequence[Row]) -> dict[str, str]:
-    return {str(row["rule"]): verdict_of(row) for row in rows}
-
-
-def _changes(before: dict[str, str] | None, after: dict[str, str]) -> tuple[str, ...]:
-    if before is None:
-        return ()
-    rules = [*after, *(rule for rule in before if rule not in after)]
-    pairs = [(rule, before.get(rule, _ABSENT), after.get(rule, _ABSENT)) for rule in rules]
-    return tuple(f"{rule} was {was}, is {now}" for rule, was, now in pairs if was != now)
+def _changes(before: Sequence[Row] | None, after: Sequence[Row] | None) -> tuple[str, ...]:
+    """How the verdict of each rule changed, of a run that was judged before."""
+    was, now = (
+        {str(row["rule"]): verdict_of(row) for row in rows or ()} for rows in (before, after)
+    )
+    rules = dict.fromkeys((*now, *was)) if before is not None else ()
+    pairs = [(rule, was.get(rule, "nothing"), now.get(rule, "nothing")) for rule in rules]
+    return tuple(f"{rule} was {old}, is {new}" for rule, old, new in pairs if old != new)
 
 
 def summary(found: Sequence[Again]) -> str:

@@ -96,18 +96,17 @@ class BackgroundJudge:
             with suppress(WaitTimeout):
                 limit_s = LONGEST_S if waits else 0.0
                 wait_until("answer of the judge", partial(bool, answers), timeout_s=limit_s)
+            if not answers and not waits:
+                return
             if not answers:
-                if not waits:
-                    return
                 hung = f"it was not judged within {LONGEST_S / 60:g} min, and its process was ended"
                 self._kill()
-            answer = None if hung else answers[0]
-            if answer is None:
+            if hung or answers[0] is None:
                 run_dir = self._pending.pop(0)
                 ended = self._ended()
                 yield run_dir, hung or ended
                 continue
-            folder, problem = answer
+            folder, problem = answers[0]
             for run_dir in [each for each in self._pending if str(each.resolve()) == folder]:
                 yield run_dir, problem
                 self._pending.remove(run_dir)

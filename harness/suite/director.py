@@ -21,16 +21,15 @@ from harness.cluster.backends import check_engines
 from harness.cluster.dependency_proxies import check_reachable
 from harness.experiment import Verdict
 from harness.history import manifest
-from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
-from harness.report.many.suite_verdicts import only_withheld, state_of
+from harness.history.suites import AGAIN, Entry, State, Suite
+from harness.report.many.suite_rows import only_withheld
 from harness.run.folder import fresh, point_latest, sweep, sweep_results
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
 from harness.run.screen import Screen
 from harness.run.start import bring_versions, default_seed
 from harness.run.turns import usual_jobs
 from harness.suite.background import BackgroundJudge
-from harness.suite.players import Players
-from harness.suite.stage import Stage, explain
+from harness.suite.stage import Stage
 
 # The pages tell of every run so far: written after each of a hundred, they cost half a minute.
 PUBLISH_EVERY_S: Final = 120.0
@@ -78,8 +77,10 @@ def new_nightly(results: Path, cover: Cover, asked: Mapping[str, Any]) -> Suite:
     suite = new_suite("nightly", results / "nightly", cover.runs, asked, cover.refused)
     for entry, adds in zip(suite.entries, cover.adds, strict=True):
         entry.adds = [goal.rule for goal in adds]
-    suite.uncovered = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.uncovered]
-    suite.elsewhere = [f"{g.rule} {g.client}/{g.protocol}" for g in cover.elsewhere]
+    suite.uncovered, suite.elsewhere = (
+        [f"{goal.rule} {goal.client}/{goal.protocol}" for goal in goals]
+        for goals in (cover.uncovered, cover.elsewhere)
+    )
     return suite
 
 
@@ -154,16 +155,12 @@ def play(
     one ends the judge as well, which may hang.
     """
     say = screen.say
-    ahead = port_base is None
     with (
         processes.holding(suite.path),
         closing(BackgroundJudge(suite.path / "judging.log")) as judge,
-        closing(
-            Players(suite.path / "playing.log", jobs=jobs or usual_jobs(), ahead=ahead)
-        ) as players,
+        closing(Stage(suite, results, screen, judge, port_base, jobs or usual_jobs())) as stage,
     ):
         suite.save()
-        stage = Stage(suite, results, screen, judge, players, port_base)
         try:
             with interruptible():
                 sweep(say)
@@ -173,18 +170,18 @@ def play(
                     entry.seed = default_seed(entry.experiment) if seed is None else seed + number
                     said = f"run {number + 1} of {len(runs)}: {entry.label}, "
                     todo.append((entry, candidate, f"{said}about {entry.estimate_s:.0f} s"))
-                stage.play(todo, _saving(suite, publish, judge, say))
-                _settle(suite, judge, say, wait=True)
+                stage.play(todo, _saving(suite, publish, stage, say))
+                stage.settle(wait=True)
                 for spoilt, candidate in _to_play_again(suite, runs):
                     again = _again(spoilt, candidate)
                     suite.entries.append(again)
                     said = f"{again.label}: this machine stalled in the run before"
                     stage.play([(again, candidate, said)], lambda: None)
-                    _settle(suite, judge, say, wait=True)
+                    stage.settle(wait=True)
                     _give_way(spoilt, again)
         except KeyboardInterrupt:
             suite.interrupted = True
-            _judge_the_rest(suite, stage, judge, say)
+            _judge_the_rest(stage, judge, say)
         except Exception as error:
             suite.notes.append(f"It ended early: {type(error).__name__}: {error}")
             _write_so_far(partial(_end, suite, publish), say)
@@ -194,15 +191,13 @@ def play(
     return suite.exit_code
 
 
-def _saving(
-    suite: Suite, publish: Publish, judge: BackgroundJudge, say: Progress
-) -> Callable[[], None]:
+def _saving(suite: Suite, publish: Publish, stage: Stage, say: Progress) -> Callable[[], None]:
     """What follows each run: what has been judged is put into the record, which is saved."""
     publish_at = 0.0  # monotonic seconds
 
     def save() -> None:
         nonlocal publish_at
-        _settle(suite, judge, say)
+        stage.settle()
         due = time.monotonic() >= publish_at
         _write_so_far(partial(_publish, suite, publish) if due else suite.save, say)
         if due:
@@ -266,20 +261,7 @@ def _write_so_far(write: Callable[[], object], say: Progress) -> None:
         say(f"the index could not be written: {type(error).__name__}: {error}")
 
 
-def _settle(suite: Suite, judge: BackgroundJudge, say: Progress, *, wait: bool = False) -> None:
-    entries = {suite.run_dir(entry): entry for entry in suite.entries if entry.folder is not None}
-    for run_dir, problem in judge.finished(wait=wait):
-        entry = entries[run_dir.resolve()]
-        if problem:
-            entry.state, entry.reason = State.FAILED, f"{UNJUDGED}: {problem}"
-        else:
-            entry.state, entry.reason = state_of(run_dir)
-        say(f"{entry.label}: {entry.state}{f' ({entry.reason})' if entry.reason else ''}")
-        if not entry.judged:
-            explain(run_dir, say)
-
-
-def _judge_the_rest(suite: Suite, stage: Stage, judge: BackgroundJudge, say: Progress) -> None:
+def _judge_the_rest(stage: Stage, judge: BackgroundJudge, say: Progress) -> None:
     """End what an interrupted suite plays, and wait for its judge; the next interruption ends that.
 
     A run that has not been judged then is kept, and its entry says so.
@@ -291,7 +273,7 @@ def _judge_the_rest(suite: Suite, stage: Stage, judge: BackgroundJudge, say: Pro
             "Ctrl-C again ends without judging"
         )
         with interruptible():
-            _settle(suite, judge, say, wait=True)
+            stage.settle(wait=True)
     except KeyboardInterrupt:
         judge.close()  # before the record is written: it writes into the runs' folders
         say("interrupted again: what has not been judged can be, by `check` and the run's folder")

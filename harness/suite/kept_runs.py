@@ -196,9 +196,7 @@ def _write(folder: Path, pins: Pins) -> None:
 
 def _read(folder: Path) -> Pins:
     path = folder / FILE_NAME
-    if not path.exists():
-        return {}
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
     blocks = [block.strip("\n") for block in text.split("\n\n")]
     return {block.split()[0]: block for block in blocks if block.strip() and block[0] != "#"}
 
@@ -207,14 +205,17 @@ def _difference(rule: str, was: str | None, found: str | None) -> tuple[str, lis
     if found is None:
         gone = "is pinned, and no rule of the project by this name can be judged of this run"
         return f"{rule} {gone}", []
-    head, *lines = found.split("\n")
-    verdict = head.partition(" ")[2]
+    (verdict, lines), (old_verdict, old_lines) = map(_parts, (found, was or ""))
     if was is None:
         return f"{rule} is not pinned yet: {verdict}, {lines[0]}", []
-    old_head, *old_lines = was.split("\n")
-    old_verdict = old_head.partition(" ")[2]
     said = f"was {old_verdict}, is {verdict}"
     if old_verdict == verdict:
         said = f"is {verdict} as before, in other words or numbers"
     changed = [line for line in difflib.ndiff(old_lines, lines) if line[0] in "-+"]
     return f"{rule} {said}", [f"{line[0]} {line[1:].strip()}" for line in changed]
+
+
+def _parts(pin: str) -> tuple[str, list[str]]:
+    """The verdict that is pinned, and the lines below it."""
+    head, *lines = pin.split("\n")
+    return head.partition(" ")[2], lines

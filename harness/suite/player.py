@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Final
 
 from harness.base.errors import HarnessError
 from harness.catalogue import own_modules
@@ -27,7 +27,9 @@ from harness.history import store
 from harness.run import app_processes
 from harness.run.screen import Relayed
 from harness.run.start import Order, play_run
-from harness.suite.players import ENDED, UP
+
+UP: Final = "steady"  # the phase of a run in which all that it needs has been started
+ENDED: Final = "ended"  # in the last message: what became of the run
 
 
 def play(

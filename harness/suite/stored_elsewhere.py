@@ -63,7 +63,11 @@ def _sentence_of(place: str, said: str) -> HarnessError:
         return NoData(f"nothing is at {place}: name the folder of a dataset")
     lacking = _LACKING.search(said)
     if lacking is None:
-        return SetupError(f"{place} cannot be read ({_first(said)}): see that it is there and open")
+        # Without where in Java's code: the first line that names an exception.
+        lines = [line for line in said.splitlines() if line.strip()] or [said]
+        first = next(filter(_EXCEPTION.match, lines), lines[0])
+        why = _EXCEPTION.sub(r"\1: ", first)
+        return SetupError(f"{place} cannot be read ({why}): see that it is there and open")
     scheme = lacking["scheme"] or place.partition("://")[0]
     name = lacking["own"] or lacking["needed"]
     what = f"the class {name}" if name else f"what reads {scheme}://"
@@ -72,13 +76,6 @@ def _sentence_of(place: str, said: str) -> HarnessError:
         f"{place} cannot be read, for Spark lacks {what}: name {jars} in spark.jars.packages of "
         "$SPARK_CONF_DIR/spark-defaults.conf, as docs/scale.md says"
     )
-
-
-def _first(said: str) -> str:
-    """What went wrong, without where in Java's code: the first line that names an exception."""
-    lines = [line for line in said.splitlines() if line.strip()]
-    first = next((line for line in lines if _EXCEPTION.match(line)), lines[0] if lines else said)
-    return _EXCEPTION.sub(r"\1: ", first)
 
 
 def fetched(spark: SparkSession, place: str, results: Path) -> Path:

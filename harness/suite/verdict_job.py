@@ -68,7 +68,9 @@ def judged(spark: SparkSession, run_dir: Path, rules: Path | None, *, elsewhere:
     may be on other machines. Raises HarnessError with what the worker raised, and what Spark raises
     for a worker that died.
     """
-    files = _asked(spark, [*files_of(run_dir), *_rules_of(rules)], elsewhere=elsewhere)
+    own = own_modules.files_in(rules) if rules else ()
+    sent = [*files_of(run_dir), *((f"{OWN_RULES}/{each.name}", each.read_bytes()) for each in own)]
+    files = _asked(spark, sent, elsewhere=elsewhere)
     if PROBLEM in files:
         raise HarnessError(files[PROBLEM].decode())
     return files
@@ -83,7 +85,7 @@ def _asked(spark: SparkSession, files: Iterable[tuple[str, bytes]], *, elsewhere
     work: Any = _work(str(ROOT), _package() if elsewhere else b"")
     frame = spark.createDataFrame(table_of(files)).coalesce(1)
     found = frame.mapInArrow(work, _COLUMNS).toArrow()
-    return dict(zip(*(found[name].to_pylist() for name in ("path", "content")), strict=True))
+    return {row["path"]: row["content"] for row in found.to_pylist()}
 
 
 def sentence_of(error: Exception, what: str) -> str:
@@ -102,10 +104,9 @@ def sentence_of(error: Exception, what: str) -> str:
 
 
 def table_of(files: Iterable[tuple[str, bytes]]) -> pa.Table:
-    """Files as rows: path and content."""
-    rows = list(files)
-    columns = [pa.array([row[at] for row in rows], SCHEMA.types[at]) for at in (0, 1)]
-    return pa.Table.from_arrays(columns, schema=SCHEMA)
+    """Files as rows."""
+    rows = [{"path": path, "content": content} for path, content in files]
+    return pa.Table.from_pylist(rows, SCHEMA)
 
 
 def files_of(run_dir: Path) -> Iterator[tuple[str, bytes]]:
@@ -113,11 +114,6 @@ def files_of(run_dir: Path) -> Iterator[tuple[str, bytes]]:
     yield manifest.FILE_NAME, (run_dir / manifest.FILE_NAME).read_bytes()
     for path in sorted((run_dir / "history").glob("*.parquet")):
         yield f"history/{path.name}", path.read_bytes()
-
-
-def _rules_of(folder: Path | None) -> Iterator[tuple[str, bytes]]:
-    for path in own_modules.files_in(folder) if folder else ():
-        yield f"{OWN_RULES}/{path.name}", path.read_bytes()
 
 
 @cache
@@ -167,10 +163,7 @@ def answers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
     Of nothing there are none; everything is imported then that judging needs.
     """
-    files: Files = {}
-    for batch in batches:
-        rows = batch.to_pydict()
-        files.update(zip(rows["path"], rows["content"], strict=True))
+    files = {row["path"]: row["content"] for batch in batches for row in batch.to_pylist()}
     local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
     with TemporaryDirectory(prefix="judging-", dir=local) as folder:
         try:

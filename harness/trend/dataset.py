@@ -8,7 +8,7 @@ that was judged again replaces what was there of it.
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import MISSING, asdict, fields
 from datetime import datetime
 from pathlib import Path
@@ -49,7 +49,12 @@ def accumulate(results: Path, anew: Collection[Path] = ()) -> int:
     Files of the dataset in `anew` are written again where their run is still there. Raises
     SetupError where the dataset cannot be written.
     """
-    return sum(_add(results / FOLDER, run_dir, anew) for run_dir in _judged(results))
+    runs = [path.parent for path in sorted(results.glob(f"*/*/{VERDICTS_FILE}"))]
+    return sum(
+        _add(results / FOLDER, run_dir, anew)
+        for run_dir in runs
+        if not run_dir.is_symlink() and (run_dir / manifest.FILE_NAME).is_file()  # not `latest`
+    )
 
 
 def mended(results: Path) -> dict[Path, str]:
@@ -88,13 +93,6 @@ def _damage_of(path: Path) -> str | None:
     return None
 
 
-def _judged(results: Path) -> Iterator[Path]:
-    for path in sorted(results.glob(f"*/*/{VERDICTS_FILE}")):
-        link = path.parent.is_symlink()  # latest
-        if not link and (path.parent / manifest.FILE_NAME).is_file():
-            yield path.parent
-
-
 def _add(dataset: Path, run_dir: Path, anew: Collection[Path]) -> bool:
     source = run_dir / VERDICTS_FILE
     try:
@@ -115,8 +113,7 @@ def _add(dataset: Path, run_dir: Path, anew: Collection[Path]) -> bool:
     except (NoData, OSError, pa.ArrowException, KeyError, ValueError):
         return False
     about = _about(facts, started)
-    names = SCHEMA.names
-    rows = [{name: {**about, **row}.get(name) for name in names} for row in verdicts]
+    rows = [{**about, **row} for row in verdicts]
     try:
         store.write(target, [pa.Table.from_pylist(rows, schema=SCHEMA)], SCHEMA)
     except (OSError, pa.ArrowException) as error:

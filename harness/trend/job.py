@@ -179,7 +179,6 @@ def trends(spark: SparkSession, verdicts: DataFrame) -> DataFrame:
 
 
 def main(dataset: str, output: str) -> None:
-    """Read a dataset, and write the trends of it as Parquet."""
     spark = SparkSession.builder.getOrCreate()
     trends(spark, read(spark, dataset)).write.mode("overwrite").parquet(output)
 

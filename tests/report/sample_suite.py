@@ -43,76 +43,59 @@ def write_judged(run_dir: Path, *verdicts: Row, **measured: list[float]) -> Path
     return run_dir
 
 
-def write_report(run_dir: Path) -> None:
+def write_report(run_dir: Path) -> Path:
     """What a suite looks for in a run's report: its JUnit, and whether there is a page."""
     write_whole(run_dir / "junit.xml", junit(load(run_dir)))
     (run_dir / "report.html").touch()
+    return run_dir
 
 
 def write_night(results: Path) -> Suite:
     """A night of four runs: as expected, differing, void and not played."""
     folder = results / "nightly" / "night-1"
     folder.mkdir(parents=True)
-    fine = write_judged(
-        results / "baseline" / "run-1", verdict("R01"), verdict("E04", measured_max=22.5)
-    )
-    bad = write_judged(
+    write_judged(results / "baseline" / "run-1", verdict("R01"), verdict("E04", measured_max=22.5))
+    write_judged(
         results / "consumer-crash" / "run-2",
         verdict("R01", "VIOLATED", reason="evicted <b>late</b>"),
         verdict("R21", "VIOLATED", "VIOLATED"),
         verdict("R12", "UNKNOWN"),
     )
-    void = results / "broker-kill" / "run-3"
-    write_manifest(void, status="void", status_reason="broker-2 ended outside the plan")
-    for run_dir in (fine, bad, void):
-        write_report(run_dir)
+    why = "broker-2 ended outside the plan"
+    write_manifest(results / "broker-kill" / "run-3", status="void", status_reason=why)
+    fine, bad, void = (
+        os.path.relpath(write_report(results / run), folder)
+        for run in ("baseline/run-1", "consumer-crash/run-2", "broker-kill/run-3")
+    )
     entries = [
-        entry("baseline:librdkafka/eager", folder=os.path.relpath(fine, folder)),
-        entry("consumer-crash:java/eager", State.DIFFERS, folder=os.path.relpath(bad, folder)),
-        entry(
-            "broker-kill:librdkafka/eager",
-            State.VOID,
-            folder=os.path.relpath(void, folder),
-            reason="broker-2 ended outside the plan",
-        ),
+        entry("baseline:librdkafka/eager", folder=fine),
+        entry("consumer-crash:java/eager", State.DIFFERS, folder=bad),
+        entry("broker-kill:librdkafka/eager", State.VOID, folder=void, reason=why),
         entry("consumer-join:java/consumer", State.PLANNED, seed=None),
     ]
-    return Suite(
-        folder,
-        "nightly",
-        "2026-11-20T10:00:00Z",
-        entries,
-        uncovered=["X05 java/eager"],
-    )
+    uncovered = ["X05 java/eager"]
+    suite = Suite(folder, "nightly", "2026-11-20T10:00:00Z", entries, uncovered=uncovered)
+    suite.save()
+    return suite
 
 
 def write_repeats(results: Path, values: list[list[float]], *void: str) -> Suite:
     """One experiment as often as there are lists of what was measured for R01, and void runs."""
     folder = results / "consumer-crash" / "repeat-1"
     folder.mkdir(parents=True)
+    label = "consumer-crash:librdkafka/eager"
     entries = []
     for number, found in enumerate(values, start=1):
         run_dir = results / "consumer-crash" / f"run-{number}"
         late = max(found) > 6_050
-        write_judged(
-            run_dir,
-            verdict("R01", "VIOLATED" if late else "HOLDS", unit="ms", bound_high=6_050.0),
-            R01=found,
-        )
-        write_report(run_dir)
+        judged = verdict("R01", "VIOLATED" if late else "HOLDS", unit="ms", bound_high=6_050.0)
+        write_report(write_judged(run_dir, judged, R01=found))
         state = State.DIFFERS if late else State.AS_EXPECTED
-        entries.append(
-            entry("consumer-crash:librdkafka/eager", state, folder=os.path.relpath(run_dir, folder))
-        )
-    entries += [
-        entry(
-            "consumer-crash:librdkafka/eager",
-            State.VOID,
-            reason=reason,
-            rules=[{"id": "R01", "expected": "HOLDS"}],
-        )
-        for reason in void
-    ]
+        entries.append(entry(label, state, folder=os.path.relpath(run_dir, folder)))
+    rules = [{"id": "R01", "expected": "HOLDS"}]
+    entries += [entry(label, State.VOID, reason=reason, rules=rules) for reason in void]
     for number, each in enumerate(entries, start=1):
         each.label += f" run {number}"
-    return Suite(folder, "repeat", "2026-11-20T10:00:00Z", entries)
+    suite = Suite(folder, "repeat", "2026-11-20T10:00:00Z", entries)
+    suite.save()
+    return suite

@@ -17,10 +17,10 @@ from harness.report.many.compare import (
     Comparison,
     RunGroup,
     compare,
+    print_compared,
     settings_of,
     shifts,
 )
-from harness.report.many.compare_text import print_compared
 from harness.report.many.numbers import UNITS, Spread
 from tests.report.sample_run import Row, manifest, verdict, write_manifest
 from tests.report.sample_suite import entry, write_judged, write_night, write_repeats
@@ -41,14 +41,18 @@ def test_a_run_beside_itself_is_alike(tmp_path: Path) -> None:
     assert "set up alike" in printed(run, run)
 
 
+def set_up(run: Path, session_ms: int, **versions: str) -> None:
+    """Have a run declare this session, and say that it had these versions and another seed."""
+    changed = json.loads(json.dumps(manifest()))
+    changed["declared"]["group"]["session_timeout_ms"] = session_ms
+    changed["versions"] |= versions
+    write_manifest(run, **{**changed, "seed": 5})
+
+
 def test_settings_that_differ_are_shown_and_a_runs_own_are_not(tmp_path: Path) -> None:
     a = write_judged(tmp_path / "a", verdict("R01"))
     b = write_judged(tmp_path / "b", verdict("R01"))
-    changed = json.loads(json.dumps(manifest()))
-    changed["declared"]["group"]["session_timeout_ms"] = 10_000
-    changed["versions"]["librdkafka"] = "2.17.0"
-    changed["seed"] = 5
-    write_manifest(b, **changed)
+    set_up(b, 10_000, librdkafka="2.17.0")
     found = compare(a, b).pairs[0].settings
 
     assert {
@@ -98,7 +102,6 @@ def test_medians_have_moved_only_if_there_are_runs_enough_to_tell() -> None:
 def test_two_nights_are_compared_run_by_run(tmp_path: Path) -> None:
     one, other = write_night(tmp_path / "one"), write_night(tmp_path / "other")
     other.entries[1].state = State.PLANNED
-    one.save()
     other.save()
     found = compare(one.path, other.path)
 
@@ -113,8 +116,6 @@ def test_a_run_that_shows_nothing_any_more_got_worse(tmp_path: Path) -> None:
     """One of the repeats is void: so are all of its rules, and nothing was measured in it."""
     one = write_repeats(tmp_path / "one", [[6_000.0], [6_010.0]])
     other = write_repeats(tmp_path / "other", [[6_000.0]], "a broker died")
-    one.save()
-    other.save()
     found = compare(one.path, other.path)
     rule = found.pairs[0].rules[0]
 
@@ -129,7 +130,6 @@ def test_a_group_of_which_nothing_was_judged_got_worse(tmp_path: Path) -> None:
     one, other = write_night(tmp_path / "one"), write_night(tmp_path / "other")
     one.entries[2].state, one.entries[2].folder = State.AS_EXPECTED, one.entries[0].folder
     one.save()
-    other.save()
 
     assert ["session/silent-member-is-evicted in broker-kill:librdkafka/eager"] == compare(
         one.path, other.path
@@ -143,7 +143,6 @@ def test_nights_that_judged_nothing_are_not_compared(tmp_path: Path) -> None:
     one, other = write_night(tmp_path / "one"), write_night(tmp_path / "other")
     for each in other.entries:
         each.state = State.VOID
-    one.save()
     other.save()
 
     with pytest.raises(NoData, match="has no judged run any more"):
@@ -181,9 +180,7 @@ def a_night(folder: Path, values: list[float], session_ms: int = 6_000, wrong: i
         run = folder / f"experiment-{number}" / "run-1"
         found = "VIOLATED" if number == wrong else "HOLDS"
         write_judged(run, verdict("R01", found, unit="ms"), R01=[value])
-        changed = json.loads(json.dumps(manifest()))
-        changed["declared"]["group"]["session_timeout_ms"] = session_ms
-        write_manifest(run, **changed)
+        set_up(run, session_ms)
         state = State.DIFFERS if number == wrong else State.AS_EXPECTED
         label = f"experiment-{number}:librdkafka/eager"
         night.entries.append(entry(label, state, folder=os.path.relpath(run, night.path)))

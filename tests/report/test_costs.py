@@ -8,7 +8,7 @@ from harness.report.parts.story import costs
 from harness.report.run.page import page
 from harness.report.text.summary import summary
 from harness.rules.rule_names import NAMES
-from tests.report.sample_matrix import EVERYDAY, fault, fine, judgement, write_app_run
+from tests.report.sample_matrix import fault, fine, judgement, read, write_app_run
 from tests.report.sample_run import TOPIC, write_manifest, write_run
 
 
@@ -40,17 +40,7 @@ def test_what_went_wrong_is_in_the_sentence_of_its_fault(tmp_path: Path) -> None
 
 def test_a_partition_that_never_came_back_stood_still_at_least_so_long(tmp_path: Path) -> None:
     behind = [judgement("P1", 52, ok=False, subject=f"{TOPIC}-0"), judgement("P10", 58)]
-    reads = [
-        {
-            "member": "member-1",
-            "topic": TOPIC,
-            "partition": 0,
-            "first_offset": 0,
-            "last_offset": 10,
-            "count": 11,
-            "polled_at": EVERYDAY[-1]["at"],
-        }
-    ]
+    reads = [read(0, 10, 40.02)]
 
     found = costs_of(tmp_path, judgements=behind, reads=reads, stops=[])
 

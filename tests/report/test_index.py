@@ -20,7 +20,6 @@ from tests.report.sample_suite import entry, write_night
 def night(tmp_path_factory: pytest.TempPathFactory) -> Suite:
     """A night that has been played and written; nothing changes it."""
     suite = write_night(tmp_path_factory.mktemp("results"))
-    suite.save()
     index.write(suite)
     return suite
 

@@ -23,6 +23,7 @@ from harness.tables import source
 from tests.report.sample_run import verdict, write_manifest, write_table
 from tests.report.sample_suite import entry, write_judged
 
+Checked = Callable[[Callable[[Path], None]], None]
 REPORTS = ("report.html", "summary.md", "junit.xml")
 LOST = "history/requests.parquet is missing"
 
@@ -36,7 +37,7 @@ def run_dir(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def checked_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Path], None]], None]:
+def checked_by(monkeypatch: pytest.MonkeyPatch) -> Checked:
     """Has a function in the place of `check`, and no Spark."""
 
     def put(check: Callable[[Path], None]) -> None:
@@ -66,9 +67,7 @@ def lose_requests(run_dir: Path) -> None:
 
 
 def test_a_damaged_run_differs_and_says_why(
-    run_dir: Path,
-    checked_by: Callable[[Callable[[Path], None]], None],
-    capsys: pytest.CaptureFixture[str],
+    run_dir: Path, checked_by: Checked, capsys: pytest.CaptureFixture[str]
 ) -> None:
     checked_by(lose_requests)
 
@@ -97,7 +96,7 @@ def test_a_night_takes_up_that_a_run_is_damaged(tmp_path: Path, run_dir: Path) -
 
 
 def test_a_judgement_that_breaks_off_leaves_the_one_before(
-    run_dir: Path, checked_by: Callable[[Callable[[Path], None]], None]
+    run_dir: Path, checked_by: Checked
 ) -> None:
     def breaks_off(folder: Path) -> None:
         lose_requests(folder)

@@ -3,6 +3,8 @@
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pytest
+
 from harness.report import report
 from tests.report.sample_run import verdict, verdicts, write_manifest, write_run
 
@@ -14,9 +16,12 @@ def suite_of(run_dir: Path) -> ET.Element:
     return suite
 
 
-def test_one_case_per_rule_and_failures_exactly_where_verdicts_differ(tmp_path: Path) -> None:
-    suite = suite_of(write_run(tmp_path / "run"))
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> ET.Element:
+    return suite_of(write_run(tmp_path_factory.mktemp("results") / "run"))
 
+
+def test_one_case_per_rule_and_failures_exactly_where_verdicts_differ(suite: ET.Element) -> None:
     failed = {
         case.get("name") for case in suite.findall("testcase") if case.find("failure") is not None
     }
@@ -34,23 +39,19 @@ def test_a_case_has_the_name_of_its_rule_and_its_id_as_a_property(tmp_path: Path
     assert {"id": "R01"} == kept
 
 
-def test_failure_says_verdict_expectation_and_reason(tmp_path: Path) -> None:
-    failure = suite_of(write_run(tmp_path / "run")).find("testcase/failure[@type='UNKNOWN']")
+def test_failure_says_verdict_expectation_and_reason(suite: ET.Element) -> None:
+    failure = suite.find("testcase/failure[@type='UNKNOWN']")
 
     assert failure is not None
     assert (failure.get("message") or "").startswith("UNKNOWN, expected HOLDS: no rebalance had")
 
 
-def test_run_and_seed_are_properties(tmp_path: Path) -> None:
-    suite = suite_of(write_run(tmp_path / "run"))
-
+def test_run_and_seed_are_properties(suite: ET.Element) -> None:
     found = {p.get("name"): p.get("value") for p in suite.iterfind("properties/property")}
     assert found == {"run": "2026-11-20T09-59-48Z-7f3a", "seed": "421337"}
 
 
-def test_order_and_attributes_are_those_of_the_common_schema(tmp_path: Path) -> None:
-    suite = suite_of(write_run(tmp_path / "run"))
-
+def test_order_and_attributes_are_those_of_the_common_schema(suite: ET.Element) -> None:
     order = list(dict.fromkeys(child.tag for child in suite))
     assert order == ["properties", "testcase", "system-out", "system-err"]
     assert suite.get("timestamp") == "2026-11-20T09:59:48"

@@ -17,7 +17,6 @@ import pytest
 from rich.console import Console
 
 from harness.report.many import (
-    compare_text,
     index,
     matrix_text,
     repeat,
@@ -25,7 +24,7 @@ from harness.report.many import (
     trend,
 )
 from harness.report.many.blocks import page, print_shown
-from harness.report.many.compare import compare
+from harness.report.many.compare import compare, print_compared
 from tests.report.sample_matrix import write_matrix
 from tests.report.sample_suite import write_night, write_repeats
 from tests.report.sample_sweep import write_sweep
@@ -134,12 +133,9 @@ def test_two_sides(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
         write_repeats(tmp_path / name, [[start + n] for n in range(6)])
         for name, start in (("six", 6_000.0), ("more", 6_040.0))
     )
-    six.save()
-    more.save()
-
     for one, other in ((a, b), (six.path, more.path)):
         compared = compare(one, other)
-        assert snapshot == printed(partial(compare_text.print_compared, compared), tmp_path)
+        assert snapshot == printed(partial(print_compared, compared), tmp_path)
 
 
 def test_trends(tmp_path: Path, snapshot: SnapshotAssertion) -> None:

@@ -13,8 +13,8 @@ from harness.base.errors import Exit, NoData
 from harness.cli.main import main
 from harness.history.suites import State, Suite
 from harness.report.load import Row
-from harness.report.many.matrix import Matrix, as_json, load_matrix, matrix_of, matrix_of_runs
-from harness.report.many.matrix_text import cell_lines, end_lines, markdown, publish, write
+from harness.report.many.matrix import as_json, load_matrix, matrix_of, matrix_of_runs
+from harness.report.many.matrix_text import lines_of, markdown, publish, write
 from harness.report.parts.situations import AT_THE_END, IN_SITUATIONS, SignFound
 from tests.report.sample_matrix import played, suite_of, write_app_run, write_matrix
 
@@ -58,24 +58,23 @@ def run_of(
     }
 
 
-def matrix_with(*runs: Row, examples: bool = True) -> Matrix:
-    return matrix_of_runs(
-        runs, name="m", started_at="2026", ended_at=None, command="matrix", examples=examples
-    )
+def matrix_with(*runs: Row, examples: bool = True) -> Row:
+    about = {"name": "m", "started_at": "2026", "ended_at": None, "command": "matrix"}
+    return matrix_of_runs(runs, {**about, "examples": examples})
 
 
-def client(matrix: Matrix, name: str) -> Row:
-    return next(each for each in matrix.clients if each["name"] == name)
+def client(matrix: Row, name: str) -> Row:
+    return next(each for each in matrix["clients"] if each["name"] == name)
 
 
-def cell(matrix: Matrix, name: str) -> list[str]:
+def cell(matrix: Row, name: str) -> list[str]:
     """What is said of a program's crashes."""
-    return [line.text for line in cell_lines(client(matrix, name)["cells"][0])]
+    return [line.text for line in lines_of(client(matrix, name)["cells"][0])]
 
 
-def end(matrix: Matrix, name: str) -> list[str]:
+def end(matrix: Row, name: str) -> list[str]:
     (found,) = client(matrix, name)["ends"]
-    return [line.text for line in end_lines(found)]
+    return [line.text for line in lines_of(found)]
 
 
 def test_one_run_of_three_is_not_all() -> None:
@@ -123,7 +122,7 @@ def test_experiments_are_kept_apart_and_the_same_is_said_of_their_ends_once() ->
         *(run_of(experiment=name) for name in names), run_of(experiment="rough-day", ends=bad)
     )
 
-    assert [*names, "rough-day"] == [each["experiment"] for each in matrix.columns]
+    assert [*names, "rough-day"] == [each["experiment"] for each in matrix["columns"]]
     assert (
         "<sub>everyday, consumer-crash</sub><br>caught up, worked to the end, lost nothing, left "
         "in order<br><sub>n = 1 each</sub><br><sub>rough-day</sub><br>**did not catch up: 1 of 1 "
@@ -142,10 +141,10 @@ def test_publishing_adds_runs_and_programs(tmp_path: Path) -> None:
     publish(first, tmp_path)
     both = publish(matrix_with(run_of(number=9), run_of("sarama")), tmp_path)
 
-    assert ["franz-go", "kafkajs", "sarama"] == [each["name"] for each in both.clients]
-    assert (6, 6, 0) == (both.planned, both.shown, both.repeats)
-    assert ["n = 4", "n = 1", "n = 1"] == [cell(both, each["name"])[-1] for each in both.clients]
-    assert both.clients == publish(first, tmp_path).clients
+    assert ["franz-go", "kafkajs", "sarama"] == [each["name"] for each in both["clients"]]
+    assert (6, 6, 0) == (both["planned"], both["shown"], both["repeats"])
+    assert ["n = 4", "n = 1", "n = 1"] == [cell(both, each["name"])[-1] for each in both["clients"]]
+    assert both["clients"] == publish(first, tmp_path)["clients"]
 
 
 def test_runs_of_another_version_take_the_place_of_those_that_are_there(tmp_path: Path) -> None:
@@ -231,7 +230,7 @@ def test_a_run_that_was_removed_is_named(tmp_path: Path) -> None:
     shutil.rmtree(run)
     matrix = matrix_of(suite)
 
-    assert (0, "its folder has been removed") == (matrix.shown, matrix.unshown[0]["reason"])
+    assert (0, "its folder has been removed") == (matrix["shown"], matrix["runs"][0]["reason"])
 
 
 def test_the_record_of_a_matrix_that_goes_on_is_its_own(tmp_path: Path) -> None:

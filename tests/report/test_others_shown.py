@@ -41,6 +41,10 @@ def run_dir(tmp_path: Path) -> Path:
     return made
 
 
+def page_of(run_dir: Path) -> str:
+    return Parsed((run_dir / "report.html").read_text()).text
+
+
 def printed(run_dir: Path) -> str:
     file = io.StringIO()
     print_summary(run_dir, Console(file=file, width=200))
@@ -51,8 +55,7 @@ def test_an_undeclared_violation_differs_everywhere(run_dir: Path) -> None:
     assert Exit.DIFFERS == exit_code(run_dir)
     assert "1 verdict differs from the expected" in printed(run_dir)
     assert "**VIOLATED**, expected HOLDS" in (run_dir / "summary.md").read_text()
-    page = Parsed((run_dir / "report.html").read_text()).text
-    assert "of every run: the experiment does not declare it" in page
+    assert "of every run: the experiment does not declare it" in page_of(run_dir)
     suite = ET.parse(run_dir / "junit.xml").getroot().find("testsuite")
     assert suite is not None
     assert "1" == suite.get("failures")
@@ -62,8 +65,7 @@ def test_how_many_were_looked_at_is_said_everywhere(run_dir: Path) -> None:
     assert f"others      {SENTENCE}" in printed(run_dir)
     assert f"- others: {SENTENCE}" in (run_dir / "summary.md").read_text()
     assert SENTENCE in (run_dir / "junit.xml").read_text()
-    page = Parsed((run_dir / "report.html").read_text()).text
-    assert f"{SENTENCE} {name_of('R13')}, {name_of('R33')}" in page
+    assert f"{SENTENCE} {name_of('R13')}, {name_of('R33')}" in page_of(run_dir)
 
 
 def test_why_one_could_not_be_judged_is_folded_and_fails_nothing(tmp_path: Path) -> None:
@@ -71,7 +73,7 @@ def test_why_one_could_not_be_judged_is_folded_and_fails_nothing(tmp_path: Path)
     report(run_dir)
 
     assert Exit.AS_EXPECTED == exit_code(run_dir)
-    page = Parsed((run_dir / "report.html").read_text()).text
+    page = page_of(run_dir)
     assert f"{name_of('X12')} this machine stood still for 80 ms" in page
     assert "does not declare it" not in page
 
@@ -88,11 +90,6 @@ def test_a_run_that_was_judged_by_declared_rules_alone_lacks_nothing(tmp_path: P
 
 def test_a_look_at_a_run_says_it_too(run_dir: Path) -> None:
     file = io.StringIO()
-    about = load_manifest(run_dir)
-    print_verdicts(
-        about,
-        [verdict("R02", **measured(1, 2, 3), bound_low=0, bound_high=9)],
-        ROWS,
-        Console(file=file, width=200),
-    )
+    one = verdict("R02", **measured(1, 2, 3), bound_low=0, bound_high=9)
+    print_verdicts(load_manifest(run_dir), [one], ROWS, Console(file=file, width=200))
     assert f"others      {SENTENCE}" in file.getvalue()

@@ -56,14 +56,29 @@ def page_of(run_dir: Path) -> str:
     return (run_dir / "report.html").read_text(encoding="utf-8")
 
 
+def text_of(tmp_path: Path, about: Any = None, **rows: Any) -> str:
+    """The words of a run's page; `rows` are those of whole files, `about` keys of its manifest."""
+    run_dir = write_run(tmp_path / "run", **rows)
+    write_manifest(run_dir, **(about or {}))
+    return Parsed(page_of(run_dir)).text
+
+
+def section_of(page: str, name: str) -> str:
+    return page.partition(f'id="{name}"')[2].partition("</section>")[0]
+
+
+def timeline_of(page: str) -> str:
+    return page.partition('aria-label="Ownership')[2].partition("</svg>\n</div>")[0]
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     return page_of(write_run(tmp_path_factory.mktemp("results") / "run"))
 
 
 def rules_in_order(page: str) -> list[str]:
-    table = page.partition('id="verdicts"')[2].partition("</section>")[0]
-    return re.findall(r'data-label="Rule"[^>]*><b>[^<]*</b><div><code>([^<]*)</code>', table)
+    cell = r'data-label="Rule"[^>]*><b>[^<]*</b><div><code>([^<]*)</code>'
+    return re.findall(cell, section_of(page, "verdicts"))
 
 
 def test_verdicts_that_differ_come_first_then_results_then_the_rest_as_given(page: str) -> None:
@@ -81,7 +96,6 @@ def test_verdicts_that_differ_come_first_then_results_then_the_rest_as_given(pag
 
 def test_page_says_outcome_claim_and_facts(page: str) -> None:
     text = Parsed(page).text
-
     assert "2 verdicts differ from the expected" in text
     assert (
         "8 rules judged; 6 as expected; 1 documented statement contradicted by measurement" in text
@@ -94,32 +108,28 @@ def test_page_says_outcome_claim_and_facts(page: str) -> None:
 def test_an_upgrade_is_shown_with_both_releases_and_the_levels_that_it_raised(
     tmp_path: Path,
 ) -> None:
-    run_dir = write_run(tmp_path / "run")
     effective = {
         "features": {"metadata.version": 29, "group.version": 1},
         "upgraded": {"features": {"metadata.version": 30, "group.version": 1, "share.version": 1}},
     }
-    write_manifest(
-        run_dir, versions={"kafka": "4.3.1", "kafka_before": "4.2.2"}, effective=effective
-    )
-    text = Parsed(page_of(run_dir)).text
+    versions = {"kafka": "4.3.1", "kafka_before": "4.2.2"}
+    text = text_of(tmp_path, about={"versions": versions, "effective": effective})
 
     assert "Kafka 4.2.2 to 4.3.1 3 brokers, 1 controller" in text
     assert "Features 2 raised metadata.version 29 to 30, share.version 0 to 1" in text
-    assert "Kafka 4.2.2 to 4.3.1" in (run_dir / "summary.md").read_text(encoding="utf-8")
+    assert "Kafka 4.2.2 to 4.3.1" in (tmp_path / "run" / "summary.md").read_text(encoding="utf-8")
 
 
 def test_how_a_secured_cluster_was_spoken_to_is_shown_and_plain_text_is_not(tmp_path: Path) -> None:
-    run_dir = write_run(tmp_path / "run")
     cluster = {"brokers": 3, "controllers": 1, "kafka_version": "4.3.1"}
     for security, nodes, kafka in (
         ("sasl_ssl", "3 brokers, 1 controller, sasl_ssl", "Kafka 4.3.1 (sasl\\_ssl), "),
         ("plaintext", "3 brokers, 1 controller Client", "Kafka 4.3.1, "),
     ):
-        write_manifest(run_dir, declared={"cluster": {**cluster, "security": security}})
+        declared = {"cluster": {**cluster, "security": security}}
 
-        assert nodes in Parsed(page_of(run_dir)).text
-        assert kafka in (run_dir / "summary.md").read_text(encoding="utf-8")
+        assert nodes in text_of(tmp_path, about={"declared": declared})
+        assert kafka in (tmp_path / "run" / "summary.md").read_text(encoding="utf-8")
 
 
 def test_expected_violation_is_shown_as_a_result_with_its_reason(page: str) -> None:
@@ -133,9 +143,7 @@ def test_expected_violation_is_shown_as_a_result_with_its_reason(page: str) -> N
 def test_all_as_expected_is_said_so(tmp_path: Path) -> None:
     rows = [row for row in verdicts() if row["verdict"] == row["expected"]]
 
-    text = Parsed(page_of(write_run(tmp_path / "run", verdicts=rows))).text
-
-    assert "Every verdict as expected" in text
+    assert "Every verdict as expected" in text_of(tmp_path, verdicts=rows)
 
 
 def test_text_of_a_run_cannot_become_markup(page: str) -> None:
@@ -199,7 +207,7 @@ def test_fault_windows_of_the_page_are_those_of_the_history(page: str) -> None:
 
 
 def test_fault_windows_are_drawn_where_the_axis_has_them(page: str) -> None:
-    chart = page.partition('aria-label="Ownership')[2].partition("</svg>\n</div>")[0]
+    chart = timeline_of(page)
     # Two ticks give the scale.
     ticks = {
         float(label.replace("−", "-")): float(x)
@@ -220,7 +228,7 @@ def test_zombie_is_drawn_from_removal_to_notice(page: str) -> None:
 
 
 def test_rebalances_are_shown_with_phases_and_standstill(page: str) -> None:
-    text = Parsed(page.partition('id="rebalances"')[2].partition("</section>")[0]).text
+    text = Parsed(section_of(page, "rebalances")).text
 
     assert "expiry member-1" in text
     assert "join 1.88 s · sync 60 ms · assign 50 ms" in text
@@ -229,8 +237,8 @@ def test_rebalances_are_shown_with_phases_and_standstill(page: str) -> None:
 
 
 def test_both_views_of_a_rebalance_stand_side_by_side(page: str) -> None:
-    section = page.partition('id="views"')[2].partition("</section>")[0]
-    third = next(part for part in section.split("<details") if "Generation 3" in part)
+    views = section_of(page, "views").split("<details")
+    third = next(part for part in views if "Generation 3" in part)
     coordinator, members = third.split("The members said")
 
     assert "<td>evicted, generation 2</td>" in coordinator
@@ -241,7 +249,7 @@ def test_both_views_of_a_rebalance_stand_side_by_side(page: str) -> None:
 
 
 def test_unexplained_redeliveries_come_first(page: str) -> None:
-    section = page.partition('id="redeliveries"')[2].partition("</section>")[0]
+    section = section_of(page, "redeliveries")
 
     assert re.findall(r'data-label="Offsets" class="num">([^<]*)<', section) == [
         "371 – 382",
@@ -263,29 +271,25 @@ def test_nothing_is_shown_as_none_or_nan(tmp_path: Path) -> None:
         {**verdict("unsaid"), "verdict": None, "expected": None},
     ]
 
-    text = Parsed(page_of(write_run(tmp_path / "run", verdicts=rows))).text
+    text = text_of(tmp_path, verdicts=rows)
 
     assert not re.search(r"\b(None|nan|NaN|NaT|null)\b", text)
     assert "1 verdict differs" in text  # the one that says nothing is UNKNOWN, not a pass
 
 
+FILES = (
+    *("rebalances", "ownership", "redeliveries", "evictions", "heartbeats", "faults"),
+    *("topology", "client_events", "coordinator_events", "requests", "deliveries", "sends"),
+)
+
+
 def test_rows_full_of_nulls_do_not_break_the_page(tmp_path: Path) -> None:
-    hole: list[dict[str, object]] = [{}]
-    names = ("rebalances", "ownership", "redeliveries", "evictions", "heartbeats", "faults")
-    more = ("topology", "client_events", "coordinator_events", "requests", "deliveries", "sends")
-
-    page = page_of(write_run(tmp_path / "run", **dict.fromkeys(names + more, hole)))
-
-    assert "None" not in Parsed(page).text
+    assert "None" not in text_of(tmp_path, **{name: [{}] for name in FILES})
 
 
 def test_zero_rows_everywhere_is_a_page_that_says_so(tmp_path: Path) -> None:
-    names = ("rebalances", "ownership", "redeliveries", "evictions", "heartbeats", "faults")
-    more = ("topology", "client_events", "coordinator_events", "requests", "deliveries", "sends")
+    text = text_of(tmp_path, **dict.fromkeys((*FILES, "verdicts"), ()))
 
-    page = page_of(write_run(tmp_path / "run", **dict.fromkeys((*names, *more, "verdicts"), ())))
-
-    text = Parsed(page).text
     assert "No rule was judged" in text
     assert "No rebalance was recorded" in text
     assert "No record was redelivered" in text
@@ -307,12 +311,9 @@ def test_void_run_says_why_and_shows_no_success(tmp_path: Path) -> None:
 
 
 def test_void_run_with_verdicts_warns_of_them(tmp_path: Path) -> None:
-    run_dir = write_run(tmp_path / "run")
-    write_manifest(run_dir, status="void", status_reason="The host stalled.")
+    about = {"status": "void", "status_reason": "The host stalled."}
 
-    text = Parsed(page_of(run_dir)).text
-
-    assert "do not rely on them" in text
+    assert "do not rely on them" in text_of(tmp_path, about=about)
 
 
 def test_fault_without_an_end_is_a_mark_and_not_a_window(tmp_path: Path) -> None:
@@ -328,9 +329,7 @@ def test_fault_without_an_end_is_a_mark_and_not_a_window(tmp_path: Path) -> None
 def test_fault_that_did_not_bite_is_shown_as_such(tmp_path: Path) -> None:
     row = {"fault": "1-latency", "kind": "latency", "phase": "injected", "at": at(3)}
 
-    text = Parsed(page_of(write_run(tmp_path / "run", faults=[row | {"took_effect": False}]))).text
-
-    assert "✗ no effect" in text
+    assert "✗ no effect" in text_of(tmp_path, faults=[row | {"took_effect": False}])
 
 
 def test_large_run_stays_a_small_page_and_says_what_it_leaves_out(tmp_path: Path) -> None:
@@ -365,18 +364,10 @@ def test_large_run_stays_a_small_page_and_says_what_it_leaves_out(tmp_path: Path
         {"generation": n, "started_at": at(n / 20), "completed_at": at(n / 20 + 0.03)}
         for n in range(900)
     ]
-    run_dir = write_run(
-        tmp_path / "run",
-        heartbeats=beats,
-        ownership=held,
-        redeliveries=again,
-        rebalances=rebalances,
-    )
+    more = {"heartbeats": beats, "ownership": held, "redeliveries": again}
+    text = text_of(tmp_path, rebalances=rebalances, **more)
 
-    page = page_of(run_dir)
-
-    assert len(page.encode()) < 1_000_000
-    text = Parsed(page).text
+    assert (tmp_path / "run" / "report.html").stat().st_size < 1_000_000
     assert "4,800 more rows are in tables/redeliveries.parquet" in text
     assert "700 more rows are in tables/rebalances.parquet" in text
     assert "of the good ones only every" in text
@@ -398,7 +389,7 @@ def test_reporting_twice_gives_the_same_page_and_leaves_nothing_behind(tmp_path:
 
 
 def test_folder_without_manifest_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(NoData, match=r"manifest\.json is missing.*python3 -m harness check"):
+    with pytest.raises(NoData, match=r"is not the folder of a run: it has no manifest\.json"):
         report(tmp_path)
 
 
@@ -414,9 +405,7 @@ def test_folder_without_manifest_is_no_run(tmp_path: Path) -> None:
 def test_complete_run_with_a_missing_file_says_so_and_invents_nothing(
     tmp_path: Path, name: str, instead: str
 ) -> None:
-    run_dir = write_run(tmp_path / "run", **{name.partition("/")[2]: None})
-
-    text = Parsed(page_of(run_dir)).text
+    text = text_of(tmp_path, **{name.partition("/")[2]: None})
 
     assert f"these files is left out: {name}.parquet is missing." in text
     assert instead in text
@@ -480,8 +469,7 @@ def test_file_of_another_schema_is_not_read(tmp_path: Path) -> None:
 
 
 def test_axis_ends_when_the_last_thing_happened(page: str) -> None:
-    chart = page.partition('aria-label="Ownership')[2].partition("</svg>\n</div>")[0]
-    labels = re.findall(r'class="tick"[^>]*>([−\d.]+) s<', chart)
+    labels = re.findall(r'class="tick"[^>]*>([−\d.]+) s<', timeline_of(page))
 
     assert labels == ["0", "10", "20", "30", "40", "50"]
     assert END_S > 50

@@ -50,9 +50,17 @@ def test_every_fault_has_its_word(tmp_path: Path) -> None:
         ("isolate", "member 2", None, "own link dead"),
         ("isolate", "any member", None, "own link dead"),
         ("isolate", "producers", None, "isolate of producers"),
+        ("freeze-consumer", "member 1", None, "frozen"),
+        ("kill-broker", "any leader", None, "a broker dies"),
+        ("kill-broker", "leader of t-3", None, "a broker dies"),
+        ("kill-broker", "coordinator", None, "coordinator dies"),
+        ("kill-broker", "broker 2", None, "kill-broker of broker 2"),
+        ("kill-consumer", "member 1", "in a way", "kill-consumer of member 1, in a way"),
+        ("deploy", "group", "at once", "deploy, at once"),
+        ("scale", "group", "up", "scale, up"),
     ],
 )
-def test_a_fault_of_one_process_is_set_apart_from_one_of_all(
+def test_a_fault_has_its_word_or_else_its_own_name(
     kind: str, target: str, how: str | None, word: str
 ) -> None:
     rows = fault("1", kind, target, 5.0, how=how)
@@ -97,24 +105,23 @@ def test_a_standstill_belongs_to_the_fault_after_which_it_began(tmp_path: Path) 
     } == found
 
 
-def test_what_a_partition_waited_before_the_fault_is_not_the_faults(tmp_path: Path) -> None:
-    found = standstills(shown(tmp_path, stops=[stood(0, 37.0, 45.0, cause_at=at(40.0))]))
+@pytest.mark.parametrize(
+    ("stop", "whose", "ms", "other"),
+    [
+        # What a partition waited before the fault is not the fault's.
+        (stood(0, 37.0, 45.0, cause_at=at(40.0)), "own link dead", 5_000.0, "coordinator dies"),
+        # One that outlasts the next fault is whole.
+        (stood(0, 14.0, 18.0), "crash", 4_000.0, "a new member"),
+        # What began late for an early reason is of when it began.
+        (stood(0, 41.0, 43.0, cause_at=at(30.0)), "own link dead", 2_000.0, "coordinator dies"),
+    ],
+)
+def test_a_standstill_is_of_one_situation(
+    tmp_path: Path, stop: Row, whose: str, ms: float, other: str
+) -> None:
+    found = standstills(shown(tmp_path, stops=[stop]))
 
-    assert 5_000.0 == found["own link dead"]
-    assert 0.0 == found["coordinator dies"]
-
-
-def test_a_standstill_that_outlasts_the_next_fault_is_whole(tmp_path: Path) -> None:
-    found = standstills(shown(tmp_path, stops=[stood(0, 14.0, 18.0)]))
-
-    assert 4_000.0 == found["crash"]
-    assert 0.0 == found["a new member"]
-
-
-def test_what_began_late_for_an_early_reason_is_of_when_it_began(tmp_path: Path) -> None:
-    found = standstills(shown(tmp_path, stops=[stood(0, 41.0, 43.0, cause_at=at(30.0))]))
-
-    assert 2_000.0 == found["own link dead"]
+    assert (ms, 0.0) == (found[whose], found[other])
 
 
 def test_records_that_came_again_are_of_the_time_in_which_they_came(tmp_path: Path) -> None:
@@ -160,38 +167,6 @@ def test_steps_of_a_deploy_are_part_of_it(tmp_path: Path) -> None:
     assert ["deploy"] == list(found["situations"])
     assert 3_000.0 == found["situations"]["deploy"]["standstill_ms"]
     assert SignFound.VIOLATED == found["situations"]["deploy"]["signs"]["P6"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "target", "word"),
-    [
-        ("freeze-consumer", "member 1", "frozen"),
-        ("kill-broker", "any leader", "a broker dies"),
-        ("kill-broker", "leader of t-3", "a broker dies"),
-        ("kill-broker", "coordinator", "coordinator dies"),
-    ],
-)
-def test_what_a_rough_day_brings_has_its_words(
-    tmp_path: Path, kind: str, target: str, word: str
-) -> None:
-    assert [word] == list(shown(tmp_path, faults=fault("1", kind, target, 5.0))["situations"])
-
-
-@pytest.mark.parametrize(
-    ("kind", "target", "how", "name"),
-    [
-        ("deploy", "group", "at once", "deploy, at once"),
-        ("scale", "group", "up", "scale, up"),
-        ("kill-broker", "broker 2", None, "kill-broker of broker 2"),
-        ("kill-consumer", "member 1", "in a way", "kill-consumer of member 1, in a way"),
-    ],
-)
-def test_other_faults_keep_their_own_names(
-    tmp_path: Path, kind: str, target: str, how: str | None, name: str
-) -> None:
-    found = shown(tmp_path, faults=fault("1", kind, target, 5.0, how=how))
-
-    assert [name] == list(found["situations"])
 
 
 def test_a_fault_that_did_not_take_effect_shows_nothing_and_ends_the_one_before(

@@ -61,7 +61,7 @@ def test_every_table_has_words() -> None:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_example_is_answered(whole: Path, name: str) -> None:
     with sql.opened([whole]) as database:
-        columns, _ = sql.ask(database, EXAMPLES[name].query)
+        columns, _ = sql.ask(database, EXAMPLES[name][2])
         assert columns
 
 
@@ -173,9 +173,9 @@ def test_without_a_query_it_lists_what_there_is(
     said = capsys.readouterr().out
 
     assert "evictions  members whose session ran out (1 rows)" in said
-    assert EXAMPLES["evictions"].query in said
+    assert EXAMPLES["evictions"][2] in said
     main(["sql"])
-    assert EXAMPLES["calls"].about in capsys.readouterr().out
+    assert EXAMPLES["calls"][0] in capsys.readouterr().out
 
 
 def test_a_folder_without_runs_is_named(tmp_path: Path) -> None:

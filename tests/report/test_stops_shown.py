@@ -17,7 +17,9 @@ def test_a_change_is_shown_with_its_partitions_and_their_parts(tmp_path: Path) -
     assert "Generation 3: kill-consumer member-1" == change.title
     assert "2 partitions stopped, 8.00 s at most; 8 records redelivered" == change.summary
     assert [1, 0] == [row["partition"] for row, _ in change.rows]
-    assert [(0, 56.25), (56.25, 18.75)] == [(p.left, p.width) for p in change.rows[1][1]]
+    assert [("0.0%", "56.25%"), ("56.25%", "18.75%")] == [
+        (part.attributes["x"], part.attributes["width"]) for part in change.rows[1][1]
+    ]
     assert "1 partition kept going: 190 ms at most" in change.notes[0]
     text = page(run)
     assert "detection 4.50 s, join 1.50 s" in text

@@ -18,7 +18,7 @@ from harness.report.many import index, suite_rows
 from harness.report.many.blocks import print_shown
 from harness.report.many.compare import compare
 from harness.report.many.index import night_before
-from harness.report.many.suite_verdicts import headline, only_withheld, refresh_states
+from harness.report.many.suite_rows import headline, only_withheld, refresh_states
 from harness.report.outcome import name_of
 from harness.suite import director as player
 from tests.report.sample_run import Row, verdict, write_manifest, write_table
@@ -28,8 +28,13 @@ STOOD_STILL = "this machine stood still for 64 ms"
 UNKNOWN = verdict("R01", "UNKNOWN", unknowns=1, evidence="violations/R01.parquet")
 
 
-def night(results: Path, *runs: tuple[list[Row], dict[str, list[str]]]) -> Suite:
-    """A night of differing runs, each of verdicts and of what could not be judged, by rule."""
+def night(
+    results: Path,
+    *runs: tuple[list[Row], dict[str, list[str]]],
+    state: State = State.DIFFERS,
+    reason: str = "",
+) -> Suite:
+    """A night of runs, each of verdicts and of what could not be judged, by rule."""
     folder = results / "nightly" / "night-1"
     folder.mkdir(parents=True)
     entries = []
@@ -44,7 +49,7 @@ def night(results: Path, *runs: tuple[list[Row], dict[str, list[str]]]) -> Suite
             write_table(path, TABLES["judgements"], sentence)
         label = f"consumer-crash:librdkafka/{protocol}"
         place = os.path.relpath(run_dir, folder)
-        entries.append(entry(label, State.DIFFERS, folder=place))
+        entries.append(entry(label, state, folder=place, reason=reason))
     return Suite(folder, "nightly", "2026-11-20T10:00:00Z", entries)
 
 
@@ -133,9 +138,12 @@ def test_repeats_are_never_played_again(tmp_path: Path) -> None:
 
 def test_what_is_new_since_the_night_before_is_shown(tmp_path: Path) -> None:
     """A rule got worse, one is judged for the first time, and a run was played again."""
-    first = night(tmp_path, ([verdict("R01"), verdict("R02")], {}), ([verdict("R01")], {}))
-    for each in first.entries:
-        each.state = State.AS_EXPECTED
+    first = night(
+        tmp_path,
+        ([verdict("R01"), verdict("R02")], {}),
+        ([verdict("R01")], {}),
+        state=State.AS_EXPECTED,
+    )
     first.save()
     index.write(first)
     second = night(
@@ -177,10 +185,9 @@ def nights_of(results: Path, *each: tuple[Mapping[str, object], State]) -> list[
     """Nights of one run each, in one folder, with what was asked and how the run ended."""
     nights = []
     for number, (asked, state) in enumerate(each):
-        suite = night(results / f"{number}", ([verdict("R01")], {}))
+        suite = night(results / f"{number}", ([verdict("R01")], {}), state=state)
         suite.asked = dict(asked)
         suite.path = suite.path.rename(results / f"night-{number}")
-        suite.entries[0].state = state
         suite.entries[0].folder = str(results / f"{number}" / "consumer-crash" / "run-1")
         suite.save()
         index.write(suite)
@@ -239,9 +246,7 @@ def test_what_was_judged_again_is_taken_up(tmp_path: Path) -> None:
 
 
 def test_a_run_whose_verdicts_are_gone_could_not_be_judged(tmp_path: Path) -> None:
-    suite = night(tmp_path, ([verdict("R01")], {}), ([verdict("R01")], {}))
-    for each in suite.entries:
-        each.state = State.AS_EXPECTED
+    suite = night(tmp_path, *[([verdict("R01")], {})] * 2, state=State.AS_EXPECTED)
     verdicts = tmp_path / "consumer-crash" / "run-1" / "verdicts.parquet"
     kept = verdicts.read_bytes()
     verdicts.unlink()
@@ -282,16 +287,13 @@ def test_a_night_whose_runs_were_removed_still_says_what_they_showed(tmp_path: P
 
 
 def test_a_run_that_a_killed_night_had_not_judged_is_taken_up(tmp_path: Path) -> None:
-    suite = night(tmp_path, ([verdict("R01")], {}), ([verdict("R01")], {}))
-    for each in suite.entries:
-        each.state, each.reason = State.INTERRUPTED, "it has been played, and not been judged yet"
+    why = "it has been played, and not been judged yet"
+    suite = night(tmp_path, *[([verdict("R01")], {})] * 2, state=State.INTERRUPTED, reason=why)
     write_manifest(tmp_path / "consumer-crash" / "run-2", status="interrupted")
     refresh_states(suite)
 
     assert [State.AS_EXPECTED, State.INTERRUPTED] == [each.state for each in suite.entries]
-    assert ["", "it has been played, and not been judged yet"] == [
-        each.reason for each in suite.entries
-    ]
+    assert ["", why] == [each.reason for each in suite.entries]
     write_manifest(tmp_path / "consumer-crash" / "run-2")
     refresh_states(suite)
 
@@ -299,8 +301,7 @@ def test_a_run_that_a_killed_night_had_not_judged_is_taken_up(tmp_path: Path) ->
 
 
 def test_a_killed_night_without_all_its_runs_is_not_as_expected(tmp_path: Path) -> None:
-    suite = night(tmp_path, ([verdict("R01")], {}))
-    suite.entries[0].state = State.INTERRUPTED
+    suite = night(tmp_path, ([verdict("R01")], {}), state=State.INTERRUPTED)
     suite.entries.append(entry("baseline:librdkafka/eager", State.PLANNED))
     refresh_states(suite)
 
@@ -310,8 +311,7 @@ def test_a_killed_night_without_all_its_runs_is_not_as_expected(tmp_path: Path) 
 
 
 def test_what_was_never_whole_is_not_taken_up(tmp_path: Path) -> None:
-    suite = night(tmp_path, ([verdict("R01")], {}))
-    suite.entries[0].state = State.VOID
+    suite = night(tmp_path, ([verdict("R01")], {}), state=State.VOID)
     refresh_states(suite)
 
     assert State.VOID is suite.entries[0].state

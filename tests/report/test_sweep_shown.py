@@ -48,7 +48,7 @@ from tests.report.sample_sweep import (
 
 if TYPE_CHECKING:
     from harness.report.many.sweep import Measure
-    from harness.report.run.shapes import Shape
+    from harness.report.parts.shapes import Shape
 
 SESSION = "session_timeout_ms"
 

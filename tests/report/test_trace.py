@@ -115,24 +115,18 @@ def test_a_very_long_run_says_what_is_left_out(run: Path, monkeypatch: pytest.Mo
     assert not any(str(cat).startswith("requests") for cat in cats)
 
 
-def test_where_a_file_cannot_be_read_there_is_no_trace(run: Path, tmp_path: Path) -> None:
-    damaged = tmp_path / "results" / "run"
-    shutil.copytree(run, damaged)
-    (damaged / "history" / "host.parquet").write_bytes(b"PAR1 and no more")
+def test_where_a_file_is_damaged_or_another_there_is_no_trace(run: Path, tmp_path: Path) -> None:
+    for name in ("host", "faults"):
+        folder = tmp_path / name
+        shutil.copytree(run, folder)
+        path = folder / "history" / f"{name}.parquet"
+        if name == "host":
+            path.write_bytes(b"PAR1 and no more")
+        else:
+            faults = pq.read_table(path)
+            texts = pa.array(["yesterday"] * len(faults))
+            pq.write_table(faults.set_column(faults.column_names.index("at"), "at", texts), path)
 
-    report(damaged)
-    assert not (damaged / "trace.json").exists()
-    assert (damaged / "report.html").exists()
-
-
-def test_nor_where_a_file_is_another_than_it_was(run: Path, tmp_path: Path) -> None:
-    foreign = tmp_path / "results" / "run"
-    shutil.copytree(run, foreign)
-    path = foreign / "history" / "faults.parquet"
-    faults = pq.read_table(path)
-    texts = pa.array(["yesterday"] * len(faults))
-    pq.write_table(faults.set_column(faults.column_names.index("at"), "at", texts), path)
-
-    report(foreign)
-    assert not (foreign / "trace.json").exists()
-    assert (foreign / "report.html").exists()
+        report(folder)
+        assert not (folder / "trace.json").exists()
+        assert (folder / "report.html").exists()

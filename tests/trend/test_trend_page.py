@@ -18,17 +18,11 @@ START = datetime(2026, 10, 1, tzinfo=UTC)
 
 def series(kind: str, rule: str = "R01", values: tuple[float, ...] = (1, 2, 9), **more: Any) -> Any:
     """A row as the job gives it."""
-    points = [
-        {
-            "t": t,
-            "day": (START + timedelta(days=t)).date(),
-            "at": START + timedelta(days=t),
-            "value": float(value),
-            "runs": [f"run-{t}"],
-            "differing": 0,
-        }
-        for t, value in enumerate(values, start=1)
-    ]
+    points = []
+    for t, value in enumerate(values, start=1):
+        at = START + timedelta(days=t)
+        point = {"t": t, "day": at.date(), "at": at, "value": float(value), "differing": 0}
+        points.append({**point, "runs": [f"run-{t}"]})
     return {
         "experiment": "consumer-crash",
         "client": "librdkafka",
@@ -44,7 +38,6 @@ def series(kind: str, rule: str = "R01", values: tuple[float, ...] = (1, 2, 9), 
         "after": 6_041.0,
         "since_run": "run-3",
         "since": START + timedelta(days=3),
-        "p": 0.0001,
         "p_adjusted": 0.0002,
         "bound_low": None,
         "bound_high": None,

@@ -16,11 +16,13 @@ from harness.base.errors import Exit, VoidRun
 from harness.bench.measure import Figure, table_of
 from harness.cli.main import main
 from harness.history import manifest, store
+from harness.history.suites import Entry
 from harness.run.folder import reserve
 from harness.run.run import ExperimentRun
 from harness.run.start import Order
+from harness.suite.player import ENDED
 from harness.suite.player import play as play_here
-from harness.suite.players import ENDED, Player, Players
+from harness.suite.stage import OnStage, Stage
 from tests.report.sample_run import write_manifest, write_run
 from tests.report.sample_suite import write_night
 from tests.torture.kinds import KILLS, Outcome, Round
@@ -252,18 +254,17 @@ def test_what_begins_while_verdicts_are_put_into_the_dataset_stays(
     assert "run-1 has begun since, so it stays" in capsys.readouterr().err
 
 
-def played_here(players: Players, order: Order, columns: int | None) -> Player:
+def played_here(stage: Stage, entry: Entry, order: Order, said: str) -> OnStage:
     """Have a run of a suite played by this process, instead of one of its own."""
-    player = Player(subprocess.Popen(["true"], stdin=subprocess.PIPE))
-    players._players.append(player)
+    run = OnStage(entry, subprocess.Popen(["true"], stdin=subprocess.PIPE), [said])
 
     def tell(**what: Any) -> None:
         if ENDED in what:
-            player.outcome = what
-        players._messages.put((player, what))
+            run.outcome = what
+        stage._messages.put((run, what))
 
-    play_here(tell, order, columns, frozenset(), (None, None))
-    return player
+    play_here(tell, order, None, frozenset(), (None, None))
+    return run
 
 
 @pytest.mark.parametrize(
@@ -295,7 +296,7 @@ def test_a_start_completes_what_was_killed_and_is_left_alone_by_clean(
         raise VoidRun("it was ended by a test")
 
     monkeypatch.setattr(ExperimentRun, "play", play)
-    monkeypatch.setattr(Players, "start", played_here)
+    monkeypatch.setattr(Stage, "_begun", played_here)
 
     assert Exit.FAILED == main([*command, "--results", str(tmp_path)])
     assert {Exit.FAILED} == set(refused)

@@ -13,9 +13,14 @@ import pytest
 
 from harness.base.errors import SetupError
 from harness.catalogue import registry
+from harness.catalogue.cover import Candidate
+from harness.history.suites import State
+from harness.run.screen import Screen
 from harness.run.start import Order
-from harness.suite import player
-from harness.suite.players import UP, Players
+from harness.suite import director, player
+from harness.suite.background import BackgroundJudge
+from harness.suite.player import UP
+from harness.suite.stage import Stage
 
 
 def order(results: Path) -> Order:
@@ -24,19 +29,18 @@ def order(results: Path) -> Order:
 
 def test_a_run_that_is_refused_is_void_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("this is no folder")
-    with closing(Players(tmp_path / "playing.log")) as players:
-        started = players.start(order(tmp_path / "results"), 80)
-        messages: list[dict[str, Any]] = []
-        while not messages or "ended" not in messages[-1]:
-            who, what = players.message()
-            assert who is started
-            players.take(who, what)
-            messages.append(what)
+    candidate = Candidate.of("baseline", registry.load("baseline"))
+    suite = director.new_repeat(tmp_path, candidate, 1)
+    (entry,) = suite.entries
+    entry.seed = 1
+    log = suite.path / "playing.log"
+    judge = BackgroundJudge(suite.path / "judging.log")  # which is asked for nothing
+    with closing(Stage(suite, tmp_path / "results", Screen(), judge, None, 1)) as stage:
+        stage.play([(entry, candidate, "run 1")], lambda: None)
 
-    assert "void" == messages[-1]["ended"], (tmp_path / "playing.log").read_text()
-    assert "choose another --results" in messages[-1]["reason"]
-    assert "" == (tmp_path / "playing.log").read_text()
-    assert started.process.poll() == 0
+    assert State.VOID == entry.state, log.read_text()
+    assert "choose another --results" in entry.reason
+    assert "" == log.read_text()
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,11 @@ from harness.base.wait import wait_until
 from harness.catalogue import registry
 from harness.catalogue.cover import Candidate
 from harness.history.suites import State, Suite
+from harness.run.app_processes import Built
 from harness.run.interrupts import Interrupted, interruptible
 from harness.run.screen import Screen
 from harness.run.turns import usual_jobs
 from harness.suite import director, stage
-from harness.suite.players import Players
 from harness.suite.stage import Stage
 from tests.report.sample_run import write_manifest
 
@@ -121,19 +121,20 @@ def staged(tmp_path: Path) -> SimpleNamespace:
         entry.label = label
         write_manifest(tmp_path / label)
 
-    def played(*seeds: int, jobs: int = 1, ahead: bool = True) -> None:
+    def played(*seeds: int, jobs: int = 1, port_base: int | None = None) -> set[Built]:
         todo = []
         for entry, seed in zip(suite.entries, seeds, strict=False):
             entry.seed = seed
             todo.append((entry, candidate, f"run {entry.label}"))
-        with closing(Players(tmp_path / "playing.log", jobs=jobs, ahead=ahead)) as players:
-            stage = Stage(suite, tmp_path, screen, judge, players, None)  # type: ignore[arg-type]
+        given = suite, tmp_path, screen, judge, port_base, jobs
+        with closing(Stage(*given)) as stage:  # type: ignore[arg-type]
             try:
                 with interruptible():
                     stage.play(todo, lambda: None)
             except Interrupted:
                 suite.interrupted = True
                 stage.interrupt()
+        return stage.built
 
     return SimpleNamespace(played=played, suite=suite, judge=judge, screen=screen, results=tmp_path)
 
@@ -170,7 +171,7 @@ def test_what_goes_wrong_with_a_run_does_not_end_the_others(
 ) -> None:
     staged.played(1, seed, 1)
 
-    reason = reason.format(log=f"{staged.results / 'playing.log'} has its words")
+    reason = reason.format(log=f"{staged.suite.path / 'playing.log'} has its words")
     played = (State.INTERRUPTED, "it has been played, and not been judged yet")
     assert [played, (state, reason), played] == states(staged.suite)
     assert ["one", "three"] == staged.judge.runs
@@ -204,7 +205,7 @@ def test_the_next_is_warmed_up_while_one_is_measured(staged: SimpleNamespace) ->
 
 
 def test_several_are_measured_at_one_time_where_that_is_asked(staged: SimpleNamespace) -> None:
-    staged.played(6, 6, jobs=2, ahead=False)  # each waits until the other is measured too
+    staged.played(6, 6, jobs=2, port_base=9_000)  # each waits until the other is measured too
 
     assert {"one", "two"} == set(staged.judge.runs)
     assert ["run one", "  start cluster", "  drain", "run two", "  start cluster", "  drain"] == (
@@ -213,7 +214,7 @@ def test_several_are_measured_at_one_time_where_that_is_asked(staged: SimpleName
 
 
 def test_one_is_measured_at_a_time_once_the_clock_has_come_late(staged: SimpleNamespace) -> None:
-    staged.played(7, 1, 1, jobs=2, ahead=False)
+    staged.played(7, 1, 1, jobs=2, port_base=9_000)
 
     sentence = "one: this machine's clock came late 9 times, so that one run is measured at a time"
     assert [sentence] == [line[: len(sentence)] for line in staged.screen.lines if "late" in line]
@@ -234,14 +235,7 @@ def test_a_larger_machine_measures_more_at_one_time(
 
 
 def test_a_program_is_built_once_for_all(staged: SimpleNamespace) -> None:
-    with closing(Players(staged.results / "playing.log")) as playing:
-        candidate = Candidate.of("baseline", registry.load("baseline"))
-        stage = Stage(staged.suite, staged.results, staged.screen, staged.judge, playing, None)
-        [entry, *_] = staged.suite.entries
-        entry.seed = 1
-        stage.play([(entry, candidate, "run one")], lambda: None)
-
-        assert {("/here", ("make",))} == playing.built
+    assert {("/here", ("make",))} == staged.played(1)
 
 
 def test_a_line_that_is_not_whole_is_no_line(staged: SimpleNamespace) -> None:

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.report.formats import safe, table_row
+from harness.report.parts.shapes import Shape
 from harness.report.run.page import Fact, environment
-from harness.report.run.shapes import Shape
 from harness.report.text.columns import align, show, width_of
 
 PAGE: Final = "page"
@@ -141,8 +141,8 @@ def _lines(cell: Cell) -> Sequence[Line]:
 def page(shown: Overview) -> str:
     """The page: one file, no script, nothing loaded."""
     blocks = [block for block in shown.blocks if PAGE in block.on]
-    words = {**vars(shown), "blocks": blocks, "figures": shown.facts}
-    words["sections"] = [(block.id, block.heading) for block in blocks]
+    sections = [(block.id, block.heading) for block in blocks]
+    words = {**vars(shown), "blocks": blocks, "sections": sections, "figures": shown.facts}
     template = environment().get_template("many.html.j2")
     return template.render(words, lines=_lines, safe_text=_unbroken)
 

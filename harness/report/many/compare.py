@@ -15,21 +15,30 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+from rich.console import Console
+from rich.text import Text
+
 from harness.base.errors import NoData
+from harness.base.words import plural
 from harness.experiment import label
-from harness.history import manifest
 from harness.history.suites import is_suite, load_suite
-from harness.report.formats import NOTHING
+from harness.report.formats import NOTHING, number, spread
 from harness.report.load import Row, load
+from harness.report.many import blocks
+from harness.report.many.blocks import Block, Column, Line, in_terminal
 from harness.report.many.numbers import Numbers, Spread, numbers, spreads
-from harness.report.many.suite_verdicts import verdicts_of
+from harness.report.many.suite_rows import verdicts_of
 from harness.report.outcome import Standing, name_of
+from harness.report.text.columns import show, width_of
 
 # Of a single run, not of how it was set up: ports and the addresses made of them, names, places.
 _OWN: Final = re.compile(
     r"(^|\.)(bootstrap\.servers|listeners|advertised\.listeners|controller\.quorum\.voters|node\.id"
     r"|log\.dirs|client\.id|group\.instance\.id|java_home|class_path)$"
 )
+MOST_TABLES: Final = 6  # of the runs of a sweep, or of a few experiments
+_SIDES: Final = (Column("A", free=True), Column("B", free=True))
+_SETTING: Final = (Column("setting", free=True), *_SIDES)
 # How likely any number at all is shown that has not moved, over all rules and figures together.
 _CHANCE: Final = 0.05
 
@@ -161,7 +170,6 @@ def groups(path: Path) -> dict[str, RunGroup]:
 
 def _of_run(run_dir: Path) -> RunGroup:
     """One run, as a group. Raises NoData where it is no complete, judged run."""
-    content = manifest.read(run_dir)
     run = load(run_dir)
     if not run.manifest.complete or run.verdicts is None:
         raise NoData(
@@ -169,18 +177,16 @@ def _of_run(run_dir: Path) -> RunGroup:
         )
     group = run.manifest.declared.get("group") or {}
     name = label(run.manifest.experiment, str(group.get("client")), str(group.get("protocol")))
-    return RunGroup(name, [run.verdicts], [numbers(run_dir, run)], settings_of(content))
+    return RunGroup(name, [run.verdicts], [numbers(run_dir, run)], settings_of(vars(run.manifest)))
 
 
 def settings_of(content: Mapping[str, Any]) -> dict[str, str]:
     """Everything that a run was set up with, flat; without what every run has of its own."""
-    effective = content.get("effective") or {}
+    effective = content["effective"]
     brokers, clients = effective.get("brokers") or {}, effective.get("clients") or {}
-    declared = dict(content.get("declared") or {})
-    declared.pop("claim", None)
-    declared.pop("rules", None)
+    declared = (content.get("declared") or {}).items()
     parts = {
-        "": declared,
+        "": {name: value for name, value in declared if name not in ("claim", "rules")},
         "version": content.get("versions"),
         "host": content.get("host"),
         "broker": _first(brokers, "broker-"),
@@ -306,3 +312,118 @@ def _side(side: Spread) -> dict[str, Any] | None:
         "measured": asdict(side.values),
         "median_interval": side.interval and asdict(side.interval),
     }
+
+
+def print_compared(
+    compared: Compared, console: Console | None = None, *, each_run: bool = False
+) -> None:
+    """Print what differs in settings, then every rule and every figure side by side.
+
+    Of more than MOST_TABLES, which are two nights, what differs over all their runs; and the tables
+    of `each_run` only if that is asked for.
+    """
+    console = console or Console(highlight=False)
+    many = len(compared.pairs) > MOST_TABLES
+    shown = list(_of_nights(compared)) if many else []
+    if each_run or not many:
+        shown += [block for pair in compared.pairs for block in _of_pair(pair)]
+    worse = Line(f"got worse: {', '.join(compared.worse)}", "bad")
+    ending = [
+        *(Line(f"only in A: {label}") for label in compared.only_a),
+        *(Line(f"only in B: {label}") for label in compared.only_b),
+        worse if compared.worse else Line("no verdict got worse", "as-expected"),
+    ]
+    shown.append(Block("", "", notes=ending))
+    sides = [Text(f"A  {compared.path_a}"), Text(f"B  {compared.path_b}")]
+    show(console, [*sides, *in_terminal(shown, width_of(console))])
+
+
+def _block(
+    heading: str, columns: Sequence[str | Column], rows: Sequence[blocks.Row], none: str = ""
+) -> Block:
+    """A table, or what is said where it has no rows."""
+    if not rows:
+        return Block("", "", notes=(Line(none),) if none else ())
+    return Block("", heading, columns=columns, rows=rows)
+
+
+def _of_pair(pair: Comparison) -> Iterator[Block]:
+    sides = [f"{group.label} ({plural(len(group.verdicts), 'run')})" for group in (pair.a, pair.b)]
+    alike = "set up alike"
+    if not (pair.a.judged and pair.b.judged):
+        missing = "B" if pair.a.judged else "A"
+        alike = f"no run of {missing} was judged, so there are no settings to compare"
+    yield Block(
+        "",
+        " against ".join(dict.fromkeys(sides)),
+        columns=_SETTING,
+        rows=[_setting(name, *sides) for name, sides in pair.settings.items()],
+        notes=() if pair.settings else (Line(alike),),
+    )
+    rule, numbers = Column("rule", free=True), Column("measured", free=True)
+    rules = [_rule(each) for each in pair.rules]
+    yield _block("rules", (rule, "A", numbers, "B", numbers, "unit"), rules)
+    rows = [blocks.Row((f.name, measured(f.a), measured(f.b), f.unit)) for f in pair.figures]
+    yield _block("figures", (Column("figure", free=True), *_SIDES, "unit"), rows)
+
+
+def _setting(name: str, a: str | None, b: str | None, *more: str) -> blocks.Row:
+    return blocks.Row((name, a or NOTHING, b or NOTHING, *more))
+
+
+def _marked(each: Beside, name: str) -> tuple[Line, str]:
+    """A name with the sign of what became of it, and its tone."""
+    if each.worse:
+        return Line(name, sign="✗"), "bad"
+    moved = each.changed or bool(each.moved)
+    return Line(name, sign="≠" if moved else ""), "result" if moved else ""
+
+
+def _rule(each: Beside) -> blocks.Row:
+    name, tone = _marked(each, name_of(each.name))
+    sides = [text for side in (each.a, each.b) for text in (side.verdict, measured(side))]
+    return blocks.Row((name, *sides, each.unit), tone)
+
+
+def measured(side: Spread) -> str:
+    """Median and range of a side: "2,004 (1,998 – 2,010)", or one number."""
+    return spread(side.values, number)
+
+
+def _of_nights(compared: Compared) -> Iterator[Block]:
+    both = f"{plural(len(compared.pairs), 'run')} that both have, by experiment and protocol"
+    yield Block("", both)
+    yield _block(
+        "settings that differ, and in how many runs",
+        (*_SETTING, "runs"),
+        [
+            _setting(name, a, b, str(runs))
+            for name, a, b, runs in (each.values() for each in settings_over(compared))
+        ],
+        "set up alike",
+    )
+    changed = [
+        blocks.Row((where, name_of(each.name), each.a.verdict, each.b.verdict), tone)
+        for pair in compared.pairs
+        for each in pair.rules
+        if each.changed
+        for where, tone in [_marked(each, pair.b.label)]
+    ]
+    yield _block(
+        "verdicts that differ",
+        (Column("run", free=True), "rule", *_SIDES),
+        changed,
+        "every rule has the same verdict in both, run by run",
+    )
+    moved = []
+    for each in shifts(compared):
+        name, unit, runs, higher, change = each.values()
+        way, count = ("higher", higher) if 2 * higher > runs else ("lower", runs - higher)
+        by = "" if change is None else f"{change:+.0%}"
+        moved.append(blocks.Row((name_of(name), unit, way, f"{count} of {runs}", by)))
+    yield _block(
+        "numbers that are higher, or lower, in nearly all runs",
+        ("number", "unit", "in B", "of runs", "change"),
+        moved,
+        "no number is higher or lower in nearly all runs",
+    )

@@ -4,10 +4,10 @@ Made from the verdicts of many runs (the nightly set's `verdicts.parquet`); star
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -72,11 +72,16 @@ def judged(verdicts: Sequence[Row]) -> list[Judged]:
     """Every statement with its findings. `verdicts` are rows of VERDICTS with `experiment` and
     `kafka`.
     """
-    honest = [row for row in verdicts if not str(row["experiment"]).startswith(_SABOTEUR)]
+    by_rule: dict[str, list[Row]] = {}
+    for row in verdicts:
+        if not row["experiment"].startswith(_SABOTEUR):
+            by_rule.setdefault(row["rule"], []).append(row)
     found = []
     for each in STATEMENTS:
-        rows = [row for row in honest if row["experiment"] not in each.apart]
-        stated, instead = (list(_findings(rules, rows)) for rules in (each.rules, each.instead))
+        stated, instead = (
+            [finding for rule in rules for finding in _findings(each, rule, by_rule.get(rule, ()))]
+            for rules in (each.rules, each.instead)
+        )
         found.append(Judged(each, _status(each, stated, instead), stated, instead))
     return found
 
@@ -102,17 +107,15 @@ def _status(statement: Statement, stated: Sequence[Row], instead: Sequence[Row])
     return marks.pop() if len(marks) == 1 else PARTLY
 
 
-def _findings(rules: Iterable[str], verdicts: Sequence[Row]) -> Iterable[Row]:
-    """What runs with one client, protocol and Kafka showed of each rule."""
-    for rule in rules:
-        groups: dict[tuple[str, str, str], list[Row]] = {}
-        for row in verdicts:
-            if row["rule"] == rule:
-                key = str(row["client"]), str(row["protocol"]), str(row["kafka"])
-                groups.setdefault(key, []).append(row)
-        for (client, protocol, kafka), rows in sorted(groups.items(), key=lambda each: each[0]):
-            about = {"rule": rule, "client": client, "protocol": protocol, "kafka": kafka}
-            yield {**about, **_finding(rows)}
+def _findings(statement: Statement, rule: str, verdicts: Sequence[Row]) -> Iterator[Row]:
+    """What runs with one client, protocol and Kafka showed of a rule."""
+    names = ("client", "protocol", "kafka")
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in verdicts:
+        if row["experiment"] not in statement.apart:
+            groups.setdefault(tuple(str(row[name]) for name in names), []).append(row)
+    for key, rows in sorted(groups.items()):
+        yield {"rule": rule, **dict(zip(names, key, strict=True)), **_finding(rows)}
 
 
 def _finding(rows: Sequence[Row]) -> Row:
@@ -140,14 +143,14 @@ def write(folder: Path, verdicts: Sequence[Row]) -> None:
     """Write documented.html, documented.md and documented.parquet into `folder`."""
     found = judged(verdicts)
     overview = shown(found)
-    text = [f"# {_TITLE}", "", sentence(found), "", *blocks.in_markdown(overview.blocks, "##")]
+    text = [f"# {_TITLE}", "", overview.headline, "", *blocks.in_markdown(overview.blocks, "##")]
     write_whole(folder / "documented.html", blocks.page(overview))
     write_whole(folder / "documented.md", "\n".join(text))
     table = pa.Table.from_pylist([row for each in found for row in _kept(each)], schema=SCHEMA)
     store.write(folder / "documented.parquet", [table], SCHEMA)
 
 
-def _kept(each: Judged) -> list[dict[str, Any]]:
+def _kept(each: Judged) -> Iterator[Row]:
     """One row per rule, client, protocol and Kafka; one without a rule if unjudged."""
     statement = each.statement
     common = {
@@ -158,13 +161,12 @@ def _kept(each: Judged) -> list[dict[str, Any]]:
         "today": statement.today or None,
         "since": statement.since or None,
     }
-    parts = [("stated", each.stated), ("instead", each.instead)]
-    rows = [
-        {**common, **finding, "part": part, "because": "; ".join(finding["because"]) or None}
-        for part, findings in parts
-        for finding in findings
-    ]
-    return rows or [common]
+    if not each.stated and not each.instead:
+        yield common
+    for part, findings in (("stated", each.stated), ("instead", each.instead)):
+        for finding in findings:
+            because = "; ".join(finding["because"]) or None
+            yield {**common, **finding, "part": part, "because": because}
 
 
 def sentence(found: Sequence[Judged]) -> str:

@@ -1,8 +1,9 @@
 """What a night showed: a page, a Markdown summary, JUnit, one file of verdicts, a terminal."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from harness.base.errors import NoData
 from harness.base.paths import here
@@ -15,8 +16,14 @@ from harness.report.formats import clip, duration, names
 from harness.report.load import Row as Verdict
 from harness.report.many import blocks, documented, suite_rows
 from harness.report.many.blocks import Block, Cell, Column, Line, Overview, Row
-from harness.report.many.suite_rows import MOST_REASON, Verdicts, link_to, read_verdicts
-from harness.report.many.suite_verdicts import differing, rows_in, table_of
+from harness.report.many.suite_rows import (
+    MOST_REASON,
+    Verdicts,
+    differing,
+    link_to,
+    read_verdicts,
+    rows_in,
+)
 from harness.report.run.page import Fact
 from harness.rules import RULES
 
@@ -32,21 +39,16 @@ def write(suite: Suite) -> Overview:
     Raises NoData where the verdicts of a run that was judged cannot be read.
     """
     verdicts = read_verdicts(suite)
-    documented.write(suite.path, _as_kept(verdicts))
+    documented.write(suite.path, list(chain(*verdicts.values())))
     return suite_rows.write_suite(suite, verdicts, shown(suite, verdicts), PAGE, "summary.md")
 
 
-def _as_kept(verdicts: Verdicts) -> list[dict[str, Any]]:
-    """The verdicts as `verdicts.parquet` has them."""
-    return list(table_of([row for rows in verdicts.values() for row in rows]).to_pylist())
-
-
 def shown(suite: Suite, verdicts: Verdicts) -> Overview:
-    rows = _as_kept(verdicts)
+    rows, differs = list(chain(*verdicts.values())), _differing(suite, verdicts)
     documents = documented.sentence(documented.judged(rows))
-    differs = _differing(suite, verdicts)
     none = () if differs else (Line("No verdict differs from the expected one."),)
     sentence, changes = since(suite, rows)
+    uncovered = f"Not covered by any experiment: {len(suite.uncovered)}."
     parts = (
         Block(
             "differs",
@@ -71,16 +73,22 @@ def shown(suite: Suite, verdicts: Verdicts) -> Overview:
             notes=(Line(documents, link="documented.html"),),
         ),
         _by_client(suite, verdicts),
-        *_gaps(suite),
+        Block("uncovered", "", notes=(Line(uncovered),), on=(blocks.MARKDOWN,)),
+        _gaps("gaps", "Covered by no experiment", suite.uncovered),
+        _gaps("elsewhere", "Covered only by runs that this one leaves out", suite.elsewhere),
     )
     return suite_rows.shown_of(
         suite,
         f"{suite.kind} {suite.name}",
         suite_rows.detail_of(verdicts),
         parts,
-        _facts(suite, verdicts),
+        _facts(suite, rows),
         files=(("index", here(suite.path / PAGE)),),
     )
+
+
+def _gaps(id_: str, heading: str, goals: Sequence[str]) -> Block:
+    return Block(id_, heading, notes=(", ".join(goals) or "None.",), on=(blocks.PAGE,))
 
 
 def _differing(suite: Suite, verdicts: Verdicts) -> list[Row]:
@@ -143,30 +151,10 @@ def _worst(found: Sequence[tuple[Verdict, str]]) -> list[Line]:
     return [Line(*verdict), Line(times, "sub")]
 
 
-def _gaps(suite: Suite) -> list[Block]:
-    """What no run of it covers; a summary has only the count."""
-    count = f"Not covered by any experiment: {len(suite.uncovered)}."
-    gaps = (
-        ("gaps", "Covered by no experiment", suite.uncovered),
-        ("elsewhere", "Covered only by runs that this one leaves out", suite.elsewhere),
-    )
-    return [
-        Block("uncovered", "", notes=(Line(count),), on=(blocks.MARKDOWN,)),
-        *(
-            Block(id_, heading, notes=(", ".join(goals) or "None.",), on=(blocks.PAGE,))
-            for id_, heading, goals in gaps
-        ),
-    ]
-
-
-def _facts(suite: Suite, verdicts: Verdicts) -> list[Fact]:
-    rows = [row for rows in verdicts.values() for row in rows]
+def _facts(suite: Suite, rows: Sequence[Verdict]) -> list[Fact]:
     clocks = {id_ for id_, rule in RULES.items() if rule.clock}
-    late = [
-        row["measured_max"] for row in rows if row["rule"] in clocks and row.get("measured_max")
-    ]
-    bad = len(differing(rows))
-    unplayed = suite.count(State.VOID, State.FAILED)
+    late = [row["measured_max"] for row in rows if row["rule"] in clocks and row["measured_max"]]
+    bad, unplayed = len(differing(rows)), suite.count(State.VOID, State.FAILED)
     estimate_ms = sum(entry.estimate_s for entry in suite.played) * 1_000
     rules = plural(len({row["rule"] for row in rows}), "rule")
     return [
@@ -190,14 +178,15 @@ def since(suite: Suite, rows: Iterable[Verdict]) -> tuple[str, list[Row]]:
     both = {label for label, _ in was} & {label for label, _ in now}
     changes = []
     for key in sorted({*was, *now}):
-        row = now.get(key)
-        before, after = _verdict(was.get(key)), _verdict(row)
+        before, after = (
+            outcome.verdict_of(found[key]) if key in found else "not judged" for found in (was, now)
+        )
         if key[0] in both and before != after:
+            row = now.get(key)
             how = outcome.standing(row) if row else outcome.Standing.AS_EXPECTED
             said = Line(after, how, sign=outcome.sign_of(row) if row else "–")
             changes.append(Row((key[0], outcome.name_of(key[1]), before, said), how))
-    order = (outcome.Standing.DIFFERS, outcome.Standing.RESULT, outcome.Standing.AS_EXPECTED)
-    changes.sort(key=lambda each: order.index(outcome.Standing(each.tone)))
+    changes.sort(key=lambda each: outcome.WORST_FIRST.index(outcome.Standing(each.tone)))
     if not changes:
         return f"No verdict is another one than in {night.name}.", []
     return f"{plural(len(changes), 'verdict')} changed since {night.name}.", changes
@@ -232,7 +221,3 @@ def _by_rule(rows: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:
         (label(row["experiment"], row["client"], row["protocol"]), str(row["rule"])): row
         for row in rows
     }
-
-
-def _verdict(row: Verdict | None) -> str:
-    return outcome.verdict_of(row) if row else "not judged"

@@ -1,4 +1,4 @@
-"""Client by situation: what the runs of a matrix show, as numbers, and their record, `matrix.json`.
+"""Client by situation: what the runs of a matrix show, as its record `matrix.json` has it.
 
 A run that shows nothing is counted and named, and a cell says of how many runs it is. What the
 record has of each run is what the table is made of, so runs of another day can be added.
@@ -7,7 +7,6 @@ record has of each run is what the table is made of, so runs of another day can 
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from datetime import UTC
 from pathlib import Path
 from typing import Any, Final
@@ -31,47 +30,21 @@ _SETTING: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Matrix:
-    """All of it. `examples` says that every program is one of consumers/apps.
+def matrix_of(suite: Suite) -> Row:
+    about = {name: getattr(suite, name) for name in ("name", "started_at", "ended_at")}
+    about |= {"command": str(suite.asked.get("command", ""))}
+    about |= {"examples": bool(suite.asked.get("examples"))}
+    return matrix_of_runs([_run(suite, entry) for entry in suite.entries], about)
 
-    `repeats` is 0 where not every program has as many runs of each experiment. `setting` is what
-    all runs had in common, empty where they had not. Of `runs`, one without a `sample` shows
-    nothing, and `reason` says why; `run` is the name of its folder, or else no other's name.
-    Columns, clients and runs are rows as `matrix.json` has them.
+
+def matrix_of_runs(runs: Sequence[Row], about: Row) -> Row:
+    """The table of these runs; `about` has the fields of ABOUT.
+
+    `examples` says that every program is one of consumers/apps. `repeats` is 0 where not every
+    program has as many runs of each experiment. `setting` is what all runs had in common, empty
+    where they had not. Of `runs`, one without a `sample` shows nothing, and `reason` says why;
+    `run` is the name of its folder, or else no other's name.
     """
-
-    name: str
-    started_at: str
-    ended_at: str | None
-    command: str
-    examples: bool
-    repeats: int
-    planned: int
-    shown: int
-    columns: Sequence[Row]
-    clients: Sequence[Row]
-    setting: Mapping[str, str]
-    runs: Sequence[Row]
-
-    @property
-    def unshown(self) -> list[Row]:
-        return [run for run in self.runs if run["sample"] is None]
-
-
-def matrix_of(suite: Suite) -> Matrix:
-    return matrix_of_runs(
-        [_run(suite, entry) for entry in suite.entries],
-        name=suite.name,
-        started_at=suite.started_at,
-        ended_at=suite.ended_at,
-        command=str(suite.asked.get("command", "")),
-        examples=bool(suite.asked.get("examples")),
-    )
-
-
-def matrix_of_runs(runs: Sequence[Row], **about: Any) -> Matrix:
-    """The table of these runs; `about` are the fields of ABOUT."""
     found: dict[str, list[str]] = {}
     for run in runs:
         seen = found.setdefault(run["experiment"], [])
@@ -84,19 +57,19 @@ def matrix_of_runs(runs: Sequence[Row], **about: Any) -> Matrix:
     times = set(Counter((run["client"], run["experiment"]) for run in runs).values())
     settings = [run["facts"]["setting"] for run in runs if run["facts"]]
     common = {name: {each[name] for each in settings} for name in (*_SETTING, "cores")}
-    return Matrix(
-        **about,
-        repeats=times.pop() if len(times) == 1 else 0,
-        planned=len(runs),
-        shown=sum(run["sample"] is not None for run in runs),
-        columns=columns,
-        clients=[
+    return {
+        **{name: about[name] for name in ABOUT},
+        "repeats": times.pop() if len(times) == 1 else 0,
+        "planned": len(runs),
+        "shown": sum(run["sample"] is not None for run in runs),
+        "columns": columns,
+        "clients": [
             _client(name, [run for run in runs if run["client"] == name], columns)
             for name in dict.fromkeys(run["client"] for run in runs)
         ],
-        setting={name: each.pop() if len(each) == 1 else "" for name, each in common.items()},
-        runs=runs,
-    )
+        "setting": {name: each.pop() if len(each) == 1 else "" for name, each in common.items()},
+        "runs": runs,
+    }
 
 
 def _run(suite: Suite, entry: Entry) -> Row:
@@ -138,21 +111,20 @@ def _client(name: str, runs: Sequence[Row], columns: Iterable[Row]) -> Row:
         by.setdefault(run["experiment"], []).append(run)
     about = [run["facts"] for run in runs if run["facts"]]
 
-    def each(fact: str) -> list[Any]:
-        """Every value of a fact once, in order, without empty ones."""
-        return sorted({facts[fact] for facts in about if facts[fact]})
-
     def every(fact: str) -> list[Any]:
-        return sorted({value for facts in about for value in facts[fact] if value})
+        """Every value of a fact once, in order, without empty ones."""
+        found = (facts[fact] for facts in about)
+        lists = (value if isinstance(value, list) else [value] for value in found)
+        return sorted({value for values in lists for value in values if value})
 
     return {
         "name": name,
         "libraries": every("libraries"),
-        "protocols": each("protocol"),
+        "protocols": every("protocol"),
         "assignors": every("assignors"),
-        "session_timeouts_ms": each("session_timeout_ms"),
-        "kafka": each("kafka"),
-        "dates": each("date"),
+        "session_timeouts_ms": every("session_timeout_ms"),
+        "kafka": every("kafka"),
+        "dates": every("date"),
         "runs": len(about),
         "planned": len(runs),
         "cells": [_cell(column, by.get(column["experiment"], ())) for column in columns],
@@ -206,73 +178,63 @@ def _end(experiment: str, runs: Sequence[Row]) -> Row:
 def _signs(rules: Iterable[str], found: Sequence[Mapping[str, str]]) -> list[Row]:
     """Those rules that were violated or could not be judged, and in how many runs."""
     counted = {rule: Counter(each[rule] for each in found) for rule in rules}
-    wrong = {"violated": SignFound.VIOLATED, "unknown": SignFound.UNKNOWN}
+    wrong = (SignFound.VIOLATED, SignFound.UNKNOWN)
     return [
-        {
-            "rule": rule,
-            **{name: count[standing] for name, standing in wrong.items()},
-            "runs": len(found),
-        }
+        {"rule": rule, **{str(sign): count[sign] for sign in wrong}, "runs": len(found)}
         for rule, count in counted.items()
-        if any(count[standing] for standing in wrong.values())
+        if any(count[sign] for sign in wrong)
     ]
 
 
-def as_json(matrix: Matrix) -> str:
-    return json.dumps({"schema_version": SCHEMA_VERSION, **asdict(matrix)}, indent=2) + "\n"
+def as_json(matrix: Row) -> str:
+    content = {"schema_version": SCHEMA_VERSION, **matrix}
+    return json.dumps(content, indent=2, default=vars) + "\n"
 
 
-def load_matrix(path: Path) -> Matrix:
+def load_matrix(path: Path) -> Row:
     """The matrix of which this is the record. Raises NoData where it cannot be read."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         version = content["schema_version"]
         if version == SCHEMA_VERSION:
-            return matrix_of_runs(content["runs"], **{name: content[name] for name in ABOUT})
+            return matrix_of_runs(content["runs"], content)
+        why = f"is of schema {version}, and this version reads {SCHEMA_VERSION}"
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         kind = type(error).__name__
-        raise NoData(
-            f"{path} cannot be read as the record of a matrix ({kind}: {error}): remove it, "
-            "and publish its matrices again"
-        ) from error
-    raise NoData(
-        f"{path} is of schema {version}, and this version reads {SCHEMA_VERSION}: remove it, and "
-        "publish its matrices again"
-    )
+        why = f"cannot be read as the record of a matrix ({kind}: {error})"
+    raise NoData(f"{path} {why}: remove it, and publish its matrices again")
 
 
-def with_runs_of(kept: Matrix, added: Matrix) -> Matrix:
+def with_runs_of(kept: Row, added: Row) -> Row:
     """The runs of both, in the order of their programs' names.
 
     What was kept of a program goes where the added runs are of another version of its library or of
     Kafka: they are another row's, and there is one for each program.
     """
     before, now = _versions(kept), _versions(added)
-    fresh = {run["run"] for run in added.runs}
+    fresh = {run["run"] for run in added["runs"]}
     replaced = {client for client, versions in now.items() if before.get(client) != versions}
-    old = [run for run in kept.runs if run["run"] not in fresh and run["client"] not in replaced]
-    return matrix_of_runs(
-        sorted([*old, *added.runs], key=lambda run: str(run["client"])),
-        name=added.name,
-        started_at=min(kept.started_at, added.started_at),
-        ended_at=added.ended_at,
-        command="\n".join(dict.fromkeys(f"{kept.command}\n{added.command}".strip().split("\n"))),
-        examples=kept.examples and added.examples,
-    )
+    old = [run for run in kept["runs"] if run["run"] not in fresh and run["client"] not in replaced]
+    commands = f"{kept['command']}\n{added['command']}".strip().split("\n")
+    about = {
+        "started_at": min(kept["started_at"], added["started_at"]),
+        "command": "\n".join(dict.fromkeys(commands)),
+        "examples": kept["examples"] and added["examples"],
+    }
+    runs = sorted([*old, *added["runs"]], key=lambda run: str(run["client"]))
+    return matrix_of_runs(runs, {**added, **about})
 
 
-def _versions(matrix: Matrix) -> dict[str, set[tuple[str, ...]]]:
+def _versions(matrix: Row) -> dict[str, set[tuple[str, ...]]]:
     """What brokers saw of each program, and the brokers' own version."""
     found: dict[str, set[tuple[str, ...]]] = {}
-    for run in matrix.runs:
+    for run in matrix["runs"]:
         if (facts := run["facts"]) is not None:
             found.setdefault(run["client"], set()).add((*facts["libraries"], facts["kafka"]))
     return found
 
 
-def for_others(matrix: Matrix) -> Matrix:
+def for_others(matrix: Row) -> Row:
     """The same matrix without its ways to the folders of runs, and without runs never begun."""
-    return matrix_of_runs(
-        [{**run, "link": ""} for run in matrix.runs if run["state"] != State.PLANNED],
-        **{name: getattr(matrix, name) for name in ABOUT},
-    )
+    runs = [{**run, "link": ""} for run in matrix["runs"] if run["state"] != State.PLANNED]
+    return matrix_of_runs(runs, matrix)

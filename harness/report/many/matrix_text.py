@@ -16,16 +16,15 @@ from harness.history.suites import Suite
 from harness.report.formats import NOTHING, duration, number, spread
 from harness.report.load import NAMELESS, Row
 from harness.report.many import blocks, suite_rows
-from harness.report.many.blocks import Block, Line, paragraphs
+from harness.report.many.blocks import Block, Column, Line, paragraphs
 from harness.report.many.matrix import (
-    Matrix,
     as_json,
     for_others,
     load_matrix,
     matrix_of,
     with_runs_of,
 )
-from harness.report.many.suite_verdicts import headline
+from harness.report.many.suite_rows import headline
 from harness.report.parts.situations import AT_THE_END, CRASH, IN_SITUATIONS, LOST, MEANINGS
 from harness.report.run.page import Fact
 from harness.report.run.page_files import write_whole
@@ -82,7 +81,7 @@ def write(suite: Suite) -> blocks.Overview:
     return write_into(suite.path, matrix_of(suite), suite)
 
 
-def publish(matrix: Matrix, folder: Path) -> Matrix:
+def publish(matrix: Row, folder: Path) -> Row:
     """Add a matrix to the one in this folder, if it has one, and write the same three files there.
 
     Nothing in them leads to a run, so they can be given away. What the folder has now is handed
@@ -102,7 +101,7 @@ def publish(matrix: Matrix, folder: Path) -> Matrix:
     return matrix
 
 
-def write_into(folder: Path, matrix: Matrix, suite: Suite | None = None) -> blocks.Overview:
+def write_into(folder: Path, matrix: Row, suite: Suite | None = None) -> blocks.Overview:
     """Write the three files; the page leads to the runs of its suite, if it is given."""
     overview = shown(matrix, suite)
     write_whole(folder / RECORD, as_json(matrix))
@@ -111,69 +110,63 @@ def write_into(folder: Path, matrix: Matrix, suite: Suite | None = None) -> bloc
     return overview
 
 
-def cell_lines(cell: Row) -> list[Line]:
-    if not cell["runs"]:
-        return [_none_of(cell)]
-    runs, never, again = cell["runs"], cell["never_again"], cell["again"]
-    lines = [Line(_standstill(cell), "main", cell["longest"])]
+def lines_of(cell: Row) -> list[Line]:
+    """What is said of a client in a situation, or at the ends of an experiment's runs."""
+    runs, planned = cell["runs"], cell["planned"]
+    if not runs:
+        return [
+            Line(f"no run of {planned} shows it", "doubt") if planned else Line(NOTHING, "quiet")
+        ]
+    lines = [*(_costs(cell) if "standstill_ms" in cell else ()), *_signs(cell)]
+    if fine := [words.fine for words in AT_THE_END if words.rule in cell.get("fine", ())]:
+        lines.append(Line(", ".join(fine)))
+    count = (
+        Line(f"n = {runs}", "quiet")
+        if runs == planned
+        else Line(f"n = {runs} of {planned}", "doubt")
+    )
+    return [*lines, count]
+
+
+def _costs(cell: Row) -> Iterator[Line]:
+    runs, never, again, still = (
+        cell[name] for name in ("runs", "never_again", "again", "standstill_ms")
+    )
+    words = "none" if still.max == 0 else spread(still, duration)
+    words = f"≥ {words}" if never else words
+    known = words if still.n == runs else f"{words}, known of {still.n}"
+    yield Line(known if still.n else "standstill not known", "main", cell["longest"])
     if never:
-        lines.append(Line(f"never went on: {_of_runs(never, runs)}", "bad"))
+        yield Line(f"never went on: {_of_runs(never, runs)}", "bad")
     if again.n < runs:
-        lines.append(Line(f"records not known: {_of_runs(runs - again.n, runs)}"))
+        yield Line(f"records not known: {_of_runs(runs - again.n, runs)}")
     if again.n:
         words = "fetched again" if cell["fetched_only"] else "redelivered"
-        lines.append(Line(f"{spread(again, number)} {words}"))
-    return [*lines, *_sign_lines(cell), _runs_line(cell)]
+        yield Line(f"{spread(again, number)} {words}")
 
 
-def _standstill(cell: Row) -> str:
-    found = cell["standstill_ms"]
-    if not found.n:
-        return "standstill not known"
-    words = "none" if found.max == 0 else spread(found, duration)
-    if cell["never_again"]:
-        words = f"≥ {words}"
-    return words if found.n == cell["runs"] else f"{words}, known of {found.n}"
-
-
-def end_lines(end: Row) -> list[Line]:
-    if not end["runs"]:
-        return [_none_of(end)]
-    fine = [words.fine for words in AT_THE_END if words.rule in end["fine"]]
-    lines = [Line(", ".join(fine))] if fine else []
-    return [*_sign_lines(end), *lines, _runs_line(end)]
-
-
-def _none_of(cell: Row) -> Line:
-    planned = cell["planned"]
-    return Line(f"no run of {planned} shows it", "doubt") if planned else Line(NOTHING, "quiet")
-
-
-def _sign_lines(cell: Row) -> Iterator[Line]:
+def _signs(cell: Row) -> Iterator[Line]:
     for sign in cell["signs"]:
-        rule, words = sign["rule"], _WORDS[sign["rule"]]
-        never_fetched = cell["fetched_only"] and rule == LOST.rule
+        words = _WORDS[sign["rule"]]
+        never_fetched = cell["fetched_only"] and words is LOST
         violated = "records never fetched" if never_fetched else words.violated
-        for what, name, tone in (
-            (violated, "violated", "bad"),
-            (f"unknown if it {words.fine}", "unknown", "doubt"),
-        ):
-            if sign[name]:
-                yield Line(f"{what}: {_of_runs(sign[name], sign['runs'])}", tone)
+        if sign["violated"]:
+            yield Line(f"{violated}: {_of_runs(sign['violated'], sign['runs'])}", "bad")
+        if sign["unknown"]:
+            unknown = _of_runs(sign["unknown"], sign["runs"])
+            yield Line(f"unknown if it {words.fine}: {unknown}", "doubt")
 
 
 def _of_runs(count: int, runs: int) -> str:
     return f"{count} of {plural(runs, 'run')}"
 
 
-def _runs_line(cell: Row) -> Line:
-    runs, planned = cell["runs"], cell["planned"]
-    if runs == planned:
-        return Line(f"n = {runs}", "quiet")
-    return Line(f"n = {runs} of {planned}", "doubt")
+def _client(client: Row) -> blocks.Row:
+    name = Line(client["name"], "name")
+    return blocks.Row(([name, *_about(client)], *map(lines_of, client["cells"]), _ends(client)))
 
 
-def about_lines(client: Row) -> list[Line]:
+def _about(client: Row) -> list[Line]:
     if not client["runs"]:
         return [Line("no run shows anything", "doubt")]
     protocol = " / ".join(client["protocols"]) or "protocol not known"
@@ -189,32 +182,11 @@ def about_lines(client: Row) -> list[Line]:
     ]
 
 
-def _what(matrix: Matrix) -> str:
-    return _WHAT + _EXAMPLES if matrix.examples else _WHAT
-
-
-def _made(matrix: Matrix) -> str:
-    names = {
-        "brokers": "brokers",
-        "processes": "processes of the program to begin with",
-        "partitions": "partitions",
-        "records_per_s": "records a second",
-    }
-    setting = matrix.setting
-    words = ", ".join(f"{setting[each]} {name}" for each, name in names.items() if setting[each])
-    cores = setting["cores"]
-    machine = f", all on one machine with {cores} cores" if cores else ""
-    runs = f"{matrix.shown} of {plural(matrix.planned, 'run')} shown"
-    if matrix.repeats:
-        runs = f"{plural(matrix.repeats, 'run')} of each, {runs}"
-    return f"{runs}; {words}{machine}." if words else f"{runs}."
-
-
-def _end_cell(client: Row) -> list[Line]:
+def _ends(client: Row) -> list[Line]:
     """What was found at the ends, said once of the experiments of which the same is said."""
     found: dict[tuple[Line, ...], list[str]] = {}
     for end in client["ends"]:
-        found.setdefault(tuple(end_lines(end)), []).append(end["experiment"])
+        found.setdefault(tuple(lines_of(end)), []).append(end["experiment"])
     lines = []
     for (*most, runs), names in found.items():
         each = runs if len(names) == 1 else replace(runs, text=f"{runs.text} each")
@@ -222,89 +194,96 @@ def _end_cell(client: Row) -> list[Line]:
     return lines
 
 
-def _blocks(matrix: Matrix, suite: Suite | None) -> list[Block]:
+def _made(matrix: Row) -> str:
+    names = {
+        "brokers": "brokers",
+        "processes": "processes of the program to begin with",
+        "partitions": "partitions",
+        "records_per_s": "records a second",
+    }
+    setting = matrix["setting"]
+    words = ", ".join(f"{setting[each]} {name}" for each, name in names.items() if setting[each])
+    cores = setting["cores"]
+    machine = f", all on one machine with {cores} cores" if cores else ""
+    runs = _shown_runs(matrix)
+    if matrix["repeats"]:
+        runs = f"{plural(matrix['repeats'], 'run')} of each, {runs}"
+    return f"{runs}; {words}{machine}." if words else f"{runs}."
+
+
+def _shown_runs(matrix: Row) -> str:
+    return f"{matrix['shown']} of {plural(matrix['planned'], 'run')} shown"
+
+
+def _blocks(matrix: Row, suite: Suite | None) -> Iterator[Block]:
+    unshown = [suite_rows.unshown(run) for run in matrix["runs"] if run["sample"] is None]
+    missing = (
+        f"{len(unshown)} of {plural(matrix['planned'], 'run')} show nothing, and are named below."
+    )
+    situations = {each["situation"] for each in matrix["columns"]}
+    columns = [Column(each["situation"], each["experiment"]) for each in matrix["columns"]]
     linked = "The first number of a cell leads to the run with the longest standstill."
-    columns = [blocks.Column(each["situation"], each["experiment"]) for each in matrix.columns]
-    rows = [
-        blocks.Row(
-            (
-                [Line(client["name"], "name"), *about_lines(client)],
-                *map(cell_lines, client["cells"]),
-                _end_cell(client),
-            )
-        )
-        for client in matrix.clients
-    ]
-    count = plural(matrix.planned, "run")
-    missing = f"{len(matrix.unshown)} of {count} show nothing, and are named below."
-    situations = {each["situation"] for each in matrix.columns}
+    yield Block(
+        "clients",
+        "Clients",
+        linked if suite else "",
+        columns=["client", *columns, "at the end"],
+        rows=list(map(_client, matrix["clients"])),
+        records=True,
+        notes=(Line(missing, "bad"),) if unshown else (),
+    )
     meanings = [(name, f"{words}.") for name, words in MEANINGS.items() if name in situations]
     crash = (_CRASH,) if CRASH in situations else ()
-    unshown = Block(
-        "unshown",
-        "Runs that show nothing",
-        "They are in no number above.",
-        items=[suite_rows.unshown(each) for each in matrix.unshown],
-        on=(blocks.MARKDOWN, blocks.TERMINAL) if suite else blocks.EVERYWHERE,
+    items = [*meanings, *_READING, *crash, _FEW]
+    yield Block("reading", "How to read it", items=items, on=blocks.WRITTEN)
+    if unshown:
+        yield Block(
+            "unshown",
+            "Runs that show nothing",
+            "They are in no number above.",
+            items=unshown,
+            on=(blocks.MARKDOWN, blocks.TERMINAL) if suite else blocks.EVERYWHERE,
+        )
+    yield Block(
+        "made",
+        "How it was made",
+        _made(matrix),
+        notes=(Line(_RULES),),
+        code=matrix["command"],
+        on=blocks.WRITTEN,
     )
-    parts = [
-        Block(
-            "clients",
-            "Clients",
-            linked if suite else "",
-            columns=["client", *columns, "at the end"],
-            rows=rows,
-            records=True,
-            notes=(Line(missing, "bad"),) if matrix.unshown else (),
-        ),
-        Block(
-            "reading",
-            "How to read it",
-            items=[*meanings, *_READING, *crash, _FEW],
-            on=blocks.WRITTEN,
-        ),
-        *([unshown] if matrix.unshown else []),
-        Block(
-            "made",
-            "How it was made",
-            _made(matrix),
-            notes=(Line(_RULES),),
-            code=matrix.command,
-            on=blocks.WRITTEN,
-        ),
-    ]
     if suite:
         runs = suite_rows.runs(suite, suite_rows.read_verdicts(suite))
-        parts.append(replace(runs, on=(blocks.PAGE,)))
-    return parts
+        yield replace(runs, on=(blocks.PAGE,))
 
 
-def markdown(matrix: Matrix) -> str:
+def markdown(matrix: Row) -> str:
     """The text of `clients.md`, good enough to be a page of the documents."""
-    table, *others = _blocks(matrix, None)
+    overview = shown(matrix)
+    table, *others = overview.blocks
     parts = [replace(table, heading=""), *others]
-    return "\n".join([f"# {TITLE}", "", _what(matrix), "", *blocks.in_markdown(parts, "##")])
+    return "\n".join([f"# {TITLE}", "", overview.claim, "", *blocks.in_markdown(parts, "##")])
 
 
-def shown(matrix: Matrix, suite: Suite | None = None) -> blocks.Overview:
+def shown(matrix: Row, suite: Suite | None = None) -> blocks.Overview:
     """All that is shown; with its suite it leads to the runs."""
-    kafka = sorted({version for client in matrix.clients for version in client["kafka"]})
+    kafka = sorted({version for client in matrix["clients"] for version in client["kafka"]})
     facts = [
-        Fact("clients", str(len(matrix.clients))),
-        Fact("runs", str(matrix.shown), f"of {matrix.planned} shown"),
-        Fact("repeats", str(matrix.repeats or "differ"), ""),
+        Fact("clients", str(len(matrix["clients"]))),
+        Fact("runs", str(matrix["shown"]), f"of {matrix['planned']} shown"),
+        Fact("repeats", str(matrix["repeats"] or "differ")),
         Fact("Kafka", " / ".join(kafka)),
     ]
     known = blocks.Overview(
         kind="matrix",
-        name=f"matrix {matrix.name}",
+        name=f"matrix {matrix['name']}",
         title=TITLE,
-        claim=_what(matrix),
-        headline=f"{matrix.shown} of {plural(matrix.planned, 'run')} shown",
+        claim=_WHAT + _EXAMPLES if matrix["examples"] else _WHAT,
+        headline=_shown_runs(matrix),
         outcome="",
         detail=_made(matrix),
         facts=facts,
-        blocks=_blocks(matrix, suite),
+        blocks=list(_blocks(matrix, suite)),
         made_from=RECORD,
     )
     if suite is None:

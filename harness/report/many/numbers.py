@@ -22,8 +22,8 @@ from harness.base.distribution import (
 )
 from harness.experiment import Verdict
 from harness.report.formats import NOTHING, number
-from harness.report.load import JudgedRun, Row, load
-from harness.report.many.suite_verdicts import again, rows_in
+from harness.report.load import JudgedRun, Row, again, load
+from harness.report.many.suite_rows import rows_in
 from harness.report.outcome import Standing, expected_of, in_order, standing, verdict_of
 from harness.report.parts import stops
 from harness.report.parts.record_counts import records
@@ -44,11 +44,16 @@ UNITS: Final = {
 
 
 def numbers(run_dir: Path, run: JudgedRun | None = None) -> Numbers:
-    """The numbers of a judged run. Raises NoData where they cannot be read."""
-    return {**_measured(run_dir), **_figures(run or load(run_dir))}
+    """The numbers of a judged run: by rule one per thing examined, and the figures of UNITS.
 
-
-def _figures(run: JudgedRun) -> Numbers:
+    Raises NoData where they cannot be read.
+    """
+    found: dict[str, list[float]] = {}
+    path = run_dir / "tables" / "judgements.parquet"
+    for row in rows_in(path, again(run_dir), ["rule", "measured"]):
+        if row["measured"] is not None:
+            found.setdefault(row["rule"], []).append(row["measured"])
+    run = run or load(run_dir)
     rebalances, count = run.tables["rebalances"], records(run)
     figures: Sequence[Sequence[float | None]] = (
         [len(rebalances) if run.has("rebalances") else None],
@@ -60,19 +65,8 @@ def _figures(run: JudgedRun) -> Numbers:
         [count.redelivered],
         [count.unexplained],
     )
-    return {
-        name: [float(value) for value in found if value is not None]
-        for name, found in zip(UNITS, figures, strict=True)
-    }
-
-
-def _measured(run_dir: Path) -> Numbers:
-    """Everything that was measured in a run, by rule: one number per thing examined."""
-    path = run_dir / "tables" / "judgements.parquet"
-    found: dict[str, list[float]] = {}
-    for row in rows_in(path, again(run_dir), ["rule", "measured"]):
-        if row["measured"] is not None:
-            found.setdefault(row["rule"], []).append(row["measured"])
+    for name, values in zip(UNITS, figures, strict=True):
+        found[name] = [float(value) for value in values if value is not None]
     return found
 
 

@@ -83,23 +83,14 @@ def _shown(
 ) -> blocks.Overview:
     first = suite.entries[0]
     differing = sum(each.standing is Standing.DIFFERS for each in rules)
-    unlike = [
-        suite_rows.unshown(vars(entry))
-        for entry in suite.entries
-        if entry.state is not State.AS_EXPECTED
-    ]
+    unlike = [each for each in suite.entries if each.state is not State.AS_EXPECTED]
+    verdict, bounds = Column("verdicts", free=True), Column("bound", number=True, free=True)
     parts = (
         Block(
             "rules",
             "Rules",
             _LEAD,
-            columns=(
-                "rule",
-                Column("verdicts", free=True),
-                *_NUMBERS,
-                Column("bound", number=True, free=True),
-                "unit",
-            ),
+            columns=("rule", verdict, *_NUMBERS, bounds, "unit"),
             rows=[_rule(each) for each in rules],
         ),
         Block(
@@ -110,7 +101,12 @@ def _shown(
             notes=() if figures else ("No run was judged.",),
         ),
         suite_rows.runs(suite, verdicts),
-        Block("unlike", "", notes=unlike, on=(blocks.TERMINAL,)),
+        Block(
+            "unlike",
+            "",
+            notes=[suite_rows.unshown(vars(entry)) for entry in unlike],
+            on=(blocks.TERMINAL,),
+        ),
     )
     facts = (
         Fact("client", first.client, first.protocol),

@@ -148,18 +148,20 @@ class Sweep:
 def sweep_of(suite: Suite) -> Sweep:
     over: Mapping[str, Sequence[str]] = suite.asked.get("over") or {}
     axes = tuple(SweptSetting(name, tuple(values)) for name, values in over.items())
-    points: dict[tuple[int, ...], Mapping[str, str]] = {}
-    by: dict[str, dict[tuple[int, ...], list[Row]]] = {}
+    names = list(dict.fromkeys(entry.experiment for entry in suite.entries))
+    found: dict[tuple[int, tuple[int, ...]], list[Entry]] = {}
     for entry in suite.entries:
         place = tuple(axis.values.index(entry.settings[axis.name]) for axis in axes)
-        points[place] = entry.settings
-        runs = by.setdefault(entry.experiment, {}).setdefault(place, [])
-        runs.append(_run(suite, entry))
-    numbers = {place: number for number, place in enumerate(sorted(points), start=1)}
+        found.setdefault((names.index(entry.experiment), place), []).append(entry)
+    places = sorted({place for _, place in found})
     spots = (
-        Spot(experiment, numbers[place], points[place], found[place])
-        for experiment, found in by.items()
-        for place in sorted(found)
+        Spot(
+            names[name],
+            1 + places.index(place),
+            entries[0].settings,
+            [_run(suite, entry) for entry in entries],
+        )
+        for (name, place), entries in sorted(found.items(), key=lambda each: each[0])
     )
     return Sweep(suite, axes, tuple(spots))
 
@@ -171,33 +173,30 @@ def _run(suite: Suite, entry: Entry) -> Row:
 
 
 def _measured(run: JudgedRun) -> dict[str, float | None]:
-    put_out, count = false_evictions(run), records(run)
+    """By the names of measures, and of the parts of the longest standstill.
+
+    What clients, protocols and sizes differ in is from steady state to the end of the load.
+    """
+    put_out, count, known = false_evictions(run), records(run), run.has("stops")
+    stopped, worst = stops.stopped(run), stops.longest(run) or {}
+    at = {phase.name: phase.from_at for phase in run.manifest.phases}
+    cost = [row["measured_max"] for row in run.verdicts or [] if row["rule"] == _JOIN_COST]
+    generations = None
+    if run.has("rebalances") and {"steady", "drain"} <= at.keys():
+        began = [row for row in run.tables["rebalances"] if row["started_at"] is not None]
+        loaded = [row for row in began if at["steady"] <= row["started_at"] <= at["drain"]]
+        generations = len({row["generation"] for row in loaded})
     return {
         STANDSTILL.name: stops.longest_ms(run),
         EVICTED.name: None if put_out is None else len(put_out),
         AGAIN.name: count.redelivered,
         LOST.name: count.lost,
-        **_of_group(run),
+        STOPPED.name: len({(row["topic"], row["partition"]) for row in stopped}) if known else None,
+        IN_ALL.name: sum(row["ms"] for row in stopped) if known else None,
+        GENERATIONS.name: generations,
+        JOIN.name: cost[0] if cost else None,
+        **{kind.column: worst.get(kind.column) for kind in stops.PARTS},
     }
-
-
-def _of_group(run: JudgedRun) -> dict[str, float | None]:
-    """What clients, protocols and sizes differ in, from steady state to the end of the load."""
-    phases = {phase.name: phase for phase in run.manifest.phases}
-    stopped, worst = stops.stopped(run), stops.longest(run) or {}
-    began = [row for row in run.tables["rebalances"] if row["started_at"] is not None]
-    cost = [row["measured_max"] for row in run.verdicts or [] if row["rule"] == _JOIN_COST]
-    found: dict[str, float | None] = {each.name: None for each in OF_GROUP}
-    if run.has("stops"):
-        found[STOPPED.name] = len({(row["topic"], row["partition"]) for row in stopped})
-        found[IN_ALL.name] = sum(row["ms"] for row in stopped)
-    if run.has("rebalances") and {"steady", "drain"} <= phases.keys():
-        from_at, to_at = phases["steady"].from_at, phases["drain"].from_at
-        found[GENERATIONS.name] = len(
-            {row["generation"] for row in began if from_at <= row["started_at"] <= to_at}
-        )
-    found[JOIN.name] = cost[0] if cost else None
-    return found | {kind.column: worst.get(kind.column) for kind in stops.PARTS}
 
 
 def as_json(sweep: Sweep, words: Sequence[str]) -> str:
@@ -223,17 +222,11 @@ def _point(spot: Spot) -> Row:
         "settings": spot.settings,
         "runs": len(spot.shown),
         "planned": len(spot.runs),
-        **{measure.name: _summed(spot, measure) for measure in (*MEASURES, *OF_GROUP)},
+        **{measure.name: _summed(spot.of(measure)) for measure in (*MEASURES, *OF_GROUP)},
     }
 
 
-def _summed(spot: Spot, measure: Measure) -> Row:
-    spread = spot.of(measure)
+def _summed(spread: Spread) -> Row:
     found, lies = spread.values, spread.sure
-    return {
-        "n": found.n,
-        "min": found.min,
-        "median": found.p50,
-        "max": found.max,
-        "median_lies_in": lies and [lies.low, lies.high],
-    }
+    about = {"n": found.n, "min": found.min, "median": found.p50, "max": found.max}
+    return {**about, "median_lies_in": lies and [lies.low, lies.high]}

@@ -1,7 +1,6 @@
 """What a setting costs over what it buys, as a plot: one dot for each run, none left out."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Final
 
@@ -9,7 +8,7 @@ from harness.report.formats import duration, number
 from harness.report.load import Row
 from harness.report.many.blocks import Plot
 from harness.report.many.sweep import STANDSTILL, Measure, Spot, Sweep, value_text
-from harness.report.run.shapes import Shape
+from harness.report.parts.shapes import Shape
 
 WIDTH: Final = 560
 HEIGHT: Final = 310
@@ -29,15 +28,8 @@ _PLACES: Final = (
 )
 Box = tuple[float, float, float, float]
 Point = tuple[float, float]
-
-
-@dataclass(frozen=True)
-class _Ring:
-    """A spot that has runs with both numbers: where its median is, and the dots of its runs."""
-
-    spot: Spot
-    at: Point
-    dots: Sequence[Shape]
+# A spot that has runs with both numbers: where its median is, its ring, and the dots of its runs.
+_Ring = tuple[Spot, Point, Shape, Sequence[Shape]]
 
 
 def plot(sweep: Sweep, measure: Measure) -> Plot | None:
@@ -58,13 +50,13 @@ def plot(sweep: Sweep, measure: Measure) -> Plot | None:
         words = f"{name}{duration(x)}, {number(y)} {measure.title}"
         return Shape("circle", {"class": css, "cx": cx, "cy": cy, "r": r}, title=words)
 
-    rings = []
+    rings: list[_Ring] = []
     for spot, runs in found:
         x, y = spot.of(STANDSTILL).median, spot.of(measure).median
         settings = ", ".join(f"{name}={value_text(each)}" for name, each in spot.settings.items())
-        dots = [dot(f"{spot.experiment}, {settings}: median ", x, y, spot, "middle", 5.5)]
-        dots += [dot(f"{run['label']}: ", x, y, spot, "one", 3) for run, x, y in runs]
-        rings += [_Ring(spot, at(x, y), dots)] if runs else []
+        ring = dot(f"{spot.experiment}, {settings}: median ", x, y, spot, "middle", 5.5)
+        dots = [dot(f"{run['label']}: ", x, y, spot, "one", 3) for run, x, y in runs]
+        rings += [(spot, at(x, y), ring, dots)] if runs else []
     title = f"{measure.title.capitalize()} over the longest standstill"
     return Plot(
         title,
@@ -72,7 +64,7 @@ def plot(sweep: Sweep, measure: Measure) -> Plot | None:
         (WIDTH, HEIGHT),
         [
             *_axes(across, up, f"{measure.title}, in a run"),
-            *(shape for line in _lines(sweep, rings) for shape in line),
+            *_joined(sweep, rings),
             *_labels(sweep, rings),
         ],
     )
@@ -127,24 +119,26 @@ def _step(most: float, *, whole: bool) -> float:
     return max(1.0, step) if whole else step
 
 
-def _lines(sweep: Sweep, rings: Sequence[_Ring]) -> Iterator[list[Shape]]:
+def _joined(sweep: Sweep, rings: Sequence[_Ring]) -> Iterator[Shape]:
     """The dots of each experiment along the first setting, for each combination of the others.
 
     Medians are joined by a line.
     """
     first = sweep.axes[0]
-    found: dict[tuple[str, ...], list[_Ring]] = {}
-    for ring in rings:
-        others = [value for name, value in ring.spot.settings.items() if name != first.name]
-        found.setdefault((ring.spot.experiment, *others), []).append(ring)
-    for line in found.values():
-        line.sort(key=lambda ring: first.values.index(ring.spot.settings[first.name]))
-        middles = [ring.dots[0] for ring in line]
-        css = str(middles[0].attributes["class"]).split()[0]
-        points = " ".join(f"{x},{y}" for x, y in (ring.at for ring in line))
-        joined = Shape("polyline", {"class": css, "points": points})
-        ones = [dot for ring in line for dot in ring.dots[1:]]
-        yield [*([joined] if len(line) > 1 else []), *middles, *ones]
+    lines: dict[tuple[str, ...], list[_Ring]] = {}
+    for each in rings:
+        spot = each[0]
+        others = [value for name, value in spot.settings.items() if name != first.name]
+        lines.setdefault((spot.experiment, *others), []).append(each)
+    for line in lines.values():
+        line.sort(key=lambda each: first.values.index(each[0].settings[first.name]))
+        middles = [ring for _, _, ring, _ in line]
+        if len(line) > 1:
+            css = str(middles[0].attributes["class"]).split()[0]
+            points = " ".join(f"{x},{y}" for _, (x, y), *_ in line)
+            yield Shape("polyline", {"class": css, "points": points})
+        yield from middles
+        yield from (dot for *_, dots in line for dot in dots)
 
 
 def _labels(sweep: Sweep, rings: Sequence[_Ring]) -> Iterator[Shape]:
@@ -152,11 +146,10 @@ def _labels(sweep: Sweep, rings: Sequence[_Ring]) -> Iterator[Shape]:
 
     Each is where it covers neither a median nor another label, if there is such a place.
     """
-    taken: list[Box] = [(x - 6, y - 6, x + 6, y + 6) for x, y in (ring.at for ring in rings)]
+    taken: list[Box] = [(x - 6, y - 6, x + 6, y + 6) for _, (x, y), *_ in rings]
     axis = sweep.axes[0] if len(sweep.axes) == 1 else None
-    for ring in rings:
-        x, y = ring.at
-        text = axis.value(ring.spot) if axis else str(ring.spot.number)
+    for spot, (x, y), *_ in rings:
+        text = axis.value(spot) if axis else str(spot.number)
         long = len(text) * _LETTER
         boxes: list[tuple[Shape, Box]] = []
         for dx, dy, anchor, share in _PLACES:

@@ -43,7 +43,7 @@ def sentences(sweep: Sweep) -> list[str]:
 def _of_axis(sweep: Sweep, axis: SweptSetting) -> list[str]:
     """A sentence for each combination of the others; one for all of them if nothing changes."""
     along = list(_along(sweep, axis))
-    if len(along) > 1 and not any(_towards_less(ways)[1] for _, ways in along):
+    if len(along) > 1 and not any(_changes(ways, MEASURES) for _, ways in along):
         ways = [way for _, found in along for way in found]
         others = " and ".join(each.name for each in sweep.axes if each is not axis)
         head = _nothing(axis, axis.values)
@@ -59,31 +59,27 @@ def _nothing(axis: SweptSetting, values: Sequence[str]) -> str:
 
 def _along(sweep: Sweep, axis: SweptSetting) -> Iterator[tuple[Mapping[str, str], list[_Way]]]:
     """For each combination of the other settings, the ways along this one that have two ends."""
-    grouped: dict[tuple[str, ...], dict[str, list[Spot]]] = {}
     others = [each for each in sweep.axes if each is not axis]
+    grouped: dict[tuple[int, ...], dict[str, list[Spot]]] = {}
     for spot in sweep.spots:
         if spot.shown:
-            key = tuple(spot.settings[each.name] for each in others)
+            key = tuple(each.values.index(spot.settings[each.name]) for each in others)
             grouped.setdefault(key, {}).setdefault(spot.experiment, []).append(spot)
-
-    def place(key: Sequence[str]) -> list[int]:
-        return [each.values.index(value) for each, value in zip(others, key, strict=True)]
-
-    for key in sorted(grouped, key=place):
-        around = dict(zip((each.name for each in others), key, strict=True))
+    for key, spots in sorted(grouped.items()):
+        around = {each.name: each.values[at] for each, at in zip(others, key, strict=True)}
         ways: dict[tuple[str, str], list[_Way]] = {}  # by their ends: one may lack some runs
-        for way in _in_order(axis, grouped[key]):
+        for way in _towards_less(axis, spots):
             if len(way) > 1:
                 ways.setdefault((axis.value(way[0]), axis.value(way[-1])), []).append(way)
         for found in ways.values():
             yield around, found
 
 
-def _in_order(axis: SweptSetting, spots: Mapping[str, Sequence[Spot]]) -> list[_Way]:
-    """The spots of each experiment, by their values.
+def _towards_less(axis: SweptSetting, spots: Mapping[str, Sequence[Spot]]) -> list[_Way]:
+    """The spots of each experiment, towards where partitions stand still for less.
 
-    Values that are no numbers have no ends. These go from the worst to the best, by the first
-    measure in which these two clearly differ.
+    If they do so alike, the first of the other measures decides in which two ends clearly differ.
+    Values that are no numbers have no ends: these go from the worst to the best.
     """
 
     def ways(order: Sequence[str]) -> list[_Way]:
@@ -92,18 +88,21 @@ def _in_order(axis: SweptSetting, spots: Mapping[str, Sequence[Spot]]) -> list[_
             for found in spots.values()
         ]
 
-    for measure in () if axis.numbers else MEASURES:
+    for measure in MEASURES:
         total = dict.fromkeys(axis.values, 0.0)
         for spot in (spot for found in spots.values() for spot in found):
             total[spot.settings[axis.name]] += spot.of(measure).median
-        ordered = ways(sorted(axis.values, key=lambda value: -total[value]))
-        if _changes(ordered, (measure,)):
-            return ordered
+        worst_first = sorted(axis.values, key=lambda value: -total[value])
+        order = axis.values if axis.numbers else worst_first
+        found = ways(order)
+        if _changes(found, (measure,)):
+            falls = sum(way[0].of(measure).median - way[-1].of(measure).median for way in found)
+            return found if falls >= 0 else ways(order[::-1])
     return ways(axis.values)
 
 
 def _sentence(axis: SweptSetting, around: Mapping[str, str], ways: Sequence[_Way]) -> str:
-    ways, changes = _towards_less(ways)
+    changes = _changes(ways, MEASURES)
     first, last = axis.value(ways[0][0]), axis.value(ways[0][-1])
     between = f"from {first} to {last}" if axis.numbers else f"{last} rather than {first}"
     with_ = f", with {_words(around)}," if around else ""
@@ -111,9 +110,10 @@ def _sentence(axis: SweptSetting, around: Mapping[str, str], ways: Sequence[_Way
         nothing = _nothing(axis, [spot.settings[axis.name] for spot in ways[0]])
         head = nothing.replace(" changes", f"{with_} changes")
         return f"{head} that {_runs(ways)} can tell from chance."
-    gains, costs = ([each for each in changes if each[-1] is rises] for rises in (False, True))
-    bought = _listed(axis, gains) if gains else f"nothing that {_runs(ways)} show"
-    cost = _listed(axis, costs) if costs else f"nothing that {_runs(ways)} show"
+    bought, cost = (
+        _listed(axis, found) if found else f"nothing that {_runs(ways)} show"
+        for found in ([each for each in changes if each[-1] is rises] for rises in (False, True))
+    )
     return f"{axis.name} {between}{with_} buys {bought}. It costs {cost}."
 
 
@@ -127,21 +127,6 @@ def _words(around: Mapping[str, str]) -> str:
 def _runs(ways: Sequence[_Way]) -> str:
     fewest = min(len(spot.shown) for way in ways for spot in way)
     return "single runs" if fewest == 1 else "these runs"
-
-
-def _towards_less(ways: Sequence[_Way]) -> tuple[Sequence[_Way], list[_Change]]:
-    """The ways in that direction in which partitions stand still for less, or else costs fall."""
-    for measure in MEASURES:
-        there = _changes(ways, (measure,))
-        if there:
-            falls: float = sum(-1 if rises else 1 for *_, rises in there)
-            if falls == 0:  # one falls, one rises: by how much decides
-                falls = sum(
-                    way[0].of(STANDSTILL).median - way[-1].of(STANDSTILL).median for way in ways
-                )
-            chosen = ways if falls >= 0 else [way[::-1] for way in ways]
-            return chosen, _changes(chosen, MEASURES)
-    return ways, []
 
 
 def _changes(ways: Iterable[_Way], measures: Iterable[Measure]) -> list[_Change]:
@@ -254,7 +239,6 @@ _JUDGED: Final = (
 
 
 def reading(sweep: Sweep) -> list[str]:
-    """How to read the numbers, sentence by sentence."""
     return [
         *_READING,
         _INTERVAL if sweep.fewest >= _ENOUGH else _NO_INTERVAL,

@@ -11,8 +11,8 @@ from harness.report.load import Row
 from harness.report.many import blocks
 from harness.report.many.blocks import Block, Line, Plot
 from harness.report.outcome import name_of
+from harness.report.parts.shapes import Shape
 from harness.report.run.page_files import write_whole
-from harness.report.run.shapes import Shape
 from harness.rules import RULES
 
 _TITLES: Final = {
@@ -34,7 +34,7 @@ def write(folder: Path, rows: Sequence[Row]) -> Path:
 
 
 def shown(rows: Sequence[Row]) -> blocks.Overview:
-    """All that is shown of the rows of `harness.trend.job.trends`."""
+    """All that is shown of these rows of `harness.trend.job.trends`."""
     from harness.trend.job import ALPHA
 
     rows = _with_needed_setups(rows)
@@ -45,11 +45,11 @@ def shown(rows: Sequence[Row]) -> blocks.Overview:
         heading, where = f"{title}: {len(plots)}", (blocks.PAGE,) if plots else ()
         id_ = trend.replace(" ", "-")
         parts.append(Block(id_, heading, lead, plots=plots, folded=folded, on=where))
-    moved = [row for row in rows if row["trend"] in _MOVED]
+    moved = [_row(row) for row in rows if row["trend"] in _MOVED]
     heads = ("rule", "experiment", "client", "protocol", "Kafka", "backend")
     columns = (*heads, blocks.Column("what", free=True))
     where = (blocks.TERMINAL,) if moved else ()
-    parts.append(Block("", "What moved", columns=columns, rows=list(map(_row, moved)), on=where))
+    parts.append(Block("", "What moved", columns=columns, rows=moved, on=where))
     if not rows:
         none = Line("No rule measured anything on two days or more.")
         parts.append(Block("none", "Series", notes=(none,), on=(blocks.PAGE,)))
@@ -109,7 +109,6 @@ def headline(rows: Sequence[Row]) -> str:
 
 
 def _plot(row: Row) -> Plot:
-    """One series, in a field of 100 by 40."""
     points, unit = row["points"], row["unit"] or ""
     values = [point["value"] for point in points]
     limits = [row[name] for name in ("bound_low", "bound_high") if row[name] is not None]
@@ -122,18 +121,21 @@ def _plot(row: Row) -> Plot:
         share = (value - low) / (high - low) if high > low else 0.5
         return round(_HEIGHT * (0.95 - 0.9 * share), 2)
 
+    def x(place: float) -> float:
+        return round(_WIDTH * place / len(points), 2)
+
     def line(x1: float, x2: float, y1: float, y2: float, **css: str) -> Shape:
         return Shape("line", {**css, "x1": x1, "x2": x2, "y1": y1, "y2": y2})
 
     shapes = [line(0, _WIDTH, y(limit), y(limit)) for limit in near]
     after = [place for place, point in enumerate(points) if row["since_run"] in point["runs"]]
     if row["trend"] in _MOVED and after:
-        x = round(_WIDTH * after[0] / len(points), 2)
-        shapes.append(line(x, x, 0, _HEIGHT, **{"class": "turn"}))
+        turn = x(after[0])
+        shapes.append(line(turn, turn, 0, _HEIGHT, **{"class": "turn"}))
     dots = []
     for place, point in enumerate(points):
         css = {"class": "bad"} if point["differing"] else {}
-        at = {"cx": round(_WIDTH * (place + 0.5) / len(points), 2), "cy": y(point["value"])}
+        at = {"cx": x(place + 0.5), "cy": y(point["value"])}
         dots.append(Shape("circle", {**at, "r": 1.2, **css}, title=_day(point, unit)))
     joined = " ".join(f"{dot.attributes['cx']},{dot.attributes['cy']}" for dot in dots)
     words = f"{_words(row)}; {_runs_on_days(row['runs'], row['n'])}"

@@ -45,23 +45,18 @@ def false_evictions(run: JudgedRun) -> list[PutOut] | None:
 
 
 def _every(run: JudgedRun) -> Iterator[PutOut]:
-    names = {
-        row["member_id"]: row["member"] for row in run.history["client_events"] if row["member_id"]
-    }
+    events = run.history["client_events"]
+    names = {row["member_id"]: row["member"] for row in events if row["member_id"]}
     for row in run.tables["evictions"]:
         yield PutOut(row["member"] or "", row["member_id"], row["evicted_at"], "session")
     for row in run.history["coordinator_events"]:
-        if row["group"] != run.manifest.group:
-            continue
-        if row["event"] == "fenced":
-            ids = [row["member_id"]]
-        elif row["event"] == "stragglers_removed":
-            ids = [each.strip(" []") for each in (row["reason"] or "").split(",")]
-        else:
-            continue
-        for member_id in ids:
-            yield PutOut(names.get(member_id, ""), member_id, row["at"], "rebalance")
-    for row in run.history["client_events"]:
+        ids = {
+            "fenced": [row["member_id"]],
+            "stragglers_removed": [id_.strip(" []") for id_ in (row["reason"] or "").split(",")],
+        }
+        for id_ in ids.get(row["event"], ()) if row["group"] == run.manifest.group else ():
+            yield PutOut(names.get(id_, ""), id_, row["at"], "rebalance")
+    for row in events:
         if row["event"] == "max_poll_exceeded":
             yield PutOut(row["member"], row["member_id"] or "", row["event_at"], "max poll")
 

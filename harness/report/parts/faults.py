@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from harness.report.load import Row
 
@@ -41,44 +42,32 @@ def stories(faults: Iterable[Row]) -> list[FaultStory]:
     journal: dict[str, list[Row]] = defaultdict(list)
     for row in faults:
         journal[row["fault"] or "?"].append(row)
-    return sorted((_story(name, rows) for name, rows in journal.items()), key=_when)
 
+    def when(story: FaultStory) -> tuple[float, str]:
+        at = story.injected_at or story.injecting_at or story.failed_at or story.planned_at
+        return (at.timestamp() if at else float("inf"), story.fault)
 
-def _when(story: FaultStory) -> tuple[float, str]:
-    at = story.injected_at or story.injecting_at or story.failed_at or story.planned_at
-    return (at.timestamp() if at else float("inf"), story.fault)
+    return sorted((_story(name, rows) for name, rows in journal.items()), key=when)
 
 
 def _story(name: str, rows: list[Row]) -> FaultStory:
     by_phase = {row["phase"]: row for row in rows}
-
-    def at(phase: str) -> datetime | None:
-        row = by_phase.get(phase)
-        return row["at"] if row else None
-
-    def said(phase: str) -> str:
-        return str(by_phase.get(phase, {}).get("evidence") or "")
+    injected = by_phase.get("injected") or by_phase.get("failed")
 
     def last(column: str) -> str:
-        found = [str(row[column]) for row in rows if row[column]]
-        return found[-1] if found else ""
+        return next((str(row[column]) for row in reversed(rows) if row[column]), "")
 
-    injected = by_phase.get("injected") or by_phase.get("failed")
-    phases = (injected["phase"] if injected else "", "healed")
-    proofs = dict.fromkeys(filter(None, map(said, phases)))  # some heals have one as well
+    known: dict[str, Any] = {name: last(name) for name in ("kind", "target", "resolved")}
+    for phase in ("planned", "injecting", "injected", "healed", "failed"):
+        known[f"{phase}_at"] = by_phase.get(phase, {}).get("at")
+    proofs = [row["evidence"] for row in (injected, by_phase.get("healed")) if row]
+    said = "; then ".join(dict.fromkeys(filter(None, proofs)))  # some heals have a proof as well
     return FaultStory(
         fault=name,
-        kind=last("kind"),
-        target=last("target"),
-        resolved=last("resolved"),
-        planned_at=at("planned"),
-        injecting_at=at("injecting"),
-        injected_at=at("injected"),
-        healed_at=at("healed"),
-        failed_at=at("failed"),
         took_effect=injected["took_effect"] if injected else None,
-        evidence="; then ".join(proofs) if injected else last("evidence"),
+        evidence=said if injected else last("evidence"),
         parameters=_parameters(last("parameters")),
+        **known,
     )
 
 

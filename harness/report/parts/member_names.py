@@ -1,11 +1,11 @@
 """Names and colours of members, the same in every chart and table."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from harness.report.formats import NOTHING
-from harness.report.load import JudgedRun, Row
+from harness.report.load import JudgedRun
 
 COLOURS: Final = 10
 
@@ -23,9 +23,6 @@ class Members:
             return "m-none"
         return f"m{self.names.index(member) % COLOURS}"
 
-    def short(self, member: str | None) -> str:
-        return member or NOTHING
-
     def of_id(self, member_id: str | None) -> str:
         """Name the member behind an id; an unknown id is shown cut off."""
         if not member_id:
@@ -34,10 +31,10 @@ class Members:
 
 
 def members_of(run: JudgedRun) -> Members:
-    """Collect the members from all sides of the history."""
+    tables = (run.tables[name] for name in ("ownership", "evictions", "heartbeats"))
     by_id: dict[str, str] = {}
     names = set()
-    for row in _naming_rows(run):
+    for row in chain(*tables, run.history["client_events"], run.requests):
         name = row.get("member") or row.get("client_id")
         if not name:
             continue
@@ -46,13 +43,6 @@ def members_of(run: JudgedRun) -> Members:
         if row["member_id"]:
             by_id.setdefault(row["member_id"], name)
     return Members(tuple(sorted(names, key=_natural)), by_id)
-
-
-def _naming_rows(run: JudgedRun) -> Iterable[Row]:
-    for table in ("ownership", "evictions", "heartbeats"):
-        yield from run.tables[table]
-    yield from run.history["client_events"]
-    yield from run.requests
 
 
 def _natural(name: str) -> tuple[str, int, str]:

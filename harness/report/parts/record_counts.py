@@ -83,13 +83,14 @@ def records(run: JudgedRun) -> RecordCounts:
     again = run.tables["redeliveries"]
     sent, read_too = run.has("sends"), run.has("sends", "deliveries")
     known = run.has("redeliveries")
-    unexplained = sum(row["count"] or 0 for row in again if not row["explained"])
     return RecordCounts(
-        acknowledged=int(pc.sum(acknowledged["count"]).as_py() or 0) if sent else None,
+        acknowledged=pc.sum(acknowledged["count"]).as_py() or 0 if sent else None,
         lost=lost if read_too else None,
         unseen=unseen if read_too else None,
         redelivered=sum(row["count"] or 0 for row in again) if known else None,
-        unexplained=unexplained if known else None,
+        unexplained=sum(row["count"] or 0 for row in again if not row["explained"])
+        if known
+        else None,
         fetched_only=run.fetched_only,
     )
 
@@ -137,28 +138,17 @@ def throughput(run: JudgedRun, start: datetime, end: datetime) -> Throughput:
     bin_s = float(max(1, -(-int(length_s) // MAX_BINS)))
     bins = int(length_s // bin_s) + 1
     done = run.deliveries.filter(pc.is_valid(run.deliveries["processed_at"]))
-    counts: dict[Partition, list[float]] = defaultdict(lambda: [0.0] * bins)
-    for topic, partition, bin_number, count in _binned(done, start, bin_s):
-        if 0 <= bin_number < bins:
-            counts[topic, partition][bin_number] += count / bin_s
-    return Throughput(start, bin_s, dict(counts))
-
-
-def _binned(
-    deliveries: pa.Table, start: datetime, bin_s: float
-) -> Iterable[tuple[str, int, int, int]]:
-    if not deliveries.num_rows:
-        return
     # Microseconds as plain integers: floor division of timestamps loses the ones before `start`.
-    processed_us = pc.cast(deliveries["processed_at"], pa.int64())
+    processed_us = pc.cast(done["processed_at"], pa.int64())
     start_us = (start - datetime.fromtimestamp(0, tz=start.tzinfo)) // timedelta(microseconds=1)
     past_bins = pc.divide(pc.cast(pc.subtract(processed_us, start_us), pa.float64()), bin_s * 1e6)
-    table = deliveries.select(["topic", "partition", "count"]).append_column(
-        "bin", pc.cast(pc.floor(past_bins), pa.int64())
-    )
+    table = done.append_column("bin", pc.cast(pc.floor(past_bins), pa.int64()))
     summed = table.group_by(["topic", "partition", "bin"]).aggregate([("count", "sum")])
+    counts: dict[Partition, list[float]] = defaultdict(lambda: [0.0] * bins)
     for row in summed.to_pylist():
-        yield row["topic"], row["partition"], row["bin"], row["count_sum"]
+        if 0 <= row["bin"] < bins:
+            counts[row["topic"], row["partition"]][row["bin"]] += row["count_sum"] / bin_s
+    return Throughput(start, bin_s, dict(counts))
 
 
 def _ranges(table: pa.Table) -> dict[Partition, list[Range]]:

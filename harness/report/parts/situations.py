@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -59,13 +59,10 @@ _OF_DEPENDENCIES: Final[Mapping[str, str]] = {
     "cut-dependency": GONE,
     "slow-sink": SINK,
 }
-_Number = TypeVar("_Number", int, float)
 _ASKS_TO_END: Final = "terminate-consumer"
 
 
 class SignFound(StrEnum):
-    """What a rule found where it looked."""
-
     NOTHING = "nothing to judge"
     FINE = "fine"
     UNKNOWN = "unknown"
@@ -113,32 +110,6 @@ class Shown:
     where: tuple[str, int] | None = None  # the partition that stopped for longest
 
 
-@dataclass(frozen=True)
-class _Window:
-    situation: str
-    from_at: datetime
-    to_at: datetime
-    who: str
-
-    def has(self, at: datetime | None) -> bool:
-        return at is not None and self.from_at <= at < self.to_at
-
-
-@dataclass(frozen=True)
-class _Still:
-    """A partition that stopped; `began_at` is when it belongs to."""
-
-    began_at: datetime
-    from_at: datetime
-    to_at: datetime
-    where: tuple[str, int]
-    never_again: bool = False
-
-    def ms_in(self, window: _Window) -> float:
-        """How long, less what was before the situation."""
-        return (self.to_at - max(self.from_at, window.from_at)) / timedelta(milliseconds=1)
-
-
 def situation_of(fault: FaultStory) -> str:
     """A fault as people say it; by its own name where there is no word for it."""
     how = fault.parameters.get("how")
@@ -169,22 +140,71 @@ def in_order(found: Iterable[str]) -> list[str]:
 
 
 def shown(run: JudgedRun) -> list[Shown]:
-    """What a judged run shows of each fault, in their order. Raises NoData as `sample` does."""
-    return _shown_by(run, _judgements(run), _stop_at(run))
+    """What a judged run shows of each fault that took effect, in their order, until the next.
 
-
-def _shown_by(
-    run: JudgedRun, judged: Mapping[str, Sequence[Row]], stop_at: datetime
-) -> list[Shown]:
+    What another fault does ends it as well. Raises NoData as `sample` does.
+    """
+    judged, stop_at = _judgements(run), _stop_at(run)
     if not run.has("faults"):
         raise NoData("its record of what was done is lost")
-    faults = stories(run.history["faults"])
-    stood = _stood_still(run, judged, stop_at)
-    ended_at = [fault.injecting_at for fault in faults if fault.kind == _ASKS_TO_END]
-    return [
-        _shown(run, window, stood, judged, any(map(window.has, ended_at)))
-        for window in _windows(faults, stop_at)
+    stood = [
+        *(row for row in run.tables["stops"] if row["stopped"] and row["from_at"] and row["to_at"]),
+        *_never_again(run, judged[CAUGHT_UP.rule], stop_at),
     ]
+    faults = [fault for fault in stories(run.history["faults"]) if fault.injecting_at is not None]
+    # Not 1.2-terminate-consumer of 1-deploy.
+    begun = sorted((f for f in faults if "." not in f.fault.partition("-")[0]), key=_began_at)
+    ends = [*map(_began_at, begun[1:]), stop_at]
+    return [
+        _shown(run, fault, end, stood, judged, faults)
+        for fault, end in zip(begun, ends, strict=True)
+        if fault.took_effect
+    ]
+
+
+def _began_at(fault: FaultStory) -> datetime:
+    assert fault.injecting_at is not None
+    return fault.injecting_at
+
+
+def _shown(
+    run: JudgedRun,
+    fault: FaultStory,
+    to_at: datetime,
+    stood: Sequence[Row],
+    judged: Mapping[str, Sequence[Row]],
+    faults: Sequence[FaultStory],
+) -> Shown:
+    from_at = _began_at(fault)
+
+    def during(at: datetime | None) -> bool:
+        return at is not None and from_at <= at < to_at
+
+    def ms(row: Row) -> float:
+        """How long, less what was before the situation."""
+        stopped: timedelta = row["to_at"] - max(row["from_at"], from_at)
+        return stopped / timedelta(milliseconds=1)
+
+    mine = [row for row in stood if during(max(row["from_at"], row["cause_at"] or row["from_at"]))]
+    longest = max(mine, key=ms, default=None)
+    again = [row["count"] or 0 for row in run.tables["redeliveries"] if during(row["polled_at"])]
+    asked_to_end = any(each.kind == _ASKS_TO_END and during(each.injecting_at) for each in faults)
+    return Shown(
+        situation_of(fault),
+        None if not run.has("stops") else ms(longest) if longest else 0.0,
+        any(row.get("never_again", False) for row in mine),
+        sum(again) if run.has("redeliveries") else None,
+        {
+            sign.rule: _standing(
+                [row for row in judged[sign.rule] if during(row["at"])],
+                SignFound.UNKNOWN if sign is LEFT and asked_to_end else SignFound.NOTHING,
+            )
+            for sign in IN_SITUATIONS
+        },
+        fault.resolved or fault.target,
+        from_at,
+        (longest["topic"], longest["partition"]) if longest else None,
+    )
 
 
 def sample(run: JudgedRun) -> Row:
@@ -193,15 +213,12 @@ def sample(run: JudgedRun) -> Row:
     Raises NoData where its record of that is lost.
     """
     judged, stop_at = _judgements(run), _stop_at(run)
-    found: dict[str, Shown] = {}
-    for one in _shown_by(run, judged, stop_at):
-        found[one.situation] = _worse(found.get(one.situation, one), one)
+    found: dict[str, list[Shown]] = {}
+    for one in shown(run):
+        found.setdefault(one.situation, []).append(one)
     ends = [row for row in judged[LEFT.rule] if row["at"] is not None and row["at"] >= stop_at]
-    kept = ("standstill_ms", "never_again", "again", "signs")
     return {
-        "situations": {
-            name: {each: getattr(one, each) for each in kept} for name, one in found.items()
-        },
+        "situations": {name: _worst(several) for name, several in found.items()},
         "at_the_end": {
             # These have something to examine in every run.
             CAUGHT_UP.rule: _standing(judged[CAUGHT_UP.rule], SignFound.UNKNOWN),
@@ -214,50 +231,20 @@ def sample(run: JudgedRun) -> Row:
     }
 
 
-def _shown(
-    run: JudgedRun,
-    window: _Window,
-    stood: Sequence[_Still],
-    judged: Mapping[str, Sequence[Row]],
-    asked_to_end: bool,
-) -> Shown:
-    mine = [each for each in stood if window.has(each.began_at)]
-    longest = max(mine, key=lambda each: each.ms_in(window), default=None)
-    again = sum(
-        row["count"] or 0 for row in run.tables["redeliveries"] if window.has(row["polled_at"])
-    )
-    return Shown(
-        window.situation,
-        None if not run.has("stops") else longest.ms_in(window) if longest else 0.0,
-        any(each.never_again for each in mine),
-        again if run.has("redeliveries") else None,
-        {
-            sign.rule: _standing(
-                [row for row in judged[sign.rule] if window.has(row["at"])],
-                SignFound.UNKNOWN if sign is LEFT and asked_to_end else SignFound.NOTHING,
-            )
-            for sign in IN_SITUATIONS
-        },
-        window.who,
-        window.from_at,
-        longest.where if longest else None,
-    )
-
-
-def _worse(a: Shown, b: Shown) -> Shown:
-    """Of a situation that a run has twice, the worse of each number and sign."""
+def _worst(several: Sequence[Shown]) -> Row:
+    """Of a situation that a run has more than once, the worst of each number and sign."""
     order = list(SignFound)
-    return Shown(
-        a.situation,
-        _larger(a.standstill_ms, b.standstill_ms),
-        a.never_again or b.never_again,
-        _larger(a.again, b.again),
-        {rule: max(found, b.signs[rule], key=order.index) for rule, found in a.signs.items()},
-    )
 
+    def most(name: str) -> Any:
+        values = [getattr(one, name) for one in several]
+        return None if None in values else max(values)
 
-def _larger(a: _Number | None, b: _Number | None) -> _Number | None:
-    return None if a is None or b is None else max(a, b)
+    signs = {
+        rule: max((one.signs[rule] for one in several), key=order.index)
+        for rule in several[0].signs
+    }
+    numbers = ("standstill_ms", "never_again", "again")
+    return {**{name: most(name) for name in numbers}, "signs": signs}
 
 
 def _standing(rows: Iterable[Row], nothing: SignFound = SignFound.NOTHING) -> SignFound:
@@ -296,42 +283,7 @@ def _stop_at(run: JudgedRun) -> datetime:
     raise NoData("its manifest does not say when its processes were asked to end")
 
 
-def _windows(faults: Iterable[FaultStory], stop_at: datetime) -> list[_Window]:
-    """From each fault that took effect to the next; what another one does ends it as well."""
-    begun = [
-        (fault, fault.injecting_at)
-        for fault in faults
-        if fault.injecting_at is not None
-        and "." not in fault.fault.partition("-")[0]  # 1.2-terminate-consumer of 1-deploy
-    ]
-    begun.sort(key=lambda each: each[1])
-    ends = [at for _, at in begun[1:]] + [stop_at]
-    return [
-        _Window(situation_of(fault), at, end, fault.resolved or fault.target)
-        for (fault, at), end in zip(begun, ends, strict=True)
-        if fault.took_effect
-    ]
-
-
-def _stood_still(
-    run: JudgedRun, judged: Mapping[str, Sequence[Row]], stop_at: datetime
-) -> list[_Still]:
-    found = [
-        _Still(
-            max(row["from_at"], row["cause_at"] or row["from_at"]),
-            row["from_at"],
-            row["to_at"],
-            (row["topic"], row["partition"]),
-        )
-        for row in run.tables["stops"]
-        if row["stopped"] and row["from_at"] is not None and row["to_at"] is not None
-    ]
-    return [*found, *_never_again(run, judged, stop_at)]
-
-
-def _never_again(
-    run: JudgedRun, judged: Mapping[str, Sequence[Row]], stop_at: datetime
-) -> Iterable[_Still]:
+def _never_again(run: JudgedRun, caught_up: Sequence[Row], stop_at: datetime) -> Iterable[Row]:
     """Partitions with records that no member came to: a stop is on record only once it is over.
 
     It began when the usual pause between two records was over, so that one whose last record was
@@ -339,7 +291,7 @@ def _never_again(
     """
     if not run.has("sends", "deliveries" if run.manifest.app is None else "reads"):
         return
-    caught_up = {row["subject"] for row in judged[CAUGHT_UP.rule] if row["ok"]}
+    fine = {row["subject"] for row in caught_up if row["ok"]}
     acknowledged = run.sends.filter(pc.equal(run.sends["outcome"], pa.scalar("acknowledged")))
     keys = ["topic", "partition"]
     ends = acknowledged.group_by(keys).aggregate([("last_offset", "max")]).to_pylist()
@@ -348,12 +300,14 @@ def _never_again(
     )
     reads = read.group_by(keys).aggregate([("last_offset", "max"), ("done_at", "max")])
     last = {(row["topic"], row["partition"]): row for row in reads.to_pylist()}
-    usual_ms = max((row["usual_ms"] or 0.0 for row in run.tables["stops"]), default=0.0)
+    usual = timedelta(
+        milliseconds=max((r["usual_ms"] or 0 for r in run.tables["stops"]), default=0)
+    )
     for end in ends:
         key = end["topic"], end["partition"]
-        if key not in last or partition_name(*key) in caught_up:
+        if key not in last or partition_name(*key) in fine:
             continue
         from_at = last[key]["done_at_max"]
         if from_at < stop_at and last[key]["last_offset_max"] < end["last_offset_max"]:
-            began_at = from_at + timedelta(milliseconds=usual_ms)
-            yield _Still(began_at, from_at, stop_at, key, never_again=True)
+            times = {"from_at": from_at, "cause_at": from_at + usual, "to_at": stop_at}
+            yield {**times, "topic": key[0], "partition": key[1], "never_again": True}

@@ -1,6 +1,6 @@
 """Where the time went while a partition was stopped: its parts, per rebalance and partition."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from types import SimpleNamespace as Shown
@@ -9,6 +9,7 @@ from typing import Final
 from harness.base.words import plural
 from harness.report.formats import NOTHING, duration, number, partition_name
 from harness.report.load import JudgedRun, Row
+from harness.report.parts.shapes import Shape, bar
 
 MOST_CHANGES: Final = 40
 MOST_PARTITIONS: Final = 24
@@ -59,7 +60,6 @@ def stopped(run: JudgedRun) -> list[Row]:
 
 
 def longest(run: JudgedRun) -> Row | None:
-    """Find the longest of them; null if there is none."""
     return max(stopped(run), key=lambda row: float(row["ms"]), default=None)
 
 
@@ -125,17 +125,19 @@ def _change(rows: Sequence[Row], longest_ms: float) -> Shown:
     generations = sorted({row["generation"] for row in rows if row["generation"] is not None})
     when = "Without a rebalance"
     if generations:
+        low, high = generations[0], generations[-1]
         name = "Epoch" if first["protocol"] == "consumer" else "Generation"
-        when = f"{name} {_span(generations)}"
+        when = f"{name} {number(low) if low == high else f'{low}–{high}'}"
     again = sum(row["redelivered"] or 0 for row in rows)
     summary = f"{plural(len(still), 'partition')} stopped"
-    if still:
-        summary += f", {duration(still[0]['ms'])} at most"
-    if again:
-        summary += f"; {plural(again, 'record')} redelivered"
-    shown = [(row, list(parts(row, longest_ms))) for row in still[:MOST_PARTITIONS]]
-    notes = list(_notes(rows, still))
-    return Shown(title=f"{when}: {_about(first)}", summary=summary, rows=shown, notes=notes)
+    summary += f", {duration(still[0]['ms'])} at most" if still else ""
+    summary += f"; {plural(again, 'record')} redelivered" if again else ""
+    return Shown(
+        title=f"{when}: {_about(first)}",
+        summary=summary,
+        rows=[(row, list(parts(row, longest_ms))) for row in still[:MOST_PARTITIONS]],
+        notes=list(_notes(rows, still)),
+    )
 
 
 def _notes(rows: Sequence[Row], still: Sequence[Row]) -> Iterable[str]:
@@ -153,23 +155,17 @@ def _notes(rows: Sequence[Row], still: Sequence[Row]) -> Iterable[str]:
         yield f"The last to join was {' and '.join(sorted(waited))}."
 
 
-def _span(generations: Sequence[int]) -> str:
-    low, high = generations[0], generations[-1]
-    return number(low) if low == high else f"{low}–{high}"
-
-
-def parts(row: Row, longest_ms: float) -> Iterable[Shown]:
+def parts(row: Row, longest_ms: float) -> Iterator[Shape]:
     """Place a stop's parts one after the other, on the scale of `longest_ms`."""
-    left = 0.0
+    before_ms = 0.0
     for kind in PARTS:
         ms = row[kind.column] or 0.0
-        width = 100 * ms / longest_ms if longest_ms else 0.0
         if ms > 0:
-            yield part(kind.css, kind.name, left, width, ms)
-        left += width
+            yield part(kind.css, kind.name, before_ms, ms, longest_ms)
+        before_ms += ms
 
 
-def part(css: str, name: str, left: float, width: float, ms: float) -> Shown:
-    """One part of a bar: its length, and its place in percent of the longest bar."""
-    place = {"left": round(left, 2), "width": round(width, 2)}
-    return Shown(css=css, name=name, text=duration(ms), **place)
+def part(css: str, name: str, before_ms: float, ms: float, longest_ms: float) -> Shape:
+    """One part of a bar, on the scale of the longest bar."""
+    left, width = (round(100 * each / longest_ms, 2) for each in (before_ms, ms))
+    return bar(left, width, 0, 12, css, f"{name} {duration(ms)}")

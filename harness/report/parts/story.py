@@ -1,15 +1,17 @@
 """What happened in a run, in words: what was broken, and what each of that cost."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Final
 
 from harness.base.errors import NoData
 from harness.base.words import listed, plural
+from harness.report import outcome
 from harness.report.formats import duration, partition_name, seconds
 from harness.report.load import JudgedRun
 from harness.report.parts import situations, stops
 from harness.report.parts.faults import FaultStory, stories
-from harness.report.parts.record_counts import RecordCounts
+from harness.report.parts.record_counts import RecordCounts, fate, records
 from harness.report.parts.situations import BACK, LEFT, Shown, SignFound
 
 _MOST_FAULTS = 3  # that are named one by one
@@ -31,26 +33,43 @@ def story(run: JudgedRun, count: RecordCounts) -> list[str]:
     return [*([] if known else [_broken(run)]), *_cost(run), *_records(count)]
 
 
+def figures(run: JudgedRun) -> list[tuple[str, str]]:
+    """What terminal and summary say of a run beside its verdicts, each with what it is about."""
+    rebalanced = "not derived"
+    if run.has("rebalances"):
+        evicted = len(run.tables["evictions"])
+        rebalanced = f"{len(run.tables['rebalances']):,}"
+        rebalanced += f", {plural(evicted, 'eviction')}" if evicted else ""
+    found = [
+        ("rebalances", rebalanced),
+        ("standstill", stops.sentence(run)),
+        ("records", fate(records(run))),
+        *(("cost", cost) for cost in costs(run)),
+        ("others", outcome.others_in_words(outcome.others_in(run))),
+        ("rules", outcome.left_out(run.manifest)[0]),
+    ]
+    return [(about, said) for about, said in found if said]
+
+
 def _broken(run: JudgedRun) -> str:
-    zero = run.manifest.steady_at
     faults = [fault for fault in stories(run.history["faults"]) if fault.injected_at]
     if not run.has("faults"):
         return "Which faults were injected was not recorded."
     if not faults:
         return "Nothing was broken."
-    named = [_fault(fault, seconds(fault.injected_at, zero)) for fault in faults[:_MOST_FAULTS]]
-    more = len(faults) - len(named)
-    if more:
+    named = [_fault(fault, run.manifest.steady_at) for fault in faults[:_MOST_FAULTS]]
+    if more := len(faults) - len(named):
         named.append(f"{plural(more, 'more fault')}")
     return f"After steady state came {listed(named)}."
 
 
-def _fault(fault: FaultStory, at: str) -> str:
-    text = f"{fault.kind} of {fault.resolved or fault.target} (at {at}"
+def _fault(fault: FaultStory, zero: datetime | None) -> str:
+    lasted = ""
     if fault.injected_at and fault.healed_at:
-        lasted = (fault.healed_at - fault.injected_at).total_seconds() * 1_000
-        text += f", for {duration(lasted)}"
-    return f"{text})"
+        took = fault.healed_at - fault.injected_at
+        lasted = f", for {duration(took.total_seconds() * 1_000)}"
+    name = f"{fault.kind} of {fault.resolved or fault.target}"
+    return f"{name} (at {seconds(fault.injected_at, zero)}{lasted})"
 
 
 def _cost(run: JudgedRun) -> Iterator[str]:
@@ -72,13 +91,9 @@ def _cost(run: JudgedRun) -> Iterator[str]:
 def _records(count: RecordCounts) -> Iterator[str]:
     if count.acknowledged is None or count.lost is None or count.redelivered is None:
         return
-    lost = f"{count.lost:,}" if count.lost else "none"
-    again = f"{count.redelivered:,}" if count.redelivered else "none"
-    if count.fetched_only:
-        lost, again = f"{lost} were never fetched", f"{again} were fetched again"
-    else:
-        lost, again = f"{lost} were lost", f"{again} were redelivered"
-    yield f"Of {count.acknowledged:,} acknowledged records {lost} and {again}."
+    lost, again = (f"{each:,}" if each else "none" for each in (count.lost, count.redelivered))
+    fates = f"{lost} were {count.lost_is} and {again} were {count.again_is}"
+    yield f"Of {count.acknowledged:,} acknowledged records {fates}."
 
 
 def costs(run: JudgedRun) -> list[str]:
@@ -93,19 +108,23 @@ def costs(run: JudgedRun) -> list[str]:
 
 
 def _sentence(run: JudgedRun, shown: Shown) -> str:
-    zero = run.manifest.steady_at
-    what = _NAMES.get(shown.situation, shown.situation[:1].upper() + shown.situation[1:])
-    at = f" at {seconds(shown.at, zero)}" if shown.at else ""
-    parts = [_standstill(shown), _again(run, shown), *_signs(shown)]
-    return f"{what}{_whom(shown)}{at}: {'; '.join(filter(None, parts))}."
-
-
-def _whom(shown: Shown) -> str:
-    if shown.situation not in _NAMES or shown.who in ("", "group"):
-        return ""
-    if shown.situation == situations.COORDINATOR:
-        return f" ({shown.who})"
-    return f" of {shown.who}"
+    name = shown.situation
+    what = _NAMES.get(name, name[:1].upper() + name[1:])
+    whom = ""
+    if name in _NAMES and shown.who not in ("", "group"):
+        whom = f" ({shown.who})" if name == situations.COORDINATOR else f" of {shown.who}"
+    at = f" at {seconds(shown.at, run.manifest.steady_at)}" if shown.at else ""
+    parts = [_standstill(shown)]
+    if shown.again is not None:
+        count = plural(shown.again, "record") if shown.again else "no record"
+        verb = "was" if shown.again < 2 else "were"
+        parts.append(f"{count} {verb} {'fetched again' if run.fetched_only else 'redelivered'}")
+    # Whether the process left in order, and came back, where that was to be judged.
+    for sign in (LEFT, BACK):
+        found = shown.signs.get(sign.rule)
+        if found in (SignFound.VIOLATED, SignFound.FINE):
+            parts.append(f"it {sign.fine if found is SignFound.FINE else sign.violated}")
+    return f"{what}{whom}{at}: {'; '.join(parts)}."
 
 
 def _standstill(shown: Shown) -> str:
@@ -118,27 +137,3 @@ def _standstill(shown: Shown) -> str:
     if shown.never_again:
         return f"{where} was stopped until the end of the run, {lasted} at least"
     return f"{where} stopped for {lasted}"
-
-
-def _again(run: JudgedRun, shown: Shown) -> str:
-    if shown.again is None:
-        return ""
-    verb = "was" if shown.again < 2 else "were"
-    if run.fetched_only:
-        return f"{_count_of(shown.again)} {verb} fetched again"
-    return f"{_count_of(shown.again)} {verb} redelivered"
-
-
-def _count_of(count: int) -> str:
-    return plural(count, "record") if count else "no record"
-
-
-def _signs(shown: Shown) -> list[str]:
-    """Whether the process left in order, and came back, where that was to be judged."""
-    words = {SignFound.VIOLATED: "violated", SignFound.FINE: "fine"}
-    return [
-        f"it {getattr(sign, words[standing])}"
-        for sign in (LEFT, BACK)
-        for standing in [shown.signs.get(sign.rule, SignFound.NOTHING)]
-        if standing in words
-    ]

@@ -1,13 +1,11 @@
 """What the tables of a run's page show beside the columns of a row."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import PurePosixPath
-from types import SimpleNamespace as Shown
 from typing import Any, Final
 from urllib.parse import quote
 
-from harness.base.words import plural
 from harness.experiment import Verdict
 from harness.report.formats import NOTHING, absent, duration, number
 from harness.report.load import JudgedRun, Row
@@ -15,19 +13,9 @@ from harness.report.outcome import Standing, is_excused, standing, verdict_of
 from harness.report.parts import stops
 from harness.report.parts.faults import FaultStory
 from harness.report.parts.member_names import Members
+from harness.report.parts.shapes import Shape, bar
 
 _UNITS: Final = ("s", "ms", "us")
-
-
-@dataclass(frozen=True)
-class Gauge:
-    """A measurement against its bound, in percent of a small drawing."""
-
-    bound_left: float
-    bound_width: float
-    left: float
-    width: float
-    middle: float
 
 
 def is_folded(row: Row) -> bool:
@@ -46,25 +34,32 @@ def measured(row: Row) -> tuple[tuple[str, str], ...]:
     return (("", texts[0][1]),) if alike else tuple(texts)
 
 
-def gauge(row: Row) -> Gauge | None:
-    """Scale bound and measurement to one drawing; null without both or when all is one point."""
+def gauge(row: Row) -> Sequence[Shape]:
+    """A drawing of a measurement against its bound; none without both, or of a single point."""
     values = [row[f"measured_{name}"] for name in ("min", "p50", "max")]
     low, high = row["bound_low"], row["bound_high"]
     if any(map(absent, values)) or (absent(low) and absent(high)):
-        return None
+        return ()
     given = [value for value in (*values, low, high) if not absent(value)]
     if not all(abs(value) < float("inf") for value in given) or min(given) == max(given):
-        return None
+        return ()
     margin = 0.12 * (max(given) - min(given))
     start, length = min(given) - margin, max(given) - min(given) + 2 * margin
 
     def percent(value: Any) -> float:
         return float(round(100 * (value - start) / length, 2))
 
-    left = 0.0 if absent(low) else percent(low)
-    right = 100.0 if absent(high) else percent(high)
+    def box(left: float, right: float, y: float, height: float, css: str) -> Shape:
+        return bar(left, max(right - left, 0.8), y, height, css)
+
+    left, right = 0.0 if absent(low) else percent(low), 100.0 if absent(high) else percent(high)
     smallest, middle, largest = map(percent, values)
-    return Gauge(left, max(right - left, 0.8), smallest, max(largest - smallest, 0.8), middle)
+    dot = {"class": "gauge-middle", "cx": f"{middle}%", "cy": 6, "r": 3}
+    return (
+        box(left, right, 0, 12, "gauge-bound"),
+        box(smallest, largest, 5, 2, "gauge-span"),
+        Shape("circle", dot),
+    )
 
 
 def link(run: JudgedRun, evidence: str | None) -> str:
@@ -78,49 +73,34 @@ def link(run: JudgedRun, evidence: str | None) -> str:
 
 
 def trigger_member(row: Row, members: Members) -> str:
-    """The member that set off a rebalance, where one did."""
     named, member_id = row["trigger_member"], row["trigger_member_id"]
     return named or (members.of_id(member_id) if member_id else "")
 
 
 def longest_rebalance_ms(run: JudgedRun) -> float:
-    lasted = map(_length_ms, run.tables["rebalances"])
-    return max((ms for ms in lasted if ms is not None), default=0.0)
+    lasted = (
+        (row["started_at"], row["completed_at"] or row["synced_at"] or row["joined_at"])
+        for row in run.tables["rebalances"]
+    )
+    return max((_ms(at, end) for at, end in lasted if at and end), default=0.0)
 
 
-def _length_ms(row: Row) -> float | None:
-    if row["started_at"] is None:
-        return None
-    end = row["completed_at"] or row["synced_at"] or row["joined_at"]
-    return None if end is None else _ms(row["started_at"], end)
-
-
-_STEPS: Final = ("join", "sync", "assign")
-
-
-def steps(row: Row, longest_ms: float) -> tuple[Shown, ...]:
+def steps(row: Row, longest_ms: float) -> list[Shape]:
     """Split a rebalance: all joined, leader's assignment in, last member has its part."""
-    at: datetime | None = row["started_at"]
-    if at is None or longest_ms <= 0:
-        return ()
-    started = at
-    found = []
+    started: datetime | None = row["started_at"]
+    if started is None or longest_ms <= 0:
+        return []
     # In KIP-848: target computed, every member at its epoch, last change sent.
-    names = ("target", "epoch", "assign") if row["protocol"] == "consumer" else _STEPS
-    for css, name, column in zip(
-        ("joining", "syncing", "telling"),
-        names,
-        ("joined_at", "synced_at", "completed_at"),
-        strict=True,
-    ):
+    names = ("target", "epoch") if row["protocol"] == "consumer" else ("join", "sync")
+    columns = {"joining": "joined_at", "syncing": "synced_at", "telling": "completed_at"}
+    found, at = [], started
+    for (css, column), name in zip(columns.items(), (*names, "assign"), strict=True):
         end: datetime | None = row[column]
         if end is None or end < at:
             continue
-        left = 100 * _ms(started, at) / longest_ms
-        width = 100 * _ms(at, end) / longest_ms
-        found.append(stops.part(css, name, left, width, _ms(at, end)))
+        found.append(stops.part(css, name, _ms(started, at), _ms(at, end), longest_ms))
         at = end
-    return tuple(found)
+    return found
 
 
 def _ms(from_at: datetime, to_at: datetime) -> float:
@@ -143,16 +123,14 @@ def span_of(first: Any, last: Any) -> str:
 
 def parameters(story: FaultStory) -> str:
     """Write them as "latency 200 ms, lasts 3 s": a name ends in its unit."""
-    given = {name: value for name, value in story.parameters.items() if value is not None}
-    return ", ".join(_parameter(name, value) for name, value in sorted(given.items()))
-
-
-def _parameter(name: str, value: object) -> str:
-    text = number(value) if isinstance(value, int | float) else str(value)
-    what, _, unit = name.rpartition("_")
-    if unit in _UNITS:
-        return f"{what.replace('_', ' ')} {text} {unit}"
-    return f"{name.replace('_', ' ')} {text}".strip()
+    said = []
+    for name, value in sorted(story.parameters.items()):
+        text = number(value) if isinstance(value, int | float) else str(value)
+        what, _, unit = name.rpartition("_")
+        if unit not in _UNITS:
+            what, unit = name, ""
+        said += [] if value is None else [f"{what.replace('_', ' ')} {text} {unit}".strip()]
+    return ", ".join(said)
 
 
 def effect(story: FaultStory) -> tuple[str, str]:
@@ -162,12 +140,3 @@ def effect(story: FaultStory) -> tuple[str, str]:
     if story.took_effect is None:
         return "?", "not known" if story.injected_at else "never injected"
     return ("✓", "took effect") if story.took_effect else ("✗", "no effect")
-
-
-def rebalanced(run: JudgedRun) -> str:
-    """Say in one line how often the group was rebalanced, and how many were evicted."""
-    if not run.has("rebalances"):
-        return "not derived"
-    rows = run.tables["rebalances"]
-    evicted = len(run.tables["evictions"])
-    return f"{len(rows):,}" + (f", {plural(evicted, 'eviction')}" if evicted else "")

@@ -5,7 +5,7 @@ Labels are spaced for the narrowest plot (`NARROWEST_PX`); on a wider one they o
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
@@ -45,7 +45,6 @@ class Axis:
         return self.start <= at <= self.end
 
     def seconds(self, at: datetime) -> float:
-        """Seconds since steady state."""
         return (at - self.zero).total_seconds()
 
     def ticks(self) -> Iterator[tuple[float, str]]:
@@ -59,31 +58,28 @@ class Axis:
             n += 1
 
 
+_TIMES: Final = {
+    "ownership": ("from_at", "to_at"),
+    "rebalances": ("started_at", "completed_at"),
+    "evictions": ("evicted_at",),
+    "heartbeats": ("at",),
+}
+
+
 def axis_of(run: JudgedRun) -> Axis | None:
     """Choose the window: a little before steady state to the last thing that happened."""
-    times = sorted(_times(run))
+    found = [
+        row[name] for table, names in _TIMES.items() for row in run.tables[table] for name in names
+    ]
+    # A fault is planned long before anything happens; only what was done to the system counts.
+    found += [row["at"] for row in run.history["faults"] if row["phase"] != "planned"]
+    times = [at for at in found if at is not None]
     if not times:
         return None
-    steady = run.manifest.steady_at
-    zero = steady or times[0]
-    start = max(times[0], zero - _LEAD)
-    end = max(times[-1], start + timedelta(seconds=1))
-    return Axis(start, end, zero)
-
-
-def _times(run: JudgedRun) -> Iterable[datetime]:
-    named = (
-        *((row, ("from_at", "to_at")) for row in run.tables["ownership"]),
-        *((row, ("started_at", "completed_at")) for row in run.tables["rebalances"]),
-        *((row, ("evicted_at",)) for row in run.tables["evictions"]),
-        *((row, ("at",)) for row in run.tables["heartbeats"]),
-    )
-    for row, columns in named:
-        yield from (row[column] for column in columns if row[column] is not None)
-    # A fault is planned long before anything happens; only what was done to the system counts.
-    for row in run.history["faults"]:
-        if row["at"] is not None and row["phase"] != "planned":
-            yield row["at"]
+    first, last = min(times), max(times)
+    zero = run.manifest.steady_at or first
+    start = max(first, zero - _LEAD)
+    return Axis(start, max(last, start + timedelta(seconds=1)), zero)
 
 
 def text_px(text: str) -> float:
@@ -92,16 +88,11 @@ def text_px(text: str) -> float:
 
 
 def fits(text: str, width_percent: float) -> bool:
-    """True if a label fits into a bar on the narrowest plot."""
     return text_px(text) <= width_percent / 100 * NARROWEST_PX
 
 
-@dataclass(frozen=True)
-class Placed:
-    """Where a label goes: which row, and which of its ends is at the position."""
-
-    row: int
-    anchor: str  # start | end
+# A label's row, which of its ends is at its position (start or end), and how far it keeps off that.
+Placed = tuple[int, str, int]
 
 
 def place(labels: Sequence[tuple[float, str]]) -> list[Placed]:
@@ -109,21 +100,20 @@ def place(labels: Sequence[tuple[float, str]]) -> list[Placed]:
     occupied: list[list[tuple[float, float]]] = []
     placed = []
     for percent, text in labels:
-        x = percent / 100 * NARROWEST_PX
-        anchor = "start" if x + text_px(text) <= NARROWEST_PX else "end"
-        extent = (x, x + text_px(text)) if anchor == "start" else (x - text_px(text), x)
-        row = _free_row(occupied, extent)
-        placed.append(Placed(row, anchor))
+        x, long = percent / 100 * NARROWEST_PX, text_px(text)
+        fits_there = x + long <= NARROWEST_PX
+        begin, end = (x, x + long) if fits_there else (x - long, x)
+        free = (
+            row
+            for row, taken in enumerate(occupied)
+            if all(end <= left or right <= begin for left, right in taken)
+        )
+        row = next(free, len(occupied))
+        if row == len(occupied):
+            occupied.append([])
+        occupied[row].append((begin, end))
+        placed.append((row, "start", 4) if fits_there else (row, "end", -4))
     return placed
-
-
-def _free_row(occupied: list[list[tuple[float, float]]], extent: tuple[float, float]) -> int:
-    for number, taken in enumerate(occupied):
-        if all(extent[1] <= left or right <= extent[0] for left, right in taken):
-            taken.append(extent)
-            return number
-    occupied.append([extent])
-    return len(occupied) - 1
 
 
 def stack(spans: Sequence[tuple[_Time, _Time]]) -> list[int]:

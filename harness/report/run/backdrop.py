@@ -7,8 +7,8 @@ from harness.base.words import plural
 from harness.report.formats import NOTHING, duration, generation_word, number, seconds
 from harness.report.load import JudgedRun, Row
 from harness.report.parts.faults import FaultStory, stories
-from harness.report.run.axis import NARROWEST_PX, Axis, place, text_px
-from harness.report.run.shapes import Chart, bar, label, line
+from harness.report.parts.shapes import Chart, bar, label, line
+from harness.report.run.axis import Axis, fits, place
 
 _LABEL_ROW_PX = 15
 _MOST_GENERATION_ROWS = 2
@@ -45,36 +45,41 @@ def close_chart(chart: Chart, run: JudgedRun, axis: Axis) -> Chart:
 
 
 def _fault_lane(chart: Chart, axis: Axis, faults: Sequence[FaultStory]) -> None:
-    shown = [(s, s.injected_at) for s in faults if s.injected_at and axis.holds(s.injected_at)]
-    if not shown:
-        return
-    labels = [(axis.percent(at), story.label) for story, at in shown]
+    times = [(story.label, story.injected_at) for story in faults]
+    labels = [(axis.percent(at), text) for text, at in times if at and axis.holds(at)]
+    _labelled(chart, "faults", "fault halo", labels)
+
+
+def _labelled(
+    chart: Chart, name: str, css: str, labels: Sequence[tuple[float, str]], most: int = 1_000
+) -> int:
+    """Add a lane of labels, in `most` rows at most; how many were left out of these."""
     places = place(labels)
-    rows = max(p.row for p in places) + 1
-    y = chart.lane("faults", rows * _LABEL_ROW_PX + 6)
-    for (percent, text), where in zip(labels, places, strict=True):
-        dx = 4 if where.anchor == "start" else -4
-        baseline = y + 13 + where.row * _LABEL_ROW_PX
-        chart.labels.append(label(percent, baseline, text, "fault halo", where.anchor, dx))
+    rows = min(most, max((row + 1 for row, *_ in places), default=0))
+    y = chart.lane(name, rows * _LABEL_ROW_PX + 6) if rows else 0
+    for (percent, text), (row, anchor, dx) in zip(labels, places, strict=True):
+        if row < rows:
+            baseline = y + 13 + row * _LABEL_ROW_PX
+            chart.labels.append(label(percent, baseline, text, css, anchor, dx))
+    return sum(row >= rows for row, *_ in places)
 
 
 def _fault_window(chart: Chart, axis: Axis, story: FaultStory, height: float) -> None:
-    if story.injected_at is None:
+    injected, healed = story.injected_at, story.healed_at
+    if injected is None:
         return
-    title = (
-        f"{story.fault}: {story.label}, injected at {seconds(story.injected_at, axis.zero)}, "
-        f"healed at {seconds(story.healed_at, axis.zero)}"
-    )
-    end = story.healed_at if story.healed_at or story.lasts else story.injected_at
-    span = axis.span(story.injected_at, end)
+    span = axis.span(injected, healed if healed or story.lasts else injected)
     if span is None:
         return
-    injected, healed = story.injected_at.isoformat(), story.healed_at
-    times = {"injected": injected, "healed": healed.isoformat() if healed else ""}
+    title = (
+        f"{story.fault}: {story.label}, injected at {seconds(injected, axis.zero)}, "
+        f"healed at {seconds(healed, axis.zero)}"
+    )
+    times = {"injected": injected.isoformat(), "healed": healed.isoformat() if healed else ""}
     data = {"fault": story.fault, **times}
     chart.behind.append(bar(*span, 0, height, "fault-window", title, data))
     chart.marks.append(line(span[0], 0, height, "fault-edge", title))
-    if story.healed_at is not None:
+    if healed is not None:
         chart.marks.append(line(round(sum(span), 3), 0, height, "fault-edge healed", title))
 
 
@@ -87,18 +92,7 @@ def _rebalance_lane(chart: Chart, axis: Axis, rebalances: Sequence[Row]) -> None
             name = NOTHING if row["generation"] is None else str(row["generation"])
             letter = generation_word(row["protocol"]).rpartition(" ")[2][0]
             labels.append((axis.percent(at), f"{letter}{name}"))
-    if not labels:
-        return
-    places = place(labels)
-    rows = min(_MOST_GENERATION_ROWS, max(p.row for p in places) + 1)
-    y = chart.lane("rebalances", rows * _LABEL_ROW_PX + 5)
-    for (percent, text), where in zip(labels, places, strict=True):
-        if where.row < rows:
-            dx = 3 if where.anchor == "start" else -3
-            baseline = y + 12 + where.row * _LABEL_ROW_PX
-            chart.labels.append(label(percent, baseline, text, "generation halo", where.anchor, dx))
-    hidden = sum(where.row >= rows for where in places)
-    if hidden:
+    if hidden := _labelled(chart, "rebalances", "generation halo", labels, _MOST_GENERATION_ROWS):
         chart.left_out.append(f"{plural(hidden, 'generation number')} where they would overlap")
 
 
@@ -131,5 +125,5 @@ def phase_lane(chart: Chart, run: JudgedRun, axis: Axis) -> None:
     y = chart.lane("phases", 18)
     for name, (left, width) in spans:
         chart.shapes.append(bar(left, width, y + 2, 14, "phase", name))
-        if text_px(name) <= width / 100 * NARROWEST_PX:
+        if fits(name, width):
             chart.labels.append(label(left, y + 13, name, "phase-name", dx=4))

@@ -10,9 +10,9 @@ from harness.base.words import plural
 from harness.report.formats import absent, duration, number, seconds
 from harness.report.load import JudgedRun, Row
 from harness.report.parts.member_names import Members
+from harness.report.parts.shapes import PATH_WIDTH, Chart, curve, label, line
 from harness.report.run.axis import Axis, place
 from harness.report.run.backdrop import close_chart, open_chart
-from harness.report.run.shapes import PATH_WIDTH, Chart, curve, label, line
 
 MOST_TICKS: Final = 5_000
 MOST_MEMBERS: Final = 40
@@ -28,7 +28,6 @@ _SEEN_BY_MEMBER: Final = {
 
 
 def heartbeat_chart(run: JudgedRun, axis: Axis, members: Members) -> Chart | None:
-    """Draw the chart; null if no heartbeat was recorded."""
     beats = [row for row in run.tables["heartbeats"] if row["at"] is not None]
     if not beats:
         return None
@@ -61,33 +60,29 @@ def _row(
         marks = marks[:MOST_MARKS_PER_MEMBER]
     labels = [(axis.percent(at), text) for at, text in marks]
     places = place(labels)
-    label_rows = max((p.row + 1 for p in places), default=0)
+    label_rows = max((row + 1 for row, *_ in places), default=0)
     note = "" if gap_ms is None else f"every {duration(gap_ms)}"
     height = max(_TICK_PX + 12 + label_rows * _MARK_ROW_PX, 36)
     y = chart.lane(name, height, note) + 6
     ticks_y = y + label_rows * _MARK_ROW_PX
     for css, codes in (("beat", {_OK}), ("beat rebalancing", {_REBALANCE_IN_PROGRESS})):
-        chosen = [row["at"] for row in beats if row["error_code"] in codes]
-        if chosen:
-            chart.shapes.append(curve(ticks_y, _TICK_PX, _ticks(axis, chosen), css))
-    for row in beats:
-        if row["error_code"] not in (_OK, _REBALANCE_IN_PROGRESS) and axis.holds(row["at"]):
-            code = "no answer" if row["error_code"] is None else f"error {row['error_code']}"
-            title = f"{code} at {seconds(row['at'], axis.zero)}"
-            x = axis.percent(row["at"])
+        chosen = (row["at"] for row in beats if row["error_code"] in codes)
+        places_x = [axis.percent(at) * PATH_WIDTH / 100 for at in chosen if axis.holds(at)]
+        if places_x:
+            ticks = "".join(f"M{x:.2f} 0v{_TICK_PX}" for x in places_x)
+            chart.shapes.append(curve(ticks_y, _TICK_PX, ticks, css))
+    for beat in beats:
+        at, error = beat["at"], beat["error_code"]
+        if error not in (_OK, _REBALANCE_IN_PROGRESS) and axis.holds(at):
+            code = "no answer" if error is None else f"error {error}"
+            title, x = f"{code} at {seconds(at, axis.zero)}", axis.percent(at)
             chart.shapes.append(line(x, ticks_y - 2, _TICK_PX + 4, "beat-error", title))
-    for (x, text), where in zip(labels, places, strict=True):
-        baseline = ticks_y - 4 - where.row * _MARK_ROW_PX
-        dx = 3 if where.anchor == "start" else -3
+    for (x, text), (row, anchor, dx) in zip(labels, places, strict=True):
+        baseline = ticks_y - 4 - row * _MARK_ROW_PX
         css = "evicted" if text.startswith("✕") else "noticed"
         down_px = ticks_y + _TICK_PX - baseline + 9
         chart.marks.append(line(x, baseline - 9, down_px, f"{css}-mark"))
-        chart.labels.append(label(x, baseline, text, f"{css} halo", where.anchor, dx))
-
-
-def _ticks(axis: Axis, times: Iterable[datetime]) -> str:
-    inside = (at for at in times if axis.holds(at))
-    return "".join(f"M{axis.percent(at) * PATH_WIDTH / 100:.2f} 0v{_TICK_PX}" for at in inside)
+        chart.labels.append(label(x, baseline, text, f"{css} halo", anchor, dx))
 
 
 def _marks(run: JudgedRun, axis: Axis) -> dict[str, list[tuple[datetime, str]]]:

@@ -72,6 +72,7 @@ def page(run: JudgedRun) -> str:
     members = members_of(run)
     zero = axis.zero if axis else None
     counts, result = records(run), outcome.of_run(run)
+    others = outcome.others_in(run)
     return (
         environment()
         .get_template("page.html.j2")
@@ -91,27 +92,19 @@ def page(run: JudgedRun) -> str:
             run=run,
             zero=zero,
             verdicts=outcome.in_order(run.verdicts or []),
-            unjudged=run.verdicts is None,
             lost=outcome.files_lost(run),
             left_out=outcome.left_out(run.manifest),
-            others=outcome.others_in(run),
+            others=outcome.by_verdict(others),
+            others_in_words=outcome.others_in_words(others),
             members=members,
             most_rows=MOST_ROWS,
             timeline=timeline(run, axis, members) if axis else None,
             heartbeats=heartbeat_chart(run, axis, members) if axis else None,
-            rebalances=run.tables["rebalances"],
-            longest_rebalance_ms=tables.longest_rebalance_ms(run),
-            longest_by_generation=stops.longest_by(run, "generation"),
-            stops=stops.changes(run),
-            stop_in_words=stops.said,
-            stop_parts=stops.PARTS,
             views=two_views(run, members),
             most_views=MOST_REBALANCES,
-            redeliveries=tables.redeliveries(run),
             records=counts,
             faults=stories(run.history["faults"]),
             no_faults=_no_faults(run),
-            has=run.has,
             files=_files(run.path),
             configuration=_configuration(run.manifest.effective),
         )
@@ -129,82 +122,88 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     engine.globals |= {name: getattr(outcome, name) for name in _OF_VERDICTS}
-    engine.globals |= {"bound": bound, "plural": plural, "tables": tables}
+    engine.globals |= {"bound": bound, "plural": plural, "tables": tables, "stops": stops}
     engine.filters |= {"number": number, "duration": duration, "clip": clip}
     engine.filters |= {"seconds": seconds, "partition": partition_name}
     engine.tests["folded"] = tables.is_folded
     return engine
 
 
+class _Known(dict[str, Any]):
+    """What a manifest says of something; a dash for what it does not say."""
+
+    def __init__(self, part: object) -> None:
+        items = part.items() if isinstance(part, dict) else ()
+        super().__init__((name, value) for name, value in items if value not in (None, ""))
+
+    def __missing__(self, name: str) -> str:
+        return NOTHING
+
+
 def _facts(run: JudgedRun) -> list[Fact]:
-    manifest, declared = run.manifest, run.manifest.declared
-    of_group = _of_a_group if manifest.app is None else _of_an_app
+    manifest = run.manifest
+    versions, host, load = map(
+        _Known, (manifest.versions, manifest.host, manifest.declared.get("load"))
+    )
+    lasted = "no end recorded"
+    if manifest.started_at is not None and manifest.ended_at is not None:
+        took = manifest.ended_at - manifest.started_at
+        lasted = f"lasted {duration(took.total_seconds() * 1_000)}"
     return [
         Fact("Run", manifest.run, f"seed {manifest.seed}"),
-        Fact("Started", utc(manifest.started_at), _lasted(run)),
-        Fact("Kafka", _say(manifest.kafka), _cluster(_part(declared, "cluster"), manifest.secured)),
+        Fact("Started", utc(manifest.started_at), lasted),
+        Fact("Kafka", manifest.kafka or NOTHING, _cluster(manifest)),
         *_finalized(manifest.effective),
-        *of_group(manifest),
-        *_surroundings(manifest, _part(declared, "load")),
+        *(_of_a_group(manifest, versions) if manifest.app is None else _of_an_app(manifest)),
+        Fact(
+            "Load",
+            f"{load['records_per_s']} records/s",
+            f"{load['partitions']} partitions × {load['replication']}, acks {load['acks']}",
+        ),
+        Fact("Host", *_host(host)),
+        Fact(
+            "Harness",
+            versions["harness"],
+            f"Toxiproxy {versions['toxiproxy']}, Java "
+            f"{versions.get('java_of_brokers') or versions['java']}, "
+            f"Spark {versions['spark']}, Python {versions['python']}",
+        ),
     ]
 
 
-def _of_a_group(manifest: Manifest) -> list[Fact]:
-    group = _part(manifest.declared, "group")
-    binding = f"confluent-kafka {_say(manifest.versions.get('confluent-kafka'))}"
-    ours = "Kafka's own KafkaConsumer" if group.get("client") == "java" else binding
-    size = f"{_say(group.get('members'))} members, {_say(group.get('protocol'))}"
+def _of_a_group(manifest: Manifest, versions: _Known) -> list[Fact]:
+    group = _Known(manifest.declared.get("group"))
+    java = group["client"] == "java"
+    ours = "Kafka's own KafkaConsumer" if java else f"confluent-kafka {versions['confluent-kafka']}"
     session, beat, poll = (
         duration(group.get(f"{name}_ms"))
         for name in ("session_timeout", "heartbeat_interval", "max_poll_interval")
     )
+    whose = f"{manifest.group} on {manifest.topic}"
     return [
         Fact("Client", manifest.client, ours),
-        Fact("Group", size, f"{manifest.group} on {manifest.topic}"),
+        Fact("Group", f"{group['members']} members, {group['protocol']}", whose),
         Fact("Session timeout", session, f"heartbeat every {beat}"),
-        Fact("Max poll interval", poll, f"commits: {_say(group.get('commit'))}"),
+        Fact("Max poll interval", poll, f"commits: {group['commit']}"),
     ]
 
 
 def _of_an_app(manifest: Manifest) -> list[Fact]:
     """What a program was declared to be, and what it turned out to be."""
-    app, observed = manifest.app or {}, manifest.observed
-    stop = _part(app, "stop")
-    size = f"{_say(app.get('instances'))} processes, {_say(observed.get('protocol'))}"
-    assignors = ", ".join(observed.get("assignors") or ()) or NOTHING
+    app, observed = _Known(manifest.app), _Known(manifest.observed)
+    stop = _Known(app.get("stop"))
+    size = f"{app['instances']} processes, {observed['protocol']}"
+    assignors = ", ".join(observed.get("assignors", ())) or NOTHING
+    by = ("a listener for each process", "whatever its client.id is")
+    if observed["told_apart_by"] == BY_CLIENT_ID:
+        by = ("client.id", "they are too many for a listener each")
     return [
-        Fact("Program", _say(app.get("name")), " ".join(app.get("command") or ())),
+        Fact("Program", app["name"], " ".join(app.get("command", ()))),
         Fact("Client", libraries_of(observed), "as it names itself to brokers"),
         Fact("Group", size, f"assignor {assignors}"),
-        _identified(observed),
+        Fact("Identified by", *by),
         Fact("Session timeout", duration(observed.get("session_timeout_ms")), "as it joined with"),
-        Fact("Ended by", _say(stop.get("signal")), f"killed after {stop.get('grace_s'):g} s"),
-    ]
-
-
-def _identified(observed: Mapping[str, Any]) -> Fact:
-    if observed.get("told_apart_by") == BY_CLIENT_ID:
-        return Fact("Identified by", "client.id", "they are too many for a listener each")
-    return Fact("Identified by", "a listener for each process", "whatever its client.id is")
-
-
-def _surroundings(manifest: Manifest, load: Mapping[str, Any]) -> list[Fact]:
-    versions = manifest.versions
-    return [
-        Fact(
-            "Load",
-            f"{_say(load.get('records_per_s'))} records/s",
-            f"{_say(load.get('partitions'))} partitions × {_say(load.get('replication'))}, "
-            f"acks {_say(load.get('acks'))}",
-        ),
-        Fact("Host", _host(manifest.host), _busy(manifest.host)),
-        Fact(
-            "Harness",
-            _say(versions.get("harness")),
-            f"Toxiproxy {_say(versions.get('toxiproxy'))}, Java "
-            f"{_say(versions.get('java_of_brokers') or versions.get('java'))}, "
-            f"Spark {_say(versions.get('spark'))}, Python {_say(versions.get('python'))}",
-        ),
+        Fact("Ended by", stop["signal"], f"killed after {stop.get('grace_s'):g} s"),
     ]
 
 
@@ -214,28 +213,17 @@ def _figures(run: JudgedRun, counts: RecordCounts) -> list[Fact]:
     count = len(rebalances) if run.has("rebalances") else None
     evicted = plural(len(run.tables["evictions"]), "eviction") if run.has("evictions") else ""
     still = stops.longest(run)
+    where = f"of {partition_name(still['topic'], still['partition'])}" if still else ""
     lost = "" if counts.lost is None else "read by no member"
+    lost = f"{counts.unseen:,} at the end not yet read" if counts.unseen else lost
     unexplained = "" if counts.unexplained is None else f"{counts.unexplained:,} unexplained"
+    bad = "bad" if counts.unexplained else ""
     return [
         Fact("rebalances", number(count), evicted),
-        Fact(
-            "longest standstill",
-            duration(stops.longest_ms(run)),
-            f"of {partition_name(still['topic'], still['partition'])}" if still else "",
-        ),
+        Fact("longest standstill", duration(stops.longest_ms(run)), where),
         Fact("acknowledged", number(counts.acknowledged), "records"),
-        Fact(
-            counts.lost_is,
-            number(counts.lost),
-            f"{counts.unseen:,} at the end not yet read" if counts.unseen else lost,
-            "bad" if counts.lost else "",
-        ),
-        Fact(
-            counts.again_is,
-            number(counts.redelivered),
-            unexplained,
-            "bad" if counts.unexplained else "",
-        ),
+        Fact(counts.lost_is, number(counts.lost), lost, "bad" if counts.lost else ""),
+        Fact(counts.again_is, number(counts.redelivered), unexplained, bad),
     ]
 
 
@@ -248,73 +236,48 @@ def _no_faults(run: JudgedRun) -> str:
     return "No fault was planned: this run is a baseline."
 
 
-def _part(declared: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    part = declared.get(name)
-    return part if isinstance(part, dict) else {}
-
-
-def _say(value: object) -> str:
-    return NOTHING if value is None or value == "" else str(value)
-
-
-def _lasted(run: JudgedRun) -> str:
-    manifest = run.manifest
-    if manifest.started_at is None or manifest.ended_at is None:
-        return "no end recorded"
-    return f"lasted {duration((manifest.ended_at - manifest.started_at).total_seconds() * 1_000)}"
-
-
-def _cluster(cluster: Mapping[str, Any], secured: str) -> str:
+def _cluster(manifest: Manifest) -> str:
+    cluster = _Known(manifest.declared.get("cluster"))
     brokers, controllers = cluster.get("brokers"), cluster.get("controllers")
     if not isinstance(brokers, int) or not isinstance(controllers, int):
         return ""
     nodes = f"{plural(brokers, 'broker')}, {plural(controllers, 'controller')}"
-    return f"{nodes}, {secured}" if secured else nodes
+    return f"{nodes}, {manifest.secured}" if manifest.secured else nodes
 
 
 def _finalized(effective: Mapping[str, Any]) -> list[Fact]:
     """The levels of features that an upgrade raised; nothing of a run without one."""
-    before = _part(effective, "features")
-    after = _part(_part(effective, "upgraded"), "features")
+    before = _Known(effective.get("features"))
+    after = _Known(_Known(effective.get("upgraded")).get("features"))
     raised = [
         f"{name} {before.get(name, 0)} to {level}"
         for name, level in after.items()
         if level != before.get(name, 0)
     ]
-    if not after:
-        return []
-    return [Fact("Features", f"{len(raised)} raised", ", ".join(raised))]
+    return [Fact("Features", f"{len(raised)} raised", ", ".join(raised))] if after else []
 
 
-def _host(host: Mapping[str, Any]) -> str:
+def _host(host: _Known) -> tuple[str, str]:
+    """What it has; what it runs, and how often something waited for a processor in the run."""
     memory_mb = host.get("memory_mb")
     memory = f", {memory_mb / 1024:.1f} GB" if isinstance(memory_mb, int | float) else ""
-    return f"{_say(host.get('cores'))} cores{memory}"
-
-
-def _busy(host: Mapping[str, Any]) -> str:
-    """What it runs, and how often something had to wait for a processor while it was measured."""
-    some = _part(host, "cpu_pressure").get("some")
+    some = _Known(host.get("cpu_pressure")).get("some")
     busy = f", processors wanting for {some:.0%} of the time" if some is not None else ""
-    return f"{_say(host.get('platform'))}{busy}"
+    return f"{host['cores']} cores{memory}", f"{host['platform']}{busy}"
 
 
 def _files(run_dir: Path) -> list[Shown]:
     """What the page was made from, by folder: address, name and size of each, and how many more."""
+    found = {"verdicts": [run_dir / "manifest.json", run_dir / VERDICTS_FILE]}
+    for name in ("violations", "tables", "history", "logs"):
+        found[name] = sorted((run_dir / name).rglob("*"))
     groups = []
-    top = [run_dir / name for name in ("manifest.json", VERDICTS_FILE)]
-    for name, paths in (
-        ("verdicts", [path for path in top if path.exists()]),
-        *((name, sorted((run_dir / name).rglob("*"))) for name in _FOLDERS),
-    ):
+    for name, paths in found.items():
         files = [path for path in paths if path.is_file() and not path.name.startswith(".")]
         items = [_file(run_dir, path) for path in files[:_MOST_FILES]]
         if items:
             groups.append(Shown(name=name, items=items, more=len(files) - len(items)))
     return groups
-
-
-_FOLDERS: Final = ("violations", "tables", "history", "logs")
 
 
 def _file(run_dir: Path, path: Path) -> tuple[str, str, str]:
@@ -327,6 +290,5 @@ def _file(run_dir: Path, path: Path) -> tuple[str, str, str]:
 
 def _configuration(effective: Mapping[str, Any]) -> str:
     text = json.dumps(effective, indent=2, sort_keys=True, default=str) if effective else ""
-    if len(text) <= _MOST_CONFIGURATION:
-        return text
-    return text[:_MOST_CONFIGURATION] + "\n… the rest is in manifest.json"
+    rest = "\n… the rest is in manifest.json" if len(text) > _MOST_CONFIGURATION else ""
+    return text[:_MOST_CONFIGURATION] + rest

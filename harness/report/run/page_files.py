@@ -1,5 +1,6 @@
 """Writes the report's files, each whole or not at all."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from harness.base.errors import HarnessError
@@ -32,17 +33,11 @@ def write_pages(run_dir: Path, into: Path) -> None:
     `load` does.
     """
     run = load(run_dir)
-    texts = (page(run), summary(run), junit(run), _trace(run_dir))
-    for name, text in zip(judged.PAGES, texts, strict=True):
-        if text:
-            write_whole(into / name, text)
-
-
-def _trace(run_dir: Path) -> str:
-    try:
-        return trace(run_dir)
-    except HarnessError:
-        return ""
+    texts = [page(run), summary(run), junit(run)]
+    with suppress(HarnessError):
+        texts.append(trace(run_dir))
+    for name, text in zip(judged.PAGES, texts, strict=False):
+        write_whole(into / name, text)
 
 
 def write_whole(path: Path, text: str) -> None:

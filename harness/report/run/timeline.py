@@ -3,17 +3,19 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from harness.base.words import plural
-from harness.report.formats import duration, number, partition_name, seconds
+from harness.report.formats import NOTHING, duration, number, partition_name, seconds
 from harness.report.load import JudgedRun, Row
 from harness.report.parts.member_names import Members
 from harness.report.parts.record_counts import Partition, Throughput, throughput
+from harness.report.parts.shapes import PATH_WIDTH, Chart, bar, curve, label
 from harness.report.parts.stops import longest_by
 from harness.report.run.axis import Axis, fits, stack
 from harness.report.run.backdrop import close_chart, open_chart, phase_lane
-from harness.report.run.shapes import PATH_WIDTH, Chart, bar, curve, label
 
 MOST_PARTITIONS: Final = 24
 MOST_BARS: Final = 2_000
@@ -23,7 +25,6 @@ _TOTAL_PX: Final = 56
 
 
 def timeline(run: JudgedRun, axis: Axis, members: Members) -> Chart | None:
-    """Draw the timeline; null if nothing was ever held or processed."""
     rates = throughput(run, axis.start, axis.end)
     held = _held(run.tables["ownership"])
     partitions = sorted(set(held) | set(rates.per_partition))
@@ -34,13 +35,12 @@ def timeline(run: JudgedRun, axis: Axis, members: Members) -> Chart | None:
     coordinator_lane(chart, run, axis)
     shown = _worth_showing(partitions, run, chart)
     held = _capped({partition: held.get(partition, []) for partition in shown}, chart)
-    still_ms = longest_standstills_ms(run)
+    still = longest_by(run, "topic", "partition")
     several_topics = len({topic for topic, _ in partitions}) > 1
     for partition in shown:
         name = f"partition {number(partition[1])}"
         name = partition_name(*partition) if several_topics else name
-        still = still_ms.get(partition)
-        note = "" if still is None else f"standstill {duration(still)}"
+        note = f"standstill {duration(still[partition]['ms'])}" if partition in still else ""
         rows = stack([(row["from_at"], row["to_at"] or axis.end) for row in held[partition]])
         depth = (max(rows, default=0) + 1) * (_BAR_PX + 1)
         y = chart.lane(name, depth + _STRIP_PX + 10, note, partition_name(*partition))
@@ -55,27 +55,16 @@ def timeline(run: JudgedRun, axis: Axis, members: Members) -> Chart | None:
     return close_chart(chart, run, axis)
 
 
-def longest_standstills_ms(run: JudgedRun) -> dict[Partition, float]:
-    """Each partition's longest standstill; one that never stopped is left out."""
-    return {
-        (row["topic"], row["partition"]): float(row["ms"])
-        for row in longest_by(run, "topic", "partition").values()
-    }
-
-
 def coordinator_lane(chart: Chart, run: JudgedRun, axis: Axis) -> None:
     """Show which broker coordinated the group, as the observer saw it change."""
-    changes: list[tuple[datetime, int]] = []
-    for row in run.history["topology"]:
-        broker = row["coordinator"]
-        if row["what"] != "group" or broker is None or row["at"] is None:
-            continue
-        if not changes or changes[-1][1] != broker:
-            changes.append((row["at"], broker))
-    if not changes:
-        return
-    y = chart.lane("coordinator", 20)
-    ends = [*(at for at, _ in changes[1:]), None]
+    seen = [
+        (row["at"], row["coordinator"])
+        for row in run.history["topology"]
+        if row["what"] == "group" and row["coordinator"] is not None and row["at"] is not None
+    ]
+    changes = [next(each) for _, each in groupby(seen, key=itemgetter(1))]
+    y = chart.lane("coordinator", 20) if changes else 0
+    ends = [*(at for at, _ in changes), None][1:]
     for (at, broker), end in zip(changes, ends, strict=True):
         span = axis.span(at, end)
         if span is None:
@@ -97,7 +86,7 @@ def _owner(chart: Chart, axis: Axis, members: Members, row: Row, y: float) -> No
     span = axis.span(row["from_at"], lost_at or end)
     if span is not None:
         chart.shapes.append(bar(*span, y, _BAR_PX, f"owner {colour}", title))
-        name = members.short(row["member"])
+        name = row["member"] or NOTHING
         if fits(name, span[1]):
             chart.labels.append(label(span[0], y + 11, name, "owner-name", dx=5))
     zombie = axis.span(lost_at, end) if lost_at else None
@@ -109,7 +98,7 @@ def _owner(chart: Chart, axis: Axis, members: Members, row: Row, y: float) -> No
 def _title(axis: Axis, members: Members, row: Row) -> str:
     ended = f"{seconds(row['to_at'], axis.zero)} ({row['ended_by'] or '?'})"
     title = (
-        f"{members.short(row['member'])}, generation {number(row['generation'])}: "
+        f"{row['member'] or NOTHING}, generation {number(row['generation'])}: "
         f"from {seconds(row['from_at'], axis.zero)} to {ended if row['to_at'] else 'the end'}"
     )
     if row["removed_at"] is not None:
@@ -157,12 +146,10 @@ def _held(ownership: Iterable[Row]) -> dict[Partition, list[Row]]:
 
 def _worth_showing(partitions: list[Partition], run: JudgedRun, chart: Chart) -> list[Partition]:
     """Keep those that stopped for longest where there are too many to read."""
-    if len(partitions) <= MOST_PARTITIONS:
-        return partitions
-    still_ms = longest_standstills_ms(run)
-    ranked = sorted(partitions, key=lambda partition: -still_ms.get(partition, 0.0))
-    left_out = len(partitions) - MOST_PARTITIONS
-    chart.left_out.append(f"the {left_out:,} partitions that stopped least")
+    still = longest_by(run, "topic", "partition")
+    ranked = sorted(partitions, key=lambda each: -still[each]["ms"] if each in still else 0.0)
+    if left_out := len(ranked[MOST_PARTITIONS:]):
+        chart.left_out.append(f"the {left_out:,} partitions that stopped least")
     return sorted(ranked[:MOST_PARTITIONS])
 
 

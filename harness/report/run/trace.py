@@ -6,7 +6,7 @@ partitions by who held them and by when they stopped, each member, each broker.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -33,79 +33,37 @@ class _Trace:
     """Events as they are gathered; a process or a track has its number from its first event."""
 
     events: list[dict[str, Any]] = field(default_factory=list)
-    _processes: dict[str, int] = field(default_factory=dict)
-    _tracks: dict[tuple[str, str], int] = field(default_factory=dict)
+    _numbers: dict[tuple[str, ...], int] = field(default_factory=dict)
 
-    def slices(self, process: str, rows: Iterable[Row]) -> None:
-        """Times from `from_us` to `to_us`, by `track`; those that overlap are side by side.
-
-        A trace can nest what overlaps, and then says that one is part of the other.
-        """
-        by_track: dict[str, list[Row]] = {}
-        for row in rows:
-            if row["from_us"] is not None and row["to_us"] is not None:
-                by_track.setdefault(row["track"], []).append(row)
-        for track, found in by_track.items():
-            found.sort(key=lambda row: (row["from_us"], row["to_us"]))
-            spans = [(row["from_us"], max(row["to_us"], row["from_us"] + 1)) for row in found]
-            for place, row in zip(stack(spans), found, strict=True):
-                name = track if place == 0 else f"{track} ({place + 1})"
-                self.slice(process, name, row)
-
-    def stops(self, process: str, rows: Iterable[Row]) -> None:
-        """Standstills, each with its parts below it, one after the other."""
-        for row in rows:
-            self.slice(process, row["track"], row)
-            at_us = row["from_us"]
-            for part in _PARTS:
-                until_us = min(at_us + round((row[f"{part}_ms"] or 0) * 1_000), row["to_us"])
-                if until_us > at_us:
-                    of_part = {"name": part.replace("_", " "), "from_us": at_us, "to_us": until_us}
-                    self.slice(process, row["track"], of_part)
-                at_us = until_us
-
-    def slice(self, process: str, track: str, row: Row) -> None:
-        took_us = max(0, row["to_us"] - row["from_us"])
-        self._add("X", process, track, row, dur=took_us)
-
-    def moments(self, process: str, rows: Iterable[Row]) -> None:
-        for row in rows:
-            if row["from_us"] is not None:
-                self._add("i", process, row["track"], row, s="t")
-
-    def _add(self, kind: str, process: str, track: str, row: Row, **more: Any) -> None:
+    def add(self, process: str, track: str, row: Row) -> None:
+        """A time that lasts until `to_us`, or a moment."""
         shown = {key: _plain(row[key]) for key in row if key not in _NOT_SHOWN}
+        lasts = "to_us" in row
+        more = {"dur": max(0, row["to_us"] - row["from_us"])} if lasts else {"s": "t"}
         self.events.append(
             {
-                "ph": kind,
+                "ph": "X" if lasts else "i",
                 "name": str(row["name"]),
                 "cat": process,
-                "pid": self._process(process),
-                "tid": self._track(process, track),
+                "pid": self._number(process),
+                "tid": self._number(process, track),
                 "ts": row["from_us"],
                 **more,
                 "args": {key: value for key, value in shown.items() if value is not None},
             }
         )
 
-    def _process(self, name: str) -> int:
-        if name not in self._processes:
-            number = self._processes[name] = len(self._processes) + 1
-            self._name("process", number, 0, name)
-        return self._processes[name]
-
-    def _track(self, process: str, name: str) -> int:
-        key = (process, name)
-        if key not in self._tracks:
-            number = self._tracks[key] = len(self._tracks) + 1
-            self._name("thread", self._process(process), number, name)
-        return self._tracks[key]
-
-    def _name(self, what: str, pid: int, tid: int, name: str) -> None:
-        about = {"ph": "M", "pid": pid, "tid": tid}
-        order = pid if what == "process" else tid
-        self.events.append({**about, "name": f"{what}_name", "args": {"name": name}})
-        self.events.append({**about, "name": f"{what}_sort_index", "args": {"sort_index": order}})
+    def _number(self, *names: str) -> int:
+        """That of a process, or of a track of one."""
+        if names not in self._numbers:
+            number = 1 + sum(len(each) == len(names) for each in self._numbers)
+            pid, tid = (self._number(names[0]), number) if names[1:] else (number, 0)
+            about = {"ph": "M", "pid": pid, "tid": tid}
+            what = "thread" if names[1:] else "process"
+            for name, value in (("name", names[-1]), ("sort_index", number)):
+                self.events.append({**about, "name": f"{what}_{name}", "args": {name: value}})
+            self._numbers[names] = number
+        return self._numbers[names]
 
 
 def _plain(value: object) -> object:
@@ -114,19 +72,15 @@ def _plain(value: object) -> object:
 
 def trace(run_dir: Path) -> str:
     """The text of a run's `trace.json`. Raises NoData where a file cannot be read."""
-    with sql.opened([run_dir]) as database:
-        return json.dumps(trace_of(database, run_dir), separators=(",", ":")) + "\n"
-
-
-def trace_of(database: duckdb.DuckDBPyConnection, run_dir: Path) -> dict[str, Any]:
-    there = set(sql.tables_in(database))
-    counts = (f"SELECT count(*) FROM {name}" for name in _DETAILED if name in there)
-    rows = sum(int(sql.ask(database, query)[1][0][0]) for query in counts)
-    detailed = rows <= MOST_ROWS
     trace = _Trace()
-    for name in _QUERIES:
-        if name in there and (detailed or name not in _DETAILED):
-            _gather(trace, database, name)
+    with sql.opened([run_dir]) as database:
+        there = set(sql.tables_in(database))
+        counts = (f"SELECT count(*) FROM {name}" for name in _DETAILED if name in there)
+        rows = sum(int(sql.ask(database, query)[1][0][0]) for query in counts)
+        detailed = rows <= MOST_ROWS
+        for name in _QUERIES:
+            if name in there and (detailed or name not in _DETAILED):
+                _gather(trace, database, name)
     timed = [event for event in trace.events if "ts" in event]
     zero = min((event["ts"] for event in timed), default=0)
     for event in timed:
@@ -135,26 +89,40 @@ def trace_of(database: duckdb.DuckDBPyConnection, run_dir: Path) -> dict[str, An
     about = {"run": manifest.run, "experiment": manifest.experiment, "began_at_us": zero}
     if not detailed:
         about["left_out"] = f"{', '.join(_DETAILED)}: {rows:,} rows, more than {MOST_ROWS:,}"
-    return {"traceEvents": trace.events, "displayTimeUnit": "ms", "otherData": about}
-
-
-def _rows(database: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any]]:
-    columns, rows = sql.ask(database, query)
-    return [dict(zip(columns, row, strict=True)) for row in rows]
+    whole = {"traceEvents": trace.events, "displayTimeUnit": "ms", "otherData": about}
+    return json.dumps(whole, separators=(",", ":")) + "\n"
 
 
 def _gather(trace: _Trace, database: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Add what a table gives to the tracks of its processes, in the order of its rows."""
-    by_process: dict[str, list[Row]] = {}
-    for row in _rows(database, _QUERIES[name]):
-        by_process.setdefault(row["process"], []).append(row)
-    for process, rows in by_process.items():
-        if name == "stops":
-            trace.stops(process, rows)
-        elif "to_us" in rows[0]:
-            trace.slices(process, rows)
-        else:
-            trace.moments(process, rows)
+    """Add what a table gives to the tracks of its processes; what overlaps is side by side.
+
+    A trace can nest what overlaps, and then says that one is part of the other. That is so of a
+    standstill and its parts.
+    """
+    columns, rows = sql.ask(database, _QUERIES[name])
+    tracks: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in (dict(zip(columns, values, strict=True)) for values in rows):
+        if row["from_us"] is not None and row.get("to_us", 0) is not None:
+            tracks.setdefault((row["process"], row["track"]), []).append(row)
+    for (process, track), found in tracks.items():
+        places = [0] * len(found)
+        if "to_us" in columns and name != "stops":
+            found.sort(key=lambda row: (row["from_us"], row["to_us"]))
+            places = stack([(r["from_us"], max(r["to_us"], r["from_us"] + 1)) for r in found])
+        for place, row in zip(places, found, strict=True):
+            trace.add(process, f"{track} ({place + 1})" if place else track, row)
+            for part in _parts(row) if name == "stops" else ():
+                trace.add(process, track, part)
+
+
+def _parts(stop: Row) -> Iterator[Row]:
+    """What a standstill was made of, one after the other."""
+    at_us = stop["from_us"]
+    for part in _PARTS:
+        until_us = min(at_us + round((stop[f"{part}_ms"] or 0) * 1_000), stop["to_us"])
+        if until_us > at_us:
+            yield {"name": part.replace("_", " "), "from_us": at_us, "to_us": until_us}
+        at_us = until_us
 
 
 # What is shown of each table; rows without an end are moments.

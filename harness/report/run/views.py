@@ -1,8 +1,8 @@
 """Each rebalance from both sides: by the coordinator, and by the members it happened to."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from types import SimpleNamespace as Shown
 from typing import Any, Final
 
@@ -26,34 +26,26 @@ _REQUEST_NAMES: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Said:
-    """One line of one side; `after` counts from the start of the rebalance."""
-
-    at: datetime
-    after: str
-    member: str
-    text: str
+Line = tuple[datetime, str, str]  # when, the member, and what is said
 
 
 def two_views(run: JudgedRun, members: Members) -> list[Shown]:
     """Sort what both sides said to the rebalance during which they said it."""
     rebalances = [row for row in run.tables["rebalances"] if row["started_at"] is not None]
-    coordinator = sorted([*_events(run, members), *_requests(run, members)], key=_time)
-    noticed = sorted(_client_events(run), key=_time)
+    coordinator = sorted([*_events(run, members), *_requests(run, members)], key=itemgetter(0))
+    noticed = sorted(_client_events(run), key=itemgetter(0))
     starts = [row["started_at"] - _CAUSE for row in rebalances]
-    still = longest_by(run, "generation")
-    worst = max(rebalances, key=lambda row: _standstill_ms(row, still), default=None)
-    views: list[Shown] = []
-    for row, start, end in zip(rebalances, starts, [*starts, _LAST][1:], strict=True):
-        if len(views) == MOST_REBALANCES:
-            break
-        sides = _between(coordinator, start, end), _between(noticed, start, end)
-        views.append(_views(row, *sides, opened=row is worst))
-    return views
+    still_ms = {key[0]: row["ms"] for key, row in longest_by(run, "generation").items()}
+    worst = max(rebalances, key=lambda row: still_ms.get(row["generation"], 0), default=None)
+    ends = [*starts, _LAST][1:]
+    timed = list(zip(rebalances, starts, ends, strict=True))[:MOST_REBALANCES]
+    return [
+        _view(row, _between(coordinator, *times), _between(noticed, *times), opened=row is worst)
+        for row, *times in timed
+    ]
 
 
-def _views(row: Row, coordinator: list[Said], noticed: list[Said], *, opened: bool) -> Shown:
+def _view(row: Row, coordinator: list[Line], noticed: list[Line], *, opened: bool) -> Shown:
     hidden = sum(max(0, len(said) - MOST_LINES) for said in (coordinator, noticed))
     trigger = " ".join(str(x) for x in (row["trigger"], row["trigger_member"]) if x)
     return Shown(
@@ -67,48 +59,39 @@ def _views(row: Row, coordinator: list[Said], noticed: list[Said], *, opened: bo
     )
 
 
-def _standstill_ms(rebalance: Row, longest: Mapping[tuple[object, ...], Row]) -> float:
-    stop = longest.get((rebalance["generation"],))
-    return float(stop["ms"]) if stop else 0.0
-
-
-def _after(said: Iterable[Said], zero: datetime) -> list[Said]:
+def _after(said: Iterable[Line], zero: datetime) -> list[tuple[str, str, str]]:
+    """The same lines, with how long after the start of the rebalance each was said."""
     lines = []
-    for line in said:
-        ms = (line.at - zero).total_seconds() * 1_000
-        after = f"{'−' if ms < 0 else '+'}{abs(ms):,.0f} ms"
-        lines.append(Said(line.at, after, line.member, line.text))
+    for at, member, text in said:
+        ms = (at - zero).total_seconds() * 1_000
+        lines.append((f"{'−' if ms < 0 else '+'}{abs(ms):,.0f} ms", member, text))
     return lines
 
 
-def _between(said: Sequence[Said], start: datetime, end: datetime) -> list[Said]:
-    return [line for line in said if start <= line.at < end]
+def _between(said: Sequence[Line], start: datetime, end: datetime) -> list[Line]:
+    return [line for line in said if start <= line[0] < end]
 
 
-def _time(said: Said) -> datetime:
-    return said.at
+def _said(at: datetime, member: str | None, *parts: str | None, why: str | None = None) -> Line:
+    text = ", ".join(filter(None, parts))
+    return at, member or "", clip(f"{text}: {why}" if why else text, 200)
 
 
-def _said(at: datetime, member: str | None, text: str) -> Said:
-    return Said(at, "", member or "", clip(text, 200))
+def _generation(row: Row) -> str:
+    number = row["generation"]
+    return "" if number is None or number < 0 else f"generation {number}"
 
 
-def _events(run: JudgedRun, members: Members) -> Iterable[Said]:
+def _events(run: JudgedRun, members: Members) -> Iterable[Line]:
     for row in run.history["coordinator_events"]:
-        if row["at"] is None:
-            continue
-        member = members.of_id(row["member_id"]) if row["member_id"] else None
-        text = (row["event"] or "").replace("_", " ")
-        if row["generation"] is not None:
-            text += f", generation {row['generation']}"
-        if row["members"] is not None:
-            text += f", {plural(row['members'], 'member')}"
-        if row["reason"]:
-            text += f": {row['reason']}"
-        yield _said(row["at"], member, text)
+        if row["at"] is not None:
+            member = members.of_id(row["member_id"]) if row["member_id"] else None
+            count = "" if row["members"] is None else plural(row["members"], "member")
+            what = (row["event"] or "").replace("_", " ")
+            yield _said(row["at"], member, what, _generation(row), count, why=row["reason"])
 
 
-def _requests(run: JudgedRun, members: Members) -> Iterable[Said]:
+def _requests(run: JudgedRun, members: Members) -> Iterable[Line]:
     for row in run.requests:
         at = row["processed_at"] or row["answered_at"] or row["arrived_at"]
         if at is None:
@@ -117,14 +100,14 @@ def _requests(run: JudgedRun, members: Members) -> Iterable[Said]:
             if changed := _heartbeat(row):
                 yield _said(at, row["client_id"], changed)
             continue
-        text = f"answers {_REQUEST_NAMES.get(row['api'], row['api'])}"
+        answer = f"answers {_REQUEST_NAMES.get(row['api'], row['api'])}"
         if row["error_code"]:
-            text += f" with error {row['error_code']}"
-        elif row["generation"] is not None and row["generation"] >= 0:
-            text += f", generation {row['generation']}"
-        if row["assigned"]:
-            text += f": gives {partitions(row['assigned'])}"
-        yield _said(at, row["client_id"] or members.of_id(row["member_id"]), text)
+            answer, generation = f"{answer} with error {row['error_code']}", ""
+        else:
+            generation = _generation(row)
+        gives = f"gives {partitions(row['assigned'])}" if row["assigned"] else None
+        who = row["client_id"] or members.of_id(row["member_id"])
+        yield _said(at, who, answer, generation, why=gives)
 
 
 # A line each would hide the others; the chart of heartbeats shows the first.
@@ -153,19 +136,13 @@ def _heartbeat(row: Row) -> str:
     return ", ".join(said)
 
 
-def _client_events(run: JudgedRun) -> Iterable[Said]:
+def _client_events(run: JudgedRun) -> Iterable[Line]:
     for row in run.history["client_events"]:
         at = row["event_at"] or row["observed_at"]
-        if at is None or row["event"] in _TOO_MANY:
-            continue
-        text = (row["event"] or "").replace("_", " ")
-        if row["partitions"]:
-            text += f" {partitions(row['partitions'])}"
-        if row["generation"] is not None and row["generation"] >= 0:
-            text += f", generation {row['generation']}"
-        if row["detail"]:
-            text += f": {row['detail']}"
-        yield _said(at, row["member"], text)
+        if at is not None and row["event"] not in _TOO_MANY:
+            what = (row["event"] or "").replace("_", " ")
+            whose = f" {partitions(row['partitions'])}" if row["partitions"] else ""
+            yield _said(at, row["member"], what + whose, _generation(row), why=row["detail"])
 
 
 def partitions(given: Iterable[Any]) -> str:

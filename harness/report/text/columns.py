@@ -16,7 +16,6 @@ _ASCII: Final = str.maketrans(
 
 
 def width_of(console: Console) -> int:
-    """Characters on one line."""
     if not console.is_terminal and console.width == 80:  # what rich assumes when it cannot know
         return PLAIN_WIDTH
     return console.width
@@ -37,31 +36,18 @@ def align(
 
     Where they do not fit, the widest of the `free` columns are cut; `right` are numbers.
     """
-    wanted = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    widths = fit(wanted, width, free)
-    return [_line(row, widths, right) for row in cells]
-
-
-def _line(cells: Sequence[str], widths: Sequence[int], right: Collection[int]) -> str:
-    parts = [cut(cell, room) for cell, room in zip(cells, widths, strict=True)]
-    padded = [
-        part.rjust(room) if number in right else part.ljust(room)
-        for number, (part, room) in enumerate(zip(parts, widths, strict=True))
-    ]
-    return GAP.join(padded).rstrip()
-
-
-def fit(wanted: Sequence[int], width: int, free: Sequence[int]) -> list[int]:
-    """Shrink the widest of the free columns until the line fits; the others stay."""
-    widths = list(wanted)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     while sum(widths) + len(GAP) * (len(widths) - 1) > width:
-        widest = max(free, key=lambda number: widths[number])
+        widest = max(free, key=widths.__getitem__)
         if widths[widest] <= _NARROWEST:
             break
         widths[widest] -= 1
-    return widths
 
+    def padded(cell: str, place: int) -> str:
+        room = widths[place]
+        text = cell if len(cell) <= room else f"{cell[: room - 1]}…"
+        return text.rjust(room) if place in right else text.ljust(room)
 
-def cut(text: str, room: int) -> str:
-    """The text, or its beginning with an ellipsis."""
-    return text if len(text) <= room else text[: room - 1] + "…"
+    return [
+        GAP.join(padded(cell, place) for place, cell in enumerate(row)).rstrip() for row in cells
+    ]

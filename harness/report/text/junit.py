@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from typing import Final
 
 from harness.report import outcome
@@ -13,95 +14,72 @@ NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010
 
 
 def junit(run: JudgedRun) -> str:
-    manifest = run.manifest
-    rows = run.verdicts or []
+    manifest, rows, result = run.manifest, run.verdicts or [], outcome.of_run(run)
     unjudged = not manifest.complete or not rows
-    failures = sum(map(outcome.differs, rows))
+    began, ended = manifest.started_at, manifest.ended_at
+    lasted_s = max(0.0, (ended - began).total_seconds()) if began and ended else 0.0
     suites = ET.Element("testsuites")
-    suite = ET.SubElement(
+    suite = _add(
         suites,
         "testsuite",
-        {
-            "id": "0",
-            "package": "kafka-chaos",
-            "name": _clean(manifest.experiment),
-            # The common schema wants neither fractions nor a zone, and a host name.
-            "timestamp": f"{manifest.started_at:%Y-%m-%dT%H:%M:%S}"
-            if manifest.started_at
-            else "1970-01-01T00:00:00",
-            "hostname": "localhost",
-            "tests": str(len(rows) + unjudged),
-            "failures": str(failures),
-            "errors": str(int(unjudged)),
-            "skipped": "0",
-            "time": f"{_lasted_s(run):.3f}",
-        },
+        id=0,
+        package="kafka-chaos",
+        name=manifest.experiment,
+        # The common schema wants neither fractions nor a zone, and a host name.
+        timestamp=f"{began:%Y-%m-%dT%H:%M:%S}" if began else "1970-01-01T00:00:00",
+        hostname="localhost",
+        tests=len(rows) + unjudged,
+        failures=sum(map(outcome.differs, rows)),
+        errors=int(unjudged),
+        skipped=0,
+        time=f"{lasted_s:.3f}",
     )
-    properties = ET.SubElement(suite, "properties")
-    named = [("run", manifest.run), ("seed", manifest.seed)]
-    if sentence := outcome.others_in(run).sentence:
-        named.append(("others", sentence))
-    for name, value in named:
-        ET.SubElement(properties, "property", {"name": name, "value": _clean(value)})
-    if unjudged:
-        _error(suite, run)
+    others = outcome.others_in_words(outcome.others_in(run))
+    named = {"run": manifest.run, "seed": manifest.seed, **({"others": others} if others else {})}
+    _properties(suite, named)
+    if unjudged:  # it cannot pass: a run that shows nothing must not turn a build green
+        case = _case(suite, manifest.experiment, "the run can be judged")
+        said = f"{result.headline}. {result.detail}"
+        _add(case, "error", type=manifest.status.upper(), message=said)
     for row in rows:
-        _case(suite, manifest.experiment, row)
-    ET.SubElement(suite, "system-out").text = _clean(outcome.of_run(run).headline)
-    ET.SubElement(suite, "system-err")
+        case = _case(suite, manifest.experiment, outcome.name_of(row["rule"]))
+        _properties(case, {"id": row["rule"]})
+        if outcome.differs(row):
+            _failure(case, row)
+    _add(suite, "system-out").text = _clean(result.headline)
+    _add(suite, "system-err")
     ET.indent(suites)
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
-    )
+    text = ET.tostring(suites, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _case(suite: ET.Element, experiment: str, row: Row) -> None:
-    case = _new_case(suite, experiment, outcome.name_of(row["rule"]))
-    kept = ET.SubElement(case, "properties")
-    ET.SubElement(kept, "property", {"name": "id", "value": _clean(str(row["rule"]))})
-    if not outcome.differs(row):
-        return
+def _add(parent: ET.Element, tag: str, **attributes: object) -> ET.Element:
+    cleaned = {name: _clean(str(value)) for name, value in attributes.items()}
+    return ET.SubElement(parent, tag, cleaned)
+
+
+def _properties(parent: ET.Element, named: Mapping[str, object]) -> None:
+    properties = _add(parent, "properties")
+    for name, value in named.items():
+        _add(properties, "property", name=name, value=value)
+
+
+def _case(suite: ET.Element, experiment: str, name: str) -> ET.Element:
+    return _add(suite, "testcase", classname=experiment, name=name, time=0)
+
+
+def _failure(case: ET.Element, row: Row) -> None:
     reason, verdict = str(row["reason"] or "no reason given"), outcome.verdict_of(row)
-    failure = ET.SubElement(
-        case,
-        "failure",
-        {
-            "type": verdict,
-            "message": _clean(f"{verdict}, expected {outcome.expected_of(row)}: {reason}"),
-        },
-    )
-    failure.text = _clean("\n".join(_lines(row, reason)))
-
-
-def _lines(row: Row, reason: str) -> list[str]:
+    said = f"{verdict}, expected {outcome.expected_of(row)}: {reason}"
     lines = [
         reason,
         f"statement: {row['statement'] or ''} ({row['source'] or 'no source'})",
         f"bound: {bound(row['bound_low'], row['bound_high'], row['unit'] or '')}",
         f"measured (min / median / max): {measured(row)}",
         f"examined: {number(row['examined'])}, violations: {number(row['violations'])}",
+        *([f"evidence: {row['evidence']}"] if row["evidence"] else []),
     ]
-    return [*lines, f"evidence: {row['evidence']}"] if row["evidence"] else lines
-
-
-def _error(suite: ET.Element, run: JudgedRun) -> None:
-    """Add a case that cannot pass: a run that shows nothing must not turn a build green."""
-    result = outcome.of_run(run)
-    case = _new_case(suite, run.manifest.experiment, "the run can be judged")
-    message = _clean(f"{result.headline}. {result.detail}")
-    ET.SubElement(case, "error", {"type": run.manifest.status.upper(), "message": message})
-
-
-def _new_case(suite: ET.Element, experiment: str, name: str) -> ET.Element:
-    attributes = {"classname": _clean(experiment), "name": _clean(name), "time": "0"}
-    return ET.SubElement(suite, "testcase", attributes)
-
-
-def _lasted_s(run: JudgedRun) -> float:
-    manifest = run.manifest
-    if manifest.started_at is None or manifest.ended_at is None:
-        return 0.0
-    return max(0.0, (manifest.ended_at - manifest.started_at).total_seconds())
+    _add(case, "failure", type=verdict, message=said).text = _clean("\n".join(lines))
 
 
 def _clean(text: str) -> str:

@@ -19,14 +19,13 @@ from rich.text import Text
 from harness.base import processes
 from harness.base.errors import BadInput, NoData
 from harness.history import judged
-from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
+from harness.history.derived import TABLES, VERDICTS
 from harness.history.schema import HISTORY
 from harness.report.text.columns import align, show, width_of
 from harness.report.text.sql_tables import EXAMPLES
 
 FORMATS: Final = ("table", "csv", "json")
 MOST_ROWS: Final = 200  # of a table on a terminal: more are for a file
-_FOLDERS: Final = ("tables", "history")
 _SCHEMAS: Final = {**HISTORY, **TABLES, "verdicts": VERDICTS}
 _EMPTY: Final = "kafka_chaos_empty_"  # begins the name of a table with every column and no row
 # What is wrong with a query, and not with a file.
@@ -68,10 +67,8 @@ def opened(runs: Sequence[Path]) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _file(run: Path, name: str) -> Path:
-    if f"{name}.parquet" == VERDICTS_FILE:
-        return run / VERDICTS_FILE
-    places = [run / folder / f"{name}.parquet" for folder in _FOLDERS]
-    return next((place for place in places if place.is_file()), places[-1])
+    folder = "history" if name in HISTORY else "tables" if name in TABLES else ""
+    return run / folder / f"{name}.parquet"
 
 
 def _view(name: str, files: Sequence[Path], *, several: bool) -> str:
@@ -188,25 +185,22 @@ def _shown(value: object) -> str:
     return " ".join(str(_plain(value)).split())
 
 
-def list_tables(database: duckdb.DuckDBPyConnection | None, file: TextIO | None = None) -> None:
+def list_tables(database: duckdb.DuckDBPyConnection | None) -> None:
     """Print every table in words, with one question and its query; of runs, those that they have.
 
     Where there are runs, each table is followed by how many rows it has.
     """
-    console = Console(file=file or sys.stdout, highlight=False)
     lines = []
-    there = tables_in(database) if database is not None else list(EXAMPLES)
-    for name, example in EXAMPLES.items():
-        if name in there:
-            rows = ""
-            if database is not None:
-                rows = f" ({ask(database, f'SELECT count(*) FROM {name}')[1][0][0]:,} rows)"
-            lines += [
-                Text(name, "bold").append(f"  {example.about}{rows}", "not bold"),
-                Text(f"    {example.question}", "dim"),
-                Text(f"    {example.query}"),
-            ]
-    show(console, lines)
+    for name in EXAMPLES if database is None else tables_in(database):
+        about, question, query = EXAMPLES[name]
+        if database is not None:
+            about += f" ({ask(database, f'SELECT count(*) FROM {name}')[1][0][0]:,} rows)"
+        lines += [
+            Text(name, "bold").append(f"  {about}", "not bold"),
+            Text(f"    {question}", "dim"),
+            Text(f"    {query}"),
+        ]
+    show(Console(highlight=False), lines)
 
 
 def tables_in(database: duckdb.DuckDBPyConnection) -> list[str]:

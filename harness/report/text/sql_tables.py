@@ -1,7 +1,6 @@
 """What each table of a run has, with one question that it answers, for `sql`."""
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 _TABLES: Final = """
@@ -98,20 +97,12 @@ waits: which processes waited for a processor for more than 50 ms within a secon
 """
 
 
-@dataclass(frozen=True)
-class Example:
-    """A table in words, a question about a run, and the query that answers it."""
-
-    about: str
-    question: str
-    query: str
-
-
-def _read(text: str) -> dict[str, Example]:
+def _read(text: str) -> dict[str, tuple[str, str, str]]:
+    """Of each table: it in words, a question about a run, and the query that answers it."""
     lines = re.sub(r"\n {8}", " ", text).strip().splitlines()
     heads = (line.split(": ", 1) for line in lines[::3])
     return {
-        name: Example(about, question.strip(), query.strip())
+        name: (about, question.strip(), query.strip())
         for (name, about), question, query in zip(heads, lines[1::3], lines[2::3], strict=True)
     }
 

@@ -4,20 +4,26 @@ from typing import Final
 
 from harness.report import outcome
 from harness.report.formats import NOTHING, bound, clip, measured, number, safe, table_row
-from harness.report.load import JudgedRun, Manifest, Row
-from harness.report.parts import stops
-from harness.report.parts.record_counts import fate, records
-from harness.report.parts.story import costs
-from harness.report.parts.tables import rebalanced
+from harness.report.load import JudgedRun, Row
+from harness.report.parts.story import figures
 
 # GitHub drops a step summary above 1 MiB whole; many runs may write into one.
 MOST_RULES: Final = 150
 _MOST_REASON: Final = 300
+_FILES: Final = (
+    "In its folder: [report.html](report.html), [verdicts.parquet](verdicts.parquet), "
+    "[tables/](tables/), [history/](history/), [logs/](logs/)."
+)
 
 
 def summary(run: JudgedRun) -> str:
     manifest = run.manifest
-    result = outcome.of_run(run)
+    result, found = outcome.of_run(run), figures(run)
+    kafka = f"Kafka {safe(manifest.kafka or NOTHING)}"
+    kafka += f" ({safe(manifest.secured)})" if manifest.secured else ""
+    origin = (
+        f"Run {safe(manifest.run)}, seed {safe(manifest.seed)}, {kafka}, {safe(manifest.client)}."
+    )
     lines = [
         f"## {safe(manifest.experiment)}: {safe(result.headline)}",
         "",
@@ -27,28 +33,13 @@ def summary(run: JudgedRun) -> str:
         "",
         *([safe(outcome.files_lost(run)), ""] if run.problems else []),
         *_verdicts(outcome.in_order(run.verdicts or [])),
-        *(f"- {safe(cost)}" for cost in costs(run)),
-        f"- rebalances: {rebalanced(run)}",
-        f"- standstill: {safe(stops.sentence(run))}",
-        f"- records: {fate(records(run))}",
-        *([f"- others: {safe(others)}"] if (others := outcome.others_in(run).sentence) else []),
-        *([f"- rules: {left}"] if (left := outcome.left_out(manifest)[0]) else []),
+        *(f"- {safe(said)}" for about, said in found if about == "cost"),
+        *(f"- {about}: {safe(said)}" for about, said in found if about != "cost"),
         "",
-        _origin(manifest),
+        f"{origin} {_FILES}",
         "",
     ]
     return "\n".join(lines)
-
-
-def _origin(manifest: Manifest) -> str:
-    return (
-        f"Run {safe(manifest.run)}, seed {safe(manifest.seed)}, "
-        f"Kafka {safe(manifest.kafka or NOTHING)}"
-        f"{f' ({safe(manifest.secured)})' if manifest.secured else ''}, "
-        f"{safe(manifest.client)}. "
-        "In its folder: [report.html](report.html), [verdicts.parquet](verdicts.parquet), "
-        "[tables/](tables/), [history/](history/), [logs/](logs/)."
-    )
 
 
 def _verdicts(rows: list[Row]) -> list[str]:

@@ -12,10 +12,7 @@ from harness.experiment import Verdict
 from harness.report import outcome
 from harness.report.formats import NOTHING, bound, measured_range, number
 from harness.report.load import JudgedRun, Manifest, Row, load
-from harness.report.parts.record_counts import fate, records
-from harness.report.parts.stops import sentence as stops_sentence
-from harness.report.parts.story import costs
-from harness.report.parts.tables import rebalanced
+from harness.report.parts.story import figures
 from harness.report.text.columns import align, show, width_of
 
 _STYLES: Final = {"as-expected": "green", "result": "cyan", "differs": "red"}
@@ -52,18 +49,15 @@ def print_verdicts(
     rows = outcome.in_order(verdicts)
     lines = [_headline(manifest, outcome.of_verdicts(manifest, verdicts)), Text()]
     lines += [*_table(rows, width_of(console)), *_sentences(rows)]
-    if others and (sentence := outcome.others_of(others).sentence):
+    if sentence := outcome.others_in_words(others):
         lines += [Text(), Text(f"others      {sentence}")]
     show(console, lines)
 
 
 def _sentences(rows: Sequence[Row]) -> list[Text]:
     """The reason of each verdict that differs from what was expected."""
-    found = [
-        Text(f"{outcome.name_of(row['rule'])}: {row['reason']}")
-        for row in rows
-        if outcome.differs(row)
-    ]
+    wrong = [row for row in rows if outcome.differs(row)]
+    found = [Text(f"{outcome.name_of(row['rule'])}: {row['reason']}") for row in wrong]
     return [Text(), *found] if found else []
 
 
@@ -82,46 +76,26 @@ def _lines(run: JudgedRun, width: int) -> list[Text]:
         lines.append(Text(outcome.files_lost(run)))
     if run.verdicts:
         rows = outcome.in_order(run.verdicts)
-        lines += [Text(), *_table(rows, width), *_legend(run.verdicts)]
+        lines += [Text(), *_table(rows, width)]
+        signs = {outcome.sign_of(row) for row in rows}
+        lines += [Text(f"{sign} {text}") for sign, text in _MEANINGS.items() if sign in signs]
         lines += _sentences(rows)
-    lines += [
-        Text(),
-        Text(f"rebalances  {rebalanced(run)}"),
-        Text(f"standstill  {stops_sentence(run)}"),
-        Text(f"records     {fate(records(run))}"),
-    ]
-    head = "cost        "
-    for cost in costs(run):
-        lines.append(Text(f"{head}{cost}"))
-        head = " " * len(head)
-    if sentence := outcome.others_in(run).sentence:
-        lines.append(Text(f"others      {sentence}"))
-    if left := outcome.left_out(run.manifest)[0]:
-        lines.append(Text(f"rules       {left}"))
-    lines.append(Text(f"report      {here(run.path / 'report.html')}"))
-    return lines
-
-
-def _legend(rows: list[Row]) -> list[Text]:
-    """What a sign means that does not explain itself, where there is one."""
-    found = {outcome.sign_of(row) for row in rows}
-    return [Text(f"{sign} {meaning}") for sign, meaning in _MEANINGS.items() if sign in found]
+    lines.append(Text())
+    before = ""
+    for about, said in figures(run):
+        lines.append(Text(f"{'' if about == before else about:<12}{said}"))
+        before = about
+    return [*lines, Text(f"report      {here(run.path / 'report.html')}")]
 
 
 def _table(rows: list[Row], width: int) -> list[Text]:
     head = ("", "rule", "verdict", "measured", "bound", "rows")
-    cells = [head, *(_cells(row) for row in rows)]
-    styles = ["bold", *(_STYLES[outcome.standing(row)] for row in rows)]
-    rows_of_text = align(cells, width, free=_FREE, right=(5,))
-    marked = rows_of_text[0].index(head[3])  # all before it carries the colour
-    lines = []
-    for line, style in zip(rows_of_text, styles, strict=True):
-        text = Text(line)
-        if style == "bold":
-            text.stylize("bold")
-        else:
-            text.stylize(style, 0, marked)
-        lines.append(text)
+    first, *others = align([head, *map(_cells, rows)], width, free=_FREE, right=(5,))
+    marked = first.index(head[3])  # all before it carries the colour
+    lines = [Text(first, "bold")]
+    for row, line in zip(rows, others, strict=True):
+        lines.append(Text(line))
+        lines[-1].stylize(_STYLES[outcome.standing(row)], 0, marked)
     return lines
 
 
@@ -136,13 +110,13 @@ def _cells(row: Row) -> tuple[str, ...]:
     return outcome.sign_of(row), outcome.name_of(row["rule"]), verdict, found, limits, rows
 
 
-def print_rows(rows: Mapping[str, Sequence[Row]], console: Console | None = None) -> None:
+def print_rows(rows: Mapping[str, Sequence[Row]]) -> None:
     """Print each thing that rules examined: verdict, what was measured, its bounds, and why."""
     lines = []
     for rule, found in rows.items():
         lines += [Text(), Text(f"{outcome.name_of(rule)}: {len(found):,} examined")]
         lines += [Text(f"  {row_text(row)}") for row in found]
-    show(console or Console(highlight=False), lines)
+    show(Console(highlight=False), lines)
 
 
 def row_text(row: Row) -> str:

@@ -51,6 +51,9 @@ def as_json(run: JudgedRun) -> str:
 
 
 def _verdict(row: Row) -> dict[str, Any]:
+    def finite(value: Any) -> Any:  # JSON has no other numbers
+        return None if isinstance(value, float) and not isfinite(value) else value
+
     return {
         "rule": row["rule"],
         "name": outcome.name_of(row["rule"]),
@@ -58,10 +61,5 @@ def _verdict(row: Row) -> dict[str, Any]:
         "verdict": outcome.verdict_of(row),
         "expected": outcome.expected_of(row),
         "as_expected": not outcome.differs(row),
-        **{column: _plain(row[column]) for column in _COLUMNS},
+        **{column: finite(row[column]) for column in _COLUMNS},
     }
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no numbers but finite ones."""
-    return None if isinstance(value, float) and not isfinite(value) else value

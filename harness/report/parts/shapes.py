@@ -41,7 +41,6 @@ def bar(
 
 
 def line(x: float, y: float, height: float, css: str, title: str = "") -> Shape:
-    """A line from the top down."""
     ends = {"x1": f"{x}%", "x2": f"{x}%", "y1": y, "y2": y + height}
     return Shape("line", {"class": css, **ends}, title=title)
 
@@ -61,24 +60,13 @@ def curve(y: float, height: float, d: str, css: str, title: str = "") -> Shape:
     return Shape("path", {"class": css, "d": d}, title=title, frame=size | box)
 
 
-@dataclass(frozen=True)
-class Lane:
-    """A row of the chart with its name on the left."""
-
-    name: str
-    y: float
-    height: float
-    note: str = ""
-    title: str = ""
-
-
 @dataclass
 class Chart:
     """Shapes in layers, the first below all others, so that no line ever crosses a label."""
 
     label: str  # what a screen reader says
     height: float = 0
-    lanes: list[Lane] = field(default_factory=list)
+    lanes: list[Mapping[str, object]] = field(default_factory=list)
     behind: list[Shape] = field(default_factory=list)
     shapes: list[Shape] = field(default_factory=list)
     marks: list[Shape] = field(default_factory=list)
@@ -86,8 +74,8 @@ class Chart:
     left_out: list[str] = field(default_factory=list)
 
     def lane(self, name: str, height: float, note: str = "", title: str = "") -> float:
-        """Add a row at the bottom and return its y."""
+        """Add a row at the bottom, with its name on the left, and return its y."""
         y = self.height
-        self.lanes.append(Lane(name, y, height, note, title))
+        self.lanes.append({"name": name, "y": y, "height": height, "note": note, "title": title})
         self.height += height
         return y
