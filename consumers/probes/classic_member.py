@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from consumers.probes.script import Body, Question, Script, worst
+from consumers.probes.script import Answer, Body, Script, until, worst
 from harness.base.codec import ASSIGNMENT, encoded
 from harness.base.errors import ClusterError
 
@@ -15,7 +15,6 @@ MEMBER_ID_REQUIRED: Final = 79
 ASSIGNOR: Final = "range"
 _ALIVE_EVERY_S: Final = 2.0
 Partitions = Sequence[tuple[str, int]]
-Answer = Future[Body | None]
 
 
 @dataclass
@@ -49,11 +48,7 @@ class ProbeMember:
 
     def begin_join(self, step: str, note: str = "") -> Answer:
         """One JoinGroup as it stands. `note` changes the metadata: a leader's rejoin with news."""
-        self.joining = self._begin(step, "JOIN_GROUP", self._as_joining(note))
-        return self.joining
-
-    def _as_joining(self, note: str) -> Body:
-        return {
+        body = {
             "groupId": self.group,
             "sessionTimeoutMs": self.session_timeout_ms,
             "rebalanceTimeoutMs": self.rebalance_timeout_ms,
@@ -63,6 +58,8 @@ class ProbeMember:
             "protocols": [{"name": self.protocol, "metadata": subscription(self.topics, note)}],
             "reason": None,
         }
+        self.joining = self._begin(step, "JOIN_GROUP", body)
+        return self.joining
 
     def try_join(self, step: str) -> Body | None:
         return self.begin_join(step).result()
@@ -113,8 +110,8 @@ class ProbeMember:
         return None if answer is None else int(answer["errorCode"])
 
     def keep_alive(self, step: str, for_s: float) -> None:
-        until = time.monotonic() + for_s
-        while (left_s := until - time.monotonic()) > 0:
+        over_at = time.monotonic() + for_s
+        while (left_s := over_at - time.monotonic()) > 0:
             self.heartbeat(step)
             time.sleep(min(_ALIVE_EVERY_S, max(0.0, left_s)))
         self.heartbeat(step)
@@ -125,10 +122,7 @@ class ProbeMember:
         return self._begin(step, "LEAVE_GROUP", body).result()
 
     def commit(
-        self,
-        step: str,
-        positions: Mapping[str, int],
-        version: int | None = None,
+        self, step: str, positions: Mapping[str, int], version: int | None = None
     ) -> Body | None:
         body = self._myself("generationIdOrMemberEpoch")
         body["topics"] = commit_topics(positions)
@@ -148,18 +142,14 @@ class ProbeMember:
         return {"groupId": self.group, **said, **who}
 
     def _begin(self, step: str, api: str, body: Body, version: int | None = None) -> Answer:
-        question = Question(
-            step=step,
-            rule=self.rule,
-            api=api,
-            body=body,
+        return self.script.begin(
+            *(step, self.rule, api, body),
             group=self.group,
-            member_id=self.member_id or None,
+            member_id=self.member_id,
             instance_id=self.instance_id,
             generation=self.generation,
             version=version,
         )
-        return self.script.begin(question)
 
 
 def form(members: Sequence[ProbeMember], step: str = "form the group") -> None:
@@ -318,7 +308,7 @@ class Admin:
         time.sleep(s)
 
     def _ask(self, step: str, api: str, body: Body) -> Body | None:
-        return self.script.ask(Question(step, self.rule, api, body, self.group))
+        return self.script.ask(step, self.rule, api, body, group=self.group)
 
 
 def create_topic(script: Script, topic: str, replicas: list[list[int]]) -> None:
@@ -327,10 +317,10 @@ def create_topic(script: Script, topic: str, replicas: list[list[int]]) -> None:
     asked: Body = {"name": topic, "numPartitions": -1, "replicationFactor": -1, "configs": []}
     brokers = script.brokers
     body = {"topics": [asked | {"assignments": assignments}], "timeoutMs": 10_000}
-    brokers.ask(next(iter(brokers.addresses)), "CREATE_TOPICS", body)
+    brokers.ask(brokers.any, "CREATE_TOPICS", body)
 
     def led() -> bool:
         found = brokers.partitions(topic)
         return len(found) == len(replicas) and all(one["leaderId"] > 0 for one in found)
 
-    script.until(f"leaders of {topic}", led)
+    until(f"leaders of {topic}", led)

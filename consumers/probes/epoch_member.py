@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from consumers.probes.classic_member import commit_topics
-from consumers.probes.script import Body, Question, Script
+from consumers.probes.script import Body, Script, until
 from harness.base.errors import ClusterError
 
 # The first versions that know KIP-848, and name topics by name in commits.
@@ -97,7 +97,7 @@ class EpochMember:
                 self.beat(f"{step}: until the epoch is raised", topicPartitions=self.given)
             return self.epoch > before
 
-        self.script.until(f"a later epoch after {step}", moved)
+        until(f"a later epoch after {step}", moved)
 
     def until_stable(self, step: str) -> None:
         """Acknowledge what it is given until the group is stable. Raises WaitTimeout."""
@@ -106,7 +106,7 @@ class EpochMember:
             self.acknowledge(step)
             return bool(self.given) and self.script.state(self.group) == "Stable"
 
-        self.script.until(f"group {self.group} stable", stable)
+        until(f"group {self.group} stable", stable)
 
     def partitions(self) -> set[int]:
         """Numbers of the partitions that it was given last."""
@@ -135,16 +135,12 @@ class EpochMember:
         broker = self.script.coordinator(self.group)
         if self.rule is None:
             return self.script.brokers.ask(broker, api, body, version)
-        question = Question(
-            step=step,
-            rule=self.rule,
-            api=api,
-            body=body,
-            group=body["groupId"] or None,
-            member_id=body["memberId"] or None,
+        return self.script.ask(
+            *(step, self.rule, api, body, broker),
+            group=body["groupId"],
+            member_id=body["memberId"],
             instance_id=body.get("instanceId"),
             generation=body.get("memberEpoch", body.get("generationIdOrMemberEpoch")),
             version=version,
             expected=expected,
         )
-        return self.script.ask(question, broker)

@@ -9,15 +9,13 @@ and what is not.
 
 from typing import Final
 
-from consumers.config import ProbeConfig
-from consumers.journal import Journal
 from consumers.probes.epoch_member import EpochMember
 from consumers.probes.scene_tables import tables
-from consumers.probes.script import Question, Script
+from consumers.probes.script import Script, until
 
 _DESCRIBE_VERSION: Final = 0
 
-_SCENES: Final = tables(
+_TABLES: Final = tables(
     """
 used X30 epochs: an administrator's deletes and commit: of no group, one with a member, an empty one
     group: create_topic topic=GROUP-used-not replicas=[[1]]
@@ -46,10 +44,6 @@ used X30 epochs: an administrator's deletes and commit: of no group, one with a 
 )
 
 
-def play(config: ProbeConfig, journal: Journal) -> None:
-    Script(config, journal).play((later_epochs, to_be_given_up, *_SCENES))
-
-
 def later_epochs(script: Script) -> None:
     """Two members, of which the first gives partitions up for the second."""
     first, second = _members(script, "member-epochs")
@@ -61,7 +55,7 @@ def later_epochs(script: Script) -> None:
         first.acknowledge()
         return first.epoch > had
 
-    script.until("later epoch of the first member", later)
+    until("later epoch of the first member", later)
     kept, taken = min(first.partitions()), min(before - first.partitions())
     _commit(first, "commit of a kept partition, with the epoch it has", kept, first.epoch, had)
     _commit(first, "commit of a kept partition, with the epoch before", kept, had, had)
@@ -73,7 +67,7 @@ def later_epochs(script: Script) -> None:
             member.acknowledge("heartbeat until both have theirs")
         return first.epoch == second.epoch and second.partitions() == before - first.partitions()
 
-    script.until("all partitions given to the two members", settled)
+    until("all partitions given to the two members", settled)
     second.acknowledge()
     _describe(script, first, second)
 
@@ -92,7 +86,7 @@ def to_be_given_up(script: Script) -> None:
         first.acknowledge("subscribe to one topic more", subscribedTopicNames=topics)
         return first.epoch > since
 
-    script.until("later epoch of the member", later)
+    until("later epoch of the member", later)
     _take_some(first, second)
     taken, now = min(before - first.partitions()), first.epoch
     _commit(first, "commit of what is to be given up, with the epoch it has", taken, now, since)
@@ -117,7 +111,7 @@ def _take_some(first: EpochMember, second: EpochMember) -> None:
         first.accepted("heartbeat until something is taken")
         return first.partitions() < before
 
-    first.script.until("partitions taken from the first member", shrunk)
+    until("partitions taken from the first member", shrunk)
 
 
 def _commit(member: EpochMember, step: str, number: int, epoch: int, since: int | None) -> None:
@@ -133,7 +127,7 @@ def _describe(script: Script, *members: EpochMember) -> None:
     expected = {
         member.member_id: {
             "epoch": member.epoch,
-            "client": script.client_id,
+            "client": script.config.member,
             "partitions": sorted(member.partitions()),
         }
         for member in members
@@ -142,8 +136,9 @@ def _describe(script: Script, *members: EpochMember) -> None:
         ("CONSUMER_GROUP_DESCRIBE", "groupIds", _DESCRIBE_VERSION),
         ("DESCRIBE_GROUPS", "groups", script.codec.newest("DESCRIBE_GROUPS")),
     ):
-        step = f"describe the group by {api}"
         body = {groups: [group], "includeAuthorizedOperations": False}
-        script.ask(
-            Question(step, "R28-epoch", api, body, group, version=version, expected=expected)
-        )
+        asked = f"describe the group by {api}", "R28-epoch", api, body
+        script.ask(*asked, group=group, version=version, expected=expected)
+
+
+SCENES: Final = (later_epochs, to_be_given_up, *_TABLES)

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from concurrent.futures import Future
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -21,7 +21,7 @@ from consumers.probes.classic_member import (
     subscription,
 )
 from consumers.probes.scene_tables import tables
-from consumers.probes.script import Body, Question, Script, worst
+from consumers.probes.script import Body, Script, worst
 from harness.base.errors import BadInput
 from harness.history.request_log import decode_assignment
 
@@ -108,13 +108,12 @@ class Coordinator:
     def until_state(self, group: str, *states: str) -> None:
         assert "CompletingRebalance" in states, "the first one has been answered already"
 
-    def begin(self, question: Question) -> Future[Body | None]:
+    def begin(self, *_: Any, instance_id: str, member_id: str, **__: Any) -> Future[Body | None]:
         answer: Future[Body | None] = Future()
-        name = question.instance_id or ""
-        if question.member_id:
-            self.rejoined.append(name)
-        self._open.append((name, answer))
-        if len(self._open) == 3 or (name == "a" and not question.member_id):
+        if member_id:
+            self.rejoined.append(instance_id)
+        self._open.append((instance_id, answer))
+        if len(self._open) == 3 or (instance_id == "a" and not member_id):
             joined, self._open = self._open, []
             generation = 1 if len(joined) == 1 else 2
             for each, parked in joined:
