@@ -1,7 +1,8 @@
 """Injects faults into a cluster that is up as they are asked for, and heals them in time."""
 
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 
@@ -54,20 +55,24 @@ class FaultRunner:
 
     def inject(self, request: Request) -> None:
         """Inject a fault. Whatever is wrong with it is the answer to the request."""
-        self._current = request
         try:
-            self._inject(request)
-        except HarnessError as error:
-            self._fail(request, error)
+            with self._answering(request):
+                self._inject(request)
         except Interrupted:
             request.end(Exit.INTERRUPTED, "the cluster was ended before this was done")
             raise
+
+    @contextmanager
+    def _answering(self, request: Request) -> Iterator[None]:
+        """What is reported inside goes to the request as well, and an error is its answer."""
+        self._current = request
+        try:
+            yield
+        except HarnessError as error:
+            self._say(str(error))
+            request.end(error.exit_code, str(error))
         finally:
             self._current = None
-
-    def _fail(self, request: Request, error: HarnessError) -> None:
-        self._say(str(error))
-        request.end(error.exit_code, str(error))
 
     def _inject(self, request: Request) -> None:
         try:
@@ -143,14 +148,9 @@ class FaultRunner:
         for each in list(self.active):
             if each.left_s() and not each.request.wants_heal():
                 continue
-            self._current = each.request
-            try:
+            with self._answering(each.request):
                 self._nemesis.heal(self._scene, each.item)
                 each.request.end()
-            except HarnessError as error:
-                self._fail(each.request, error)
-            finally:
-                self._current = None
             self.active.remove(each)
 
     def end(self) -> None:
