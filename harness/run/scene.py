@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from consumers.journal import tail_journal
 from harness.base.errors import VoidRun
@@ -18,6 +18,9 @@ from harness.cluster.ping import Witness
 from harness.experiment import Experiment
 from harness.run.fleet import Fleet
 from harness.run.member import Member
+
+if TYPE_CHECKING:
+    from harness.run.nemesis import PlannedFault
 
 Patience = float | Callable[[], float]  # seconds, or what says how many as things are now
 
@@ -43,17 +46,6 @@ class ClusterView:
                     self.group = frame
                 case "end_offset":
                     self.end_offsets[frame["partition"]] = frame["end_offset"]
-
-
-@dataclass(frozen=True)
-class FaultState:
-    """A fault of the schedule, and how far it is; times in seconds since steady state."""
-
-    kind: str
-    target: str  # the role; once it is resolved, the thing
-    phase: str
-    inject_s: float
-    heal_s: float | None
 
 
 @dataclass(frozen=True)
@@ -97,7 +89,7 @@ class Scene:
     missed_until: float = 0.0  # monotonic seconds: a program that was killed may be waited for
     disturbed_at: float = 0.0  # likewise: when a fault was injected or healed last
     well_since: float | None = None  # likewise: the group is steady and the cluster whole since
-    faults: dict[str, FaultState] = field(default_factory=dict)
+    faults: dict[str, "PlannedFault"] = field(default_factory=dict)
     leaving: bool = False  # no more faults are to come: the user has had enough
     said_leaving: bool = False
     said_given_up: set[str] = field(default_factory=set)

@@ -26,7 +26,8 @@ from harness.run.estimate import estimate_s
 
 if TYPE_CHECKING:
     from harness.run.member import Member
-    from harness.run.scene import FaultState, Scene
+    from harness.run.nemesis import PlannedFault
+    from harness.run.scene import Scene
 
 _EVERY_S: Final = 0.25
 _SAID_EVERY_S: Final = 10.0  # of what is counted, where nothing is drawn
@@ -229,8 +230,8 @@ def _member(member: Member) -> Text:
     return Text(f"partitions {owned}" if owned else "no partitions")
 
 
-def _fault(fault: FaultState, scene: Scene, now: float) -> Text:
-    what = f"{fault.kind} of {fault.target}: {fault.phase}"
+def _fault(fault: PlannedFault, scene: Scene, now: float) -> Text:
+    what = f"{fault}: {fault.phase}"
     if fault.phase == "planned":
         left = fault.inject_s - (now - scene.steady_at) if scene.steady_at else None
         return Text(f"{what}, in {max(0.0, left):.0f} s" if left is not None else what, "dim")

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from harness.base.errors import BadInput, ClusterError, Exit, HarnessError
@@ -24,12 +24,8 @@ class ActiveFault:
     """A fault that has been injected, by which request, and until when, in monotonic seconds."""
 
     item: PlannedFault
-    target: Target
     request: Request
     until: float
-
-    def __str__(self) -> str:
-        return f"{self.item.fault.kind} of {self.target.name}"
 
     def left_s(self) -> float:
         return max(0.0, self.until - time.monotonic())
@@ -80,15 +76,15 @@ class FaultRunner:
         except (KeyError, TypeError) as error:
             raise BadInput(f"{request.body} does not ask for a fault") from error
         target, role = self._resolve(fault, request.body.get("group"))
-        item = PlannedFault(f"{next(self._numbers)}-{fault.kind}", fault, 0.0, fault.lasts_s)
+        name = f"{next(self._numbers)}-{fault.kind}"
+        planned = PlannedFault(name, fault, 0.0, fault.lasts_s)
+        item = replace(planned, target=target)
         lasting = f", for {fault.lasts_s:g} s" if fault.lasts_s else ""
-        self._report(f"{fault.kind} of {target.name}{role}{lasting}")
+        self._report(f"{item}{role}{lasting}")
         try:
-            evidence = self._nemesis.inject(self._scene, item, target)
+            evidence = self._nemesis.inject(self._scene, planned, target)
             if not evidence.took_effect:
-                raise ClusterError(
-                    f"{fault.kind} of {target.name} did not take effect: {evidence.text}"
-                )
+                raise ClusterError(f"{item} did not take effect: {evidence.text}")
         except HarnessError:
             with suppress(HarnessError):
                 self._nemesis.heal(self._scene, item)
@@ -97,7 +93,7 @@ class FaultRunner:
             request.end()
             return
         until = time.monotonic() + fault.lasts_s
-        self.active.append(ActiveFault(item, target, request, until))
+        self.active.append(ActiveFault(item, request, until))
 
     def _resolve(self, fault: Fault, group: str | None) -> tuple[Target, str]:
         scene = self._scene
@@ -134,7 +130,7 @@ class FaultRunner:
             target: each
             for each in reversed(self.active)
             for target in found
-            if each.target.overlaps(target)
+            if each.item.hit.overlaps(target)
         }
         if free := [target for target in found if target not in taken]:
             return free
@@ -159,6 +155,6 @@ class FaultRunner:
         for problem in problems:
             self._say(problem)
         for each in self.active:
-            each.request.say(f"{each}: ended, since the cluster ends")
+            each.request.say(f"{each.item}: ended, since the cluster ends")
             each.request.end(Exit.FAILED if problems else Exit.AS_EXPECTED, "; ".join(problems))
         self.active.clear()

@@ -56,7 +56,7 @@ def drawn(
     if not groups:
         table.add_row("group", Text("none yet", "dim"))
     for each in active:
-        table.add_row("fault", Text(f"{each}, heals in {each.left_s():.0f} s", "bold red"))
+        table.add_row("fault", Text(f"{each.item}, heals in {each.left_s():.0f} s", "bold red"))
     return Group(Text(head, "bold"), table)
 
 
