@@ -48,12 +48,19 @@ _SETTINGS = (
 _SENT = ("first_number", "last_number", "first_offset", "last_offset", "first_sent_at")
 _UNANSWERED = dict.fromkeys(("first_offset", "last_offset", "last_answered_at", "error"))
 _LINE: Final = re.compile(
-    r"^%(?P<level>\d)\|(?P<at>\d+\.\d+)\|(?P<what>[A-Z]+)\|[^|]*\| (?P<text>.*)"
+    r"^%\d\|(?P<at>\d+\.\d+)\|(?P<what>SESSTMOUT|MAXPOLL)\|[^|]*\| (?P<text>.*)"
 )
-_SILENCE: Final = re.compile(r"after (?P<ms>\d+) ms without a successful response")
-_EXCEEDED: Final = re.compile(
-    r"Application maximum poll interval \((?P<limit>\d+)ms\) exceeded by (?P<by>\d+)ms"
-)
+# Each with what finds its duration, the sum of its numbers in milliseconds.
+_KINDS: Final = {
+    "SESSTMOUT": (
+        "session_timed_out",
+        re.compile(r"after (\d+) ms without a successful response"),
+    ),
+    "MAXPOLL": (
+        "max_poll_exceeded",
+        re.compile(r"Application maximum poll interval \((\d+)ms\) exceeded by (\d+)ms"),
+    ),
+}
 
 
 class ClientLogEvent(NamedTuple):
@@ -135,14 +142,13 @@ def _journal_events(frames: Iterable[Frame]) -> list[Row]:
     for frame in of_kinds(frames, *_EVENTS):
         if frame["kind"] in _REBALANCES:
             known = (frame["member_id"], frame["generation"])
-        if (event := _journal_event(frame)) is not None:
-            row = {"member_id": known[0], "generation": known[1], "partitions": None}
-            rows.append(row | {"duration_ms": None, "detail": None} | event)
+        row = {"member_id": known[0], "generation": known[1], "partitions": None}
+        rows.append(row | {"duration_ms": None, "detail": None} | _journal_event(frame))
     return rows
 
 
-def _journal_event(frame: Frame) -> Row | None:
-    """The columns that differ from kind to kind; None for a frame that is no event."""
+def _journal_event(frame: Frame) -> Row:
+    """The columns that differ from kind to kind of event."""
     kind, at = frame["kind"], frame["at"]
     event: Row = {"event": kind, "event_at": at, "observed_at": at}
     if kind in _REBALANCES:
@@ -166,9 +172,7 @@ def _journal_event(frame: Frame) -> Row | None:
         )
         detail = f"poll {frame['poll']} returned records of partitions just given up: {dropped}"
         return event | {"event": "error", "detail": detail}
-    if kind == "closing":
-        return event | {"detail": frame["why"]}
-    return event if kind == "closed" else None
+    return event | {"detail": frame.get("why")}
 
 
 def _logged_events(frames: Sequence[Frame], log: Iterable[ClientLogEvent]) -> list[Row]:
@@ -179,15 +183,15 @@ def _logged_events(frames: Sequence[Frame], log: Iterable[ClientLogEvent]) -> li
     no_later = list(accumulate((frame["at"] for frame in reversed(rebalances)), min))[::-1]
     for logged in log:
         number = bisect_right(no_later, logged.at_us) - 1
-        known = rebalances[number] if number >= 0 else None
+        known: Frame = rebalances[number] if number >= 0 else {}
         # Observed when the library wrote it down: no poll was needed for that.
         rows.append(
             {
                 "event": logged.event,
                 "event_at": logged.at_us,
                 "observed_at": logged.at_us,
-                "member_id": known["member_id"] if known else None,
-                "generation": known["generation"] if known else None,
+                "member_id": known.get("member_id"),
+                "generation": known.get("generation"),
                 "partitions": None,
                 "duration_ms": logged.duration_ms,
                 "detail": logged.text,
@@ -378,22 +382,12 @@ def parse_librdkafka_log(lines: Iterable[str]) -> list[ClientLogEvent]:
 
     A line whose words have changed is still an event, with `duration_ms` None.
     """
-    return [event for line in lines if (event := _event(line)) is not None]
-
-
-def _event(line: str) -> ClientLogEvent | None:
-    if (found := _LINE.match(line)) is None:
-        return None
-    at_us = int(Decimal(found["at"]) * 1_000_000)
-    text = found["text"].strip()
-    match found["what"]:
-        case "SESSTMOUT":
-            silence = _SILENCE.search(text)
-            duration = float(silence["ms"]) if silence else None
-            return ClientLogEvent("session_timed_out", at_us, duration, text)
-        case "MAXPOLL":
-            over = _EXCEEDED.search(text)
-            duration = float(int(over["limit"]) + int(over["by"])) if over else None
-            return ClientLogEvent("max_poll_exceeded", at_us, duration, text)
-        case _:
-            return None
+    events = []
+    for found in filter(None, map(_LINE.match, lines)):
+        event, pattern = _KINDS[found["what"]]
+        text = found["text"].strip()
+        took = pattern.search(text)
+        duration_ms = float(sum(map(int, took.groups()))) if took else None
+        at_us = int(Decimal(found["at"]) * 1_000_000)
+        events.append(ClientLogEvent(event, at_us, duration_ms, text))
+    return events

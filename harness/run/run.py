@@ -112,30 +112,34 @@ class ExperimentRun:
             except Interrupted:
                 self._end("interrupted", "it was interrupted before it was complete")
                 raise
-            except HarnessError as error:
-                self._end("void", str(error))
-                raise
-            except (ConnectionError, TimeoutError) as error:
-                why = str(error) or type(error).__name__
-                self._end("void", f"a part of the run could not be reached: {why}")
-                raise VoidRun(
-                    f"a part of the run could not be reached ({why}), so the run is void: "
-                    f"{here(self.run_dir / 'logs')} may say why; run again"
-                ) from error
-            except OSError as error:
-                self._end("void", f"the machine refused: {error}")
-                raise VoidRun(
-                    f"the machine refused ({error}), so the run is void: make room or lift the "
-                    "limit, and run again"
-                ) from error
-            except MemoryError as error:
-                self._end("void", "there was not enough memory")
-                raise VoidRun(f"the run is void: {NO_MEMORY}") from error
             except Exception as error:
-                self._end("void", f"the harness failed: {type(error).__name__}: {error}")
-                raise
+                reason, sentence = self._why_void(error)
+                self._end("void", reason)
+                if not sentence:
+                    raise
+                raise VoidRun(sentence) from error
             else:
                 self._end("complete", "")
+
+    def _why_void(self, error: Exception) -> tuple[str, str]:
+        """The reason for the manifest; and what is raised instead of an error that says nothing."""
+        match error:
+            case HarnessError():
+                return str(error), ""
+            case ConnectionError() | TimeoutError():
+                why, what = str(error) or type(error).__name__, "a part of the run"
+                return f"{what} could not be reached: {why}", (
+                    f"{what} could not be reached ({why}), so the run is void: "
+                    f"{here(self._logs)} may say why; run again"
+                )
+            case OSError():
+                return f"the machine refused: {error}", (
+                    f"the machine refused ({error}), so the run is void: make room or lift the "
+                    "limit, and run again"
+                )
+            case MemoryError():
+                return "there was not enough memory", f"the run is void: {NO_MEMORY}"
+        return f"the harness failed: {type(error).__name__}: {error}", ""
 
     def _leave(self) -> bool:
         """Have no more faults come, if that is what Ctrl-C means now. The scene says so."""
@@ -196,19 +200,8 @@ class ExperimentRun:
                 self._manifest["versions"] |= started.versions()
                 self._manifest["effective"] |= broker_facts(plan)
             view = ClusterView(self.run_dir / "journals" / "observer.journal")
-            scene = Scene(
-                self._experiment,
-                started,
-                fleet,
-                view,
-                observer,
-                TOPIC,
-                self._random,
-                dependencies=dependencies,
-                look=self._look,
-                say=self._say,
-            )
-            self._play_scene(scene)
+            ours = self._experiment, started, fleet, view, observer, TOPIC, self._random
+            self._play_scene(Scene(*ours, dependencies, self._look, self._say))
         finally:
             # Each of these whatever becomes of the others; the last error is the run's.
             with uninterrupted(self._say), ExitStack() as last_first:
@@ -286,23 +279,18 @@ class ExperimentRun:
             if stuck := scene.fleet.close_members():
                 raise VoidRun(f"members did not close in order ({'; '.join(stuck)}): see logs/")
         self._manifest["host"]["cpu_pressure"] = pressure.shares()
+        where = scene.cluster.plan, experiment.load.partitions
         if experiment.group.commit == "transaction":
-            with self._phase("read output"):
-                journal = Journal(self.run_dir / "journals" / "output.journal", member="harness")
-                read_output(scene.cluster.plan, OUTPUT, experiment.load.partitions, journal)
-                journal.end()
-        if (app := experiment.app) is not None and app.effects.output_topic:
-            with self._phase("read output"):
-                journal = Journal(self.run_dir / "journals" / WRITTEN, member="harness")
-                naming = naming_of_app(app, scene.fleet.rounds)
-                read_written(
-                    scene.cluster.plan,
-                    app.effects.output_topic,
-                    experiment.load.partitions,
-                    naming,
-                    journal,
-                )
-                journal.end()
+            self._read("output.journal", lambda journal: read_output(*where, OUTPUT, journal))
+        if (app := experiment.app) is not None and (topic := app.effects.output_topic):
+            naming = naming_of_app(app, scene.fleet.rounds)
+            self._read(WRITTEN, lambda journal: read_written(*where, topic, journal, naming))
+
+    def _read(self, name: str, read: Callable[[Journal], None]) -> None:
+        with self._phase("read output"):
+            journal = Journal(self.run_dir / "journals" / name, member="harness")
+            read(journal)
+            journal.end()
 
     def _probe(self, scene: Scene, playing: beside.Playing) -> None:
         with self._phase(f"probe {playing.name}"):
@@ -351,12 +339,8 @@ class ExperimentRun:
         _reach(scene, "steady state after the faults", scene.well, joining.recover_s(scene))
         before = scene.fleet.processed()
         _reach(scene, "records from every partition", lambda: scene.consuming(before), 30)
-        _reach(
-            scene,
-            f"{AFTER_S:g} s of steady state",
-            lambda: scene.well_for(AFTER_S),
-            joining.recover_s(scene),
-        )
+        what = f"{AFTER_S:g} s of steady state"
+        _reach(scene, what, lambda: scene.well_for(AFTER_S), joining.recover_s(scene))
 
     def _drain(self, scene: Scene) -> None:
         if stuck := scene.fleet.stop_producer():

@@ -56,8 +56,8 @@ class Waits:
 
     def _look_for_processes(self) -> None:
         own = str(os.getpid())  # it only watches, and nothing waits for it
-        living = [each.name for each in self._proc.iterdir() if each.name.isdecimal()]
-        living = [pid for pid in living if pid != own]
+        names = (each.name for each in self._proc.iterdir())
+        living = [name for name in names if name.isdecimal() and name != own]
         self._names = {pid: self._names[pid] for pid in living if pid in self._names}
         self._strangers = {pid: self._strangers[pid] for pid in living if pid in self._strangers}
         for pid in living:
