@@ -45,6 +45,7 @@ _SETTINGS = (
     *("commit", "auto_commit_interval_ms", "batch_records", "process_us", "assignor"),
     *("instance_id", "settings", "sabotage"),
 )
+_DELIVERED = ("topic", "partition", "first_offset", "last_offset", "count")
 _SENT = ("first_number", "last_number", "first_offset", "last_offset", "first_sent_at")
 _UNANSWERED = dict.fromkeys(("first_offset", "last_offset", "last_answered_at", "error"))
 _LINE: Final = re.compile(
@@ -208,7 +209,11 @@ def _deliveries(frames: Iterable[Frame]) -> Iterator[Row]:
     for frame in of_kinds(frames, "delivered", "processed"):
         if frame["kind"] == "delivered":
             yield from waiting.pop(frame["poll"], ())  # no poll has the number of another
-            waiting[frame["poll"]] = [_delivery(frame, found) for found in frame["ranges"]]
+            about = {name: frame[name] for name in ("poll", "member_id", "generation", "polled_at")}
+            waiting[frame["poll"]] = [
+                {**about, **dict(zip(_DELIVERED, found, strict=True)), "processed_at": None}
+                for found in frame["ranges"]
+            ]
         else:
             for row in waiting.pop(frame["poll"], []):
                 yield {**row, "processed_at": frame["at"]}
@@ -216,24 +221,20 @@ def _deliveries(frames: Iterable[Frame]) -> Iterator[Row]:
         yield from rows
 
 
-def _delivery(frame: Frame, found: Sequence[Any]) -> Row:
-    columns = ("topic", "partition", "first_offset", "last_offset", "count")
-    about = {name: frame[name] for name in ("poll", "member_id", "generation", "polled_at")}
-    return {**about, **dict(zip(columns, found, strict=True)), "processed_at": None}
-
-
 def _commits(frames: Iterable[Frame], policy: str) -> Iterator[Row]:
     open_rows: dict[int, dict[tuple[str, int], Row]] = {}
     for frame in of_kinds(frames, "commit_asked", "commit_answered"):
         if frame["kind"] == "commit_asked":
-            asked = {
+            yield from open_rows.pop(frame["id"], {}).values()
+            open_rows[frame["id"]] = {
                 (topic, partition): _asked(frame, topic, partition, committed)
                 for topic, partition, committed in frame["offsets"]
             }
-            yield from open_rows.pop(frame["id"], {}).values()
-            open_rows[frame["id"]] = asked
         elif frame["id"] is None:
-            yield from (_unasked(frame, policy, result) for result in frame["results"])
+            # The library asked by itself, so only the answer's time is known.
+            for *place, code, name in frame["results"]:
+                answer = {"answered_at": frame["at"], "error_code": code, "error": name}
+                yield _asked({**frame, "how": policy}, *place) | {"asked_at": None} | answer
         else:
             asked = open_rows.pop(frame["id"], {})
             for topic, partition, _committed, code, name in frame["results"]:
@@ -253,13 +254,6 @@ def _asked(frame: Frame, topic: str, partition: int, committed: int) -> Row:
         "asked_at": frame["at"],
         **dict.fromkeys(("answered_at", "error_code", "error")),
     }
-
-
-def _unasked(frame: Frame, policy: str, result: Sequence[Any]) -> Row:
-    # The library asked by itself, so only the answer's time is known.
-    topic, partition, committed, code, name = result
-    row = _asked({**frame, "how": policy}, topic, partition, committed)
-    return row | {"asked_at": None, "answered_at": frame["at"], "error_code": code, "error": name}
 
 
 # The producer

@@ -220,7 +220,10 @@ class ProducerLoop:
         if not due:
             return
         # Journalled first, so that a killed producer leaves behind what it may have sent.
-        self._journal.write("sending", sent=self._sent_after(due))
+        sent = list(self._ledger.sent)
+        for turn in range(self._turn, self._turn + due):
+            sent[turn % len(sent)] += 1
+        self._journal.write("sending", sent=sent)
         for produced in range(due):
             partition = self._turn % len(self._ledger.sent)
             number = self._ledger.sent[partition]
@@ -248,12 +251,6 @@ class ProducerLoop:
             headers=headers,
             on_delivery=partial(self._on_delivery, partition, number),
         )
-
-    def _sent_after(self, records: int) -> list[int]:
-        sent = list(self._ledger.sent)
-        for turn in range(self._turn, self._turn + records):
-            sent[turn % len(sent)] += 1
-        return sent
 
     def _why_to_stop(self) -> str | None:
         for order in self._control.poll():

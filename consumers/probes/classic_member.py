@@ -36,7 +36,6 @@ class ProbeMember:
     protocol: str = ASSIGNOR
     member_id: str = ""
     generation: int = -1
-    leader: str = ""
     joined: Body = field(default_factory=dict)  # the last answer that let it in
     joining: Answer = field(default_factory=Future)
 
@@ -80,34 +79,26 @@ class ProbeMember:
         self.joined = answer
         self.member_id = answer["memberId"]
         self.generation = answer["generationId"]
-        self.leader = answer["leader"]
 
     @property
     def leads(self) -> bool:
-        return self.leader == self.member_id
+        return bool(self.joined["leader"] == self.member_id)
 
     def begin_sync(self, step: str, given: Mapping[str, Partitions] | None = None) -> Answer:
         """SyncGroup with what it gives to each member, by member id."""
-        assignments = [
+        body = {**self._myself(), "protocolType": "consumer", "protocolName": ASSIGNOR}
+        body["assignments"] = [
             {"memberId": member_id, "assignment": assignment(partitions)}
             for member_id, partitions in (given or {}).items()
         ]
-        body = {
-            **self._myself(),
-            "protocolType": "consumer",
-            "protocolName": ASSIGNOR,
-            "assignments": assignments,
-        }
         return self._begin(step, "SYNC_GROUP", body)
 
     def sync(self, step: str, *, alone: bool = False) -> Body | None:
         """SyncGroup and its answer; `alone` it assigns nothing to itself, else nothing at all."""
         return self.begin_sync(step, {self.member_id: []} if alone else None).result()
 
-    def heartbeat(self, step: str) -> int | None:
-        """The error code of one Heartbeat; None if it was not answered."""
-        answer = self._begin(step, "HEARTBEAT", self._myself()).result()
-        return None if answer is None else int(answer["errorCode"])
+    def heartbeat(self, step: str) -> Body | None:
+        return self._begin(step, "HEARTBEAT", self._myself()).result()
 
     def keep_alive(self, step: str, for_s: float) -> None:
         over_at = time.monotonic() + for_s
@@ -142,17 +133,12 @@ class ProbeMember:
         return {"groupId": self.group, **said, **who}
 
     def _begin(self, step: str, api: str, body: Body, version: int | None = None) -> Answer:
-        return self.script.begin(
-            *(step, self.rule, api, body),
-            group=self.group,
-            member_id=self.member_id,
-            instance_id=self.instance_id,
-            generation=self.generation,
-            version=version,
-        )
+        who: Body = {"member_id": self.member_id, "instance_id": self.instance_id}
+        who |= {"group": self.group, "generation": self.generation}
+        return self.script.begin(step, self.rule, api, body, version=version, **who)
 
 
-def form(members: Sequence[ProbeMember], step: str = "form the group") -> None:
+def form(members: Sequence[ProbeMember], step: str) -> None:
     """Let members join an empty group and give each its part. The first of them leads."""
     join_all(members, step)
     settle(members, step)
@@ -207,7 +193,7 @@ def every_state(members: Sequence[ProbeMember]) -> Iterator[tuple[str, Sequence[
     Yields each state of the group, with its members.
     """
     *old, new = members
-    form(old)
+    form(old, "form the group")
     yield "stable", old
     new.get_id()
     new.begin_join("join")
@@ -289,10 +275,9 @@ class Admin:
         self, what: str, named: Mapping[str, list[int]] | None = None, *, stable: bool = False
     ) -> int:
         """OffsetFetch; all partitions where none are named. The worst error code in the answer."""
-        topics = named and [
-            {"name": name, "partitionIndexes": some} for name, some in named.items()
-        ]
-        body = {"groups": [{"groupId": self.group, "topics": topics}], "requireStable": stable}
+        topics = [{"name": one, "partitionIndexes": some} for one, some in (named or {}).items()]
+        asked = {"groupId": self.group, "topics": topics or None}
+        body = {"groups": [asked], "requireStable": stable}
         step = f"fetch {what}{', require_stable' if stable else ''}"
         answer = self._ask(step, "OFFSET_FETCH", body)
         return -1 if answer is None else worst(answer)

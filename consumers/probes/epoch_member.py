@@ -78,14 +78,15 @@ class EpochMember:
                 self.given = answer["assignment"]["topicPartitions"]
         return int(answer["errorCode"])
 
-    def accepted(self, step: str, **fields: Any) -> None:
+    def accepted(self, step: str, **fields: Any) -> "EpochMember":
         """A heartbeat, or a join of one that is no member yet. Raises ClusterError if refused."""
         if error := (self.beat if self.epoch else self.join)(step, **fields):
             raise ClusterError(f"a heartbeat to {self.group} was refused: error {error}")
+        return self
 
-    def acknowledge(self, step: str = "acknowledge", **fields: Any) -> None:
+    def acknowledge(self, step: str = "acknowledge", **fields: Any) -> "EpochMember":
         """A heartbeat that owns what it was given. Raises ClusterError if refused."""
-        self.accepted(step, topicPartitions=self.given, **fields)
+        return self.accepted(step, topicPartitions=self.given, **fields)
 
     def moves_on(self, step: str, topics: list[str]) -> None:
         """Subscribe to something else, and heartbeat until that has raised its epoch."""
@@ -101,12 +102,10 @@ class EpochMember:
 
     def until_stable(self, step: str) -> None:
         """Acknowledge what it is given until the group is stable. Raises WaitTimeout."""
-
-        def stable() -> bool:
-            self.acknowledge(step)
-            return bool(self.given) and self.script.state(self.group) == "Stable"
-
-        until(f"group {self.group} stable", stable)
+        until(
+            f"group {self.group} stable",
+            lambda: self.acknowledge(step).given and self.script.state(self.group) == "Stable",
+        )
 
     def partitions(self) -> set[int]:
         """Numbers of the partitions that it was given last."""

@@ -129,10 +129,14 @@ def describe(script: Script) -> None:
     for state, _ in every_state(members):
         what = _DESCRIBED[state]
         _describe(script, group, what)
-        if state in ("stable", "preparing"):
-            _list(script, group, what)
+        for states in _LISTED if state in ("stable", "preparing") else ():
+            step = f"list {what}, asking for {' '.join(states) or 'every state'}"
+            for broker in script.brokers.addresses:
+                body = {"statesFilter": states}
+                script.ask(step, "R28-list", "LIST_GROUPS", body, broker, group=group)
 
 
+_LISTED: Final[tuple[list[str], ...]] = ([], ["Stable"], ["PreparingRebalance"])
 _DESCRIBED: Final = {
     "stable": "a stable group",
     "preparing": "a group that prepares",
@@ -147,14 +151,6 @@ def _describe(script: Script, group: str, what: str) -> None:
     for version in range(5, min(6, script.codec.newest("DESCRIBE_GROUPS")) + 1):
         step = f"describe {what}, version {version}"
         script.ask(step, "R28", "DESCRIBE_GROUPS", body, group=group, version=version)
-
-
-def _list(script: Script, group: str, what: str) -> None:
-    for states in ([], ["Stable"], ["PreparingRebalance"]):
-        step = f"list {what}, asking for {' '.join(states) or 'every state'}"
-        for broker in script.brokers.addresses:
-            body = {"statesFilter": states}
-            script.ask(step, "R28-list", "LIST_GROUPS", body, broker, group=group)
 
 
 def coordinators(script: Script) -> None:

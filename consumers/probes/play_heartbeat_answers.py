@@ -145,7 +145,7 @@ def classic_group(script: Script) -> None:
     """Heartbeats of KIP-848 to classic groups: of consumers, and of another type."""
     group, connect = script.group("classic"), script.group("connect")
     old = ProbeMember(script, group, "X40-group", topics=(script.config.topic,))
-    form([old])
+    form([old], "form the group")
     new = EpochMember(script, group, "X40-group")
     new.beat("heartbeat to a classic group", 1)
     new.leave("leave of a classic group")

@@ -7,6 +7,7 @@ partition is committed that is being given up; of a third one an administrator d
 and what is not.
 """
 
+from functools import partial
 from typing import Final
 
 from consumers.probes.epoch_member import EpochMember
@@ -50,12 +51,7 @@ def later_epochs(script: Script) -> None:
     had, before = first.epoch, first.partitions()
     _commit(first, "commit with the epoch it has", min(before), had, had)
     _take_some(first, second)
-
-    def later() -> bool:
-        first.acknowledge()
-        return first.epoch > had
-
-    until("later epoch of the first member", later)
+    until("later epoch of the first member", lambda: first.acknowledge().epoch > had)
     kept, taken = min(first.partitions()), min(before - first.partitions())
     _commit(first, "commit of a kept partition, with the epoch it has", kept, first.epoch, had)
     _commit(first, "commit of a kept partition, with the epoch before", kept, had, had)
@@ -81,12 +77,10 @@ def to_be_given_up(script: Script) -> None:
     first, second = _members(script, "to-be-given-up")
     since, before = first.epoch, first.partitions()
     topics = [script.config.topic, f"{script.config.topic}-not-there"]
-
-    def later() -> bool:
-        first.acknowledge("subscribe to one topic more", subscribedTopicNames=topics)
-        return first.epoch > since
-
-    until("later epoch of the member", later)
+    subscribed = partial(
+        first.acknowledge, "subscribe to one topic more", subscribedTopicNames=topics
+    )
+    until("later epoch of the member", lambda: subscribed().epoch > since)
     _take_some(first, second)
     taken, now = min(before - first.partitions()), first.epoch
     _commit(first, "commit of what is to be given up, with the epoch it has", taken, now, since)
@@ -106,12 +100,11 @@ def _take_some(first: EpochMember, second: EpochMember) -> None:
     """Let the second member join, until the first is asked to give something up."""
     before = first.partitions()
     second.accepted("join of the second member")
-
-    def shrunk() -> bool:
-        first.accepted("heartbeat until something is taken")
-        return first.partitions() < before
-
-    until("partitions taken from the first member", shrunk)
+    step = "heartbeat until something is taken"
+    until(
+        "partitions taken from the first member",
+        lambda: first.accepted(step).partitions() < before,
+    )
 
 
 def _commit(member: EpochMember, step: str, number: int, epoch: int, since: int | None) -> None:

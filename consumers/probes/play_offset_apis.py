@@ -124,16 +124,13 @@ def whole(script: Script) -> None:
     """OffsetFetch of all partitions, again and again while one commit after the other moves all."""
     admin = Admin(script, script.group("whole"), "R30-whole")
 
-    def commit_all(position: int) -> None:
-        positions = {f"{script.config.topic}-{number}": position for number in range(3)}
-        admin.commit("commit of three partitions", positions)
+    def commit_all(first: int, last: int) -> None:
+        for position in range(first, last + 1):
+            positions = {f"{script.config.topic}-{number}": position for number in range(3)}
+            admin.commit("commit of three partitions", positions)
 
-    def commit_on() -> None:
-        for position in range(2, COMMITS + 2):
-            commit_all(position)
-
-    commit_all(1)
-    committing = Thread(target=commit_on)
+    commit_all(1, 1)
+    committing = Thread(target=commit_all, args=(2, COMMITS + 1))
     committing.start()
     while committing.is_alive():
         admin.fetch("while all are committed")

@@ -99,7 +99,7 @@ def joins_and_syncs(script: Script) -> Scene:
     group = _group_of_a_broker_that_stays(script, "joins")
     leader = ProbeMember(script, group, "X28-joins")
     other = ProbeMember(script, group, "X28-joins", "other")
-    form([leader])
+    form([leader], "form the group")
 
     def refused() -> bool:
         leader.join("rejoin of the leader")

@@ -87,11 +87,10 @@ class BrokerSide:
 
     def session_s(self, name: str) -> float | None:
         """How long a process may be silent before it is evicted; null if none is on record."""
-        found = self.announced.get(name)
-        if found is None:
+        if (found := self.announced.get(name)) is None:
             return None
-        own = found.session_ms
-        return (own or int(self.plan.settings.get(_SESSION, _DEFAULT_SESSION_MS))) / 1_000
+        of_brokers = int(self.plan.settings.get(_SESSION, _DEFAULT_SESSION_MS))
+        return (found.session_ms or of_brokers) / 1_000
 
     def held_up_s(self) -> float:
         """How long a join may take: the longest rebalance timeout or session on record.

@@ -106,21 +106,20 @@ class Fleet:
         if group.static:
             instance_id = instance_id or name
         if self._programs is not None:
-            self.members[name] = self._programs.start(name, self._free_lane(), instance_id)
-            return self.members[name]
-        apart = any(lane.startswith("member-") for lane in self._plan.lanes)
-        # Where there is no end of members, one that is free.
-        drawn = self._experiment.at_random and apart
-        lane = self._free_lane() if drawn else self.lane_of(name)
-        config = self._configs.consumer(
-            name, group, lane, instance_id, joins_when_told=joins_when_told
-        )
-        own = group.client_version if group.client == "librdkafka" else ""
-        process = ProcessTree(self._start(config, own))
-        self.members[name] = Member(
-            name, process, self._configs.journal(name), lane=lane, instance_id=instance_id
-        )
-        return self.members[name]
+            member = self._programs.start(name, self._free_lane(), instance_id)
+        else:
+            apart = any(lane.startswith("member-") for lane in self._plan.lanes)
+            # Where there is no end of members, one that is free.
+            drawn = self._experiment.at_random and apart
+            lane = self._free_lane() if drawn else self.lane_of(name)
+            config = self._configs.consumer(
+                name, group, lane, instance_id, joins_when_told=joins_when_told
+            )
+            own = group.client_version if group.client == "librdkafka" else ""
+            process, journal = ProcessTree(self._start(config, own)), Path(config.journal)
+            member = Member(name, process, journal, lane=lane, instance_id=instance_id)
+        self.members[name] = member
+        return member
 
     def start_producer(self) -> None:
         self.producer = self._start(self._configs.producer(self.rounds))
@@ -283,15 +282,9 @@ class Fleet:
             if not (member.running or member.expected_end or member.foreign)
             and member.name not in spared
         ]
-        producer = self.producer
-        if (
-            producer is not None
-            and producer.poll() is not None
-            and not self._producer_ended_on_purpose
-        ):
-            ended.append(
-                f"the producer (exit code {producer.poll()}: {self.last_words('producer-1')})"
-            )
+        code = self.producer.poll() if self.producer is not None else None
+        if code is not None and not self._producer_ended_on_purpose:
+            ended.append(f"the producer (exit code {code}: {self.last_words('producer-1')})")
         return ended
 
     def next_name(self) -> str:

@@ -197,11 +197,9 @@ class Scene:
         )
 
     def _thin(self) -> list[str]:
-        return [
-            f"{topic}-{number} {row['isr']}"
-            for (topic, number), row in self.view.partitions.items()
-            if len(row["isr"]) < row["replicas"]
-        ]
+        rows = self.view.partitions.items()
+        thin = [(place, row["isr"]) for place, row in rows if len(row["isr"]) < row["replicas"]]
+        return [f"{topic}-{number} {isr}" for (topic, number), isr in thin]
 
     def consuming(self, since: dict[int, int]) -> bool:
         """Whether every partition has been processed past where it stood in `since`."""
@@ -214,11 +212,10 @@ class Scene:
         The group did that, so it is for rules to judge. A client that cannot even join shows
         nothing.
         """
-        return [
-            member
-            for member in self.fleet.members.values()
-            if self.fleet.settled and not member.expected_end and member.gave_up
-        ]
+        if not self.fleet.settled:
+            return []
+        members = self.fleet.members.values()
+        return [each for each in members if not each.expected_end and each.gave_up]
 
     @property
     def deserted(self) -> bool:
@@ -226,15 +223,13 @@ class Scene:
         return not self.fleet.live() and bool(self.given_up())
 
     def describe(self) -> str:
-        members = ", ".join(
-            f"{member.name} {sorted(member.assigned)}" for member in self.fleet.live()
-        )
+        members = ", ".join(f"{each.name} {sorted(each.assigned)}" for each in self.fleet.live())
         dead = [broker for broker, alive in self.view.brokers.items() if not alive]
         thin = ", ".join(self._thin()[:6])
-        counted = plural(self.view.group.get("members", 0), "member")
+        group = self.view.group
         return (
-            f"group {self.view.group.get('state', 'unseen')} with "
-            f"{counted}; assigned: {members or 'none'}; "
+            f"group {group.get('state', 'unseen')} with "
+            f"{plural(group.get('members', 0), 'member')}; assigned: {members or 'none'}; "
             f"brokers down: {dead or 'none'}; out of sync: {thin or 'none'}; "
             f"processed {self.fleet.processed()}"
         )

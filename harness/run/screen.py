@@ -192,11 +192,8 @@ class RunView:
 
     def _group(self, scene: Scene, now: float) -> str:
         group = scene.view.group
-        generations = [
-            member.generation
-            for member in scene.fleet.members.values()
-            if member.running and member.generation is not None
-        ]
+        living = (member for member in scene.fleet.members.values() if member.running)
+        generations = [each.generation for each in living if each.generation is not None]
         parts = [str(group.get("state", "not seen yet"))]
         if generations:
             parts.append(f"generation {max(generations)}")

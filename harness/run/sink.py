@@ -8,6 +8,7 @@ import json
 import subprocess
 import time
 from collections import Counter
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -81,16 +82,11 @@ class Sink:
 
         Without a process it is asked as one that no order names.
         """
+        began, status = time.monotonic(), None
         connection = http.client.HTTPConnection(LOOPBACK, self._port, timeout=patience_s)
-        began = time.monotonic()
-        status = None
-        try:
+        with closing(connection), suppress(OSError, http.client.HTTPException):
             connection.request("GET", f"/{member or _PROBE}")
             status = connection.getresponse().status
-        except (OSError, http.client.HTTPException):
-            pass
-        finally:
-            connection.close()
         return SinkAnswer(status, (time.monotonic() - began) * 1_000)
 
     def posts(self, member: str | None = None) -> int:

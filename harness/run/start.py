@@ -13,7 +13,7 @@ from harness.cluster.backends import check_engines
 from harness.cluster.dependency_proxies import check_reachable
 from harness.experiment import Experiment
 from harness.provision import kafka, setup_steps, wheels
-from harness.provision.tools import Tools, resolve_tools
+from harness.provision.tools import resolve_tools
 from harness.run.estimate import growth_bytes
 from harness.run.faults import KINDS
 from harness.run.folder import reserve, sweep, sweep_results
@@ -78,17 +78,6 @@ def _clients(experiment: Experiment) -> set[tuple[str, str]]:
     return {(member.client, member.client_version) for member in members if member.client_version}
 
 
-def _checked_tools(experiment: Experiment) -> Tools:
-    """The tools of a run, all that its members need as it was fetched. Raises SetupError."""
-    for client, version in sorted(_clients(experiment)):
-        if client == "java":
-            kafka.check_jars(version)
-        else:
-            wheels.installed(version)
-    cluster = experiment.cluster
-    return resolve_tools(cluster.kafka_version, cluster.upgraded_from)
-
-
 def play_run(
     order: Order,
     screen: Screen,
@@ -108,7 +97,10 @@ def play_run(
     experiment = order.experiment
     check_reachable([experiment])
     bring_versions([experiment])
-    tools = _checked_tools(experiment)
+    for client, version in sorted(_clients(experiment)):  # as they were fetched
+        (kafka.check_jars if client == "java" else wheels.installed)(version)
+    cluster = experiment.cluster
+    tools = resolve_tools(cluster.kafka_version, cluster.upgraded_from)
     check_engines([experiment], _plays_embedded)
     sweep(screen.say)
     if alone:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from harness.base.words import plural
+from harness.base.words import listed, plural
 from harness.cluster.plan import GROUP, TOPIC
 from harness.experiment.app import App
 from harness.history.whose import SHARED
@@ -204,13 +204,12 @@ def _seen(member: Member, brokers: BrokerSide) -> str:
 
 
 def _partitions(numbers: list[int]) -> str:
-    *others, last = map(str, numbers)
-    return f"partitions {', '.join(others)} and {last}" if others else f"partition {last}"
+    return f"partition{'s' if len(numbers) > 1 else ''} {listed([*map(str, numbers)])}"
 
 
 def _each_of(members: list[Member]) -> str:
-    *others, last = (member.name for member in members)
-    return f"each of {', '.join(others)} and {last}" if others else last
+    names = listed([member.name for member in members])
+    return f"each of {names}" if len(members) > 1 else names
 
 
 def _names(found: Iterable[str]) -> str:

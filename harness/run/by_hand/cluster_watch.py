@@ -232,21 +232,17 @@ class Rebalances:
             case "rebalance_started":
                 return RebalanceSeen(group, at, _short(row["reason"]))
             case "assignment_received" if last is not None and last.generation is None:
-                took_ms = (at - last.began_us) / 1_000
-                return replace(
-                    last, generation=row["generation"], members=row["members"], took_ms=took_ms
-                )
+                done = {"generation": row["generation"], "members": row["members"]}
+                return replace(last, took_ms=(at - last.began_us) / 1_000, **done)
             case "epoch_bumped":
                 since, cause = self._causes.pop(group, (0, ""))
                 fresh = at - since <= _CAUSE_US
                 why = cause if fresh and cause else row.get("reason") or "what it reads changed"
                 return RebalanceSeen(group, at, _short(why), row["generation"], epoch=True)
-            case _ if row.get("reason"):
-                who, reason = row.get("member_id") or "", row["reason"]
-                cause = (
-                    reason if who in reason else f"Member {who} {reason.removeprefix('Member ')}"
-                )
-                self._causes[group] = (at, cause)
+            case _ if reason := row.get("reason"):
+                if (who := row.get("member_id") or "") not in reason:
+                    reason = f"Member {who} {reason.removeprefix('Member ')}"
+                self._causes[group] = (at, reason)
         return None
 
 

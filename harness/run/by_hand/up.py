@@ -119,12 +119,10 @@ class _ByHand:
         self._screen = screen
         self._record = first_record(NAME, self._experiment, tools, folder.name, seed=0)
         self._record |= {"group": None, "topic": None, "seed": None}
-        self._record["effective"] = {
-            "brokers": {node.name: plan.properties(node, Path(node.name)) for node in plan.nodes}
-        }
-        self._rebalances = Rebalances(
-            [folder / "logs" / f"{node.name}.server.log" for node in plan.brokers]
-        )
+        set_to = {node.name: plan.properties(node, Path(node.name)) for node in plan.nodes}
+        self._record["effective"] = {"brokers": set_to}
+        logs = [folder / "logs" / f"{node.name}.server.log" for node in plan.brokers]
+        self._rebalances = Rebalances(logs)
         self._seen = Seen()  # of which the changes have been printed
         self._names: dict[str, str] = {}  # of members, by their ids
         self._ended: set[str] = set()  # processes whose unplanned end has been printed
@@ -212,9 +210,9 @@ class _ByHand:
         cluster: RunningCluster,
     ) -> None:
         began = time.monotonic()
-        bootstrap = self._plan.bootstrap("members")
 
         def view() -> Any:
+            bootstrap = self._plan.bootstrap("members")
             head = f"up {time.monotonic() - began:.0f} s   bootstrap {bootstrap}"
             last, active = dict(self._rebalances.last), list(runner.active)
             return drawn(head, watch.seen, last, active, dict(self._names))

@@ -125,10 +125,7 @@ class Kind:
         return Change(int(effects.starts_process), int(effects.ends_member or replaced))
 
     def validate(self, fault: Fault, experiment: Experiment, needed: Needed) -> None:
-        """Refuse a fault that cannot be.
-
-        Raises BadInput with both numbers and the remedy.
-        """
+        """Refuse a fault that cannot be. Raises BadInput with both numbers and the remedy."""
         about = f"{self.name} of {fault.target}"
         if kind_of(fault.target) not in self.targets:
             raise BadInput(f"{self.name} cannot hit {fault.target!r}: use {roles_of(self.targets)}")

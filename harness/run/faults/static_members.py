@@ -78,17 +78,13 @@ def _is_refused(scene: Scene, fault: Fault) -> bool:
 def _await_successor(scene: Scene, fault: Fault, target: Target) -> None:
     """The new process has been given partitions, or has given up where it is to be refused."""
     successor = _successor(scene, target)
-    if _is_refused(scene, fault):
-        _await_refused(scene, successor, target)
+    if not _is_refused(scene, fault):
+        scene.wait(
+            f"partitions for {successor.name} in the place of {target.name}",
+            lambda: successor.ever_assigned,
+            (lambda: joining.join_s(scene)) if successor.foreign else JOIN_S,
+        )
         return
-    scene.wait(
-        f"partitions for {successor.name} in the place of {target.name}",
-        lambda: successor.ever_assigned,
-        (lambda: joining.join_s(scene)) if successor.foreign else JOIN_S,
-    )
-
-
-def _await_refused(scene: Scene, successor: Member, target: Target) -> None:
     scene.wait(
         f"end of {successor.name}, refused in the place of {target.name}",
         lambda: successor.ever_assigned or not successor.running,
@@ -115,12 +111,9 @@ def _duplicate(scene: Scene, fault: Fault, target: Target) -> None:
 
 def _prove_one_gone(scene: Scene, fault: Fault, target: Target) -> Evidence:
     """One of both processes ended as a program does whose client library gave up."""
+    member = scene.fleet.members[target.name]
     if _is_refused(scene, fault):
-        return _gave_up(scene, _successor(scene, target))
-    return _gave_up(scene, scene.fleet.members[target.name])
-
-
-def _gave_up(scene: Scene, member: Member) -> Evidence:
+        member = _successor(scene, target)
     try:
         scene.wait(f"end of {member.name}", lambda: not member.running, JOIN_S)
     except WaitTimeout as timeout:
