@@ -305,10 +305,7 @@ def _send(frame: Frame, topic: str) -> Row:
 def _sent_at(
     frames: Iterable[Frame], records: Iterable[tuple[int, int]]
 ) -> dict[tuple[int, int], int]:
-    """When each of these records, by partition and number, was sent at the earliest.
-
-    All in one reading: a day's journal has four million such frames.
-    """
+    """When each of these records, by partition and number, was sent first; in one reading."""
     waiting: dict[int, list[int]] = {}
     for partition, number in sorted(records, reverse=True):
         waiting.setdefault(partition, []).append(number)  # the smallest last

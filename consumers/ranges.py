@@ -120,10 +120,7 @@ def _whereabouts(record: Record) -> tuple[int, int]:
 
 
 class Runs:
-    """Joins ranges of numbers by key, in the order in which they begin: each goes on with the last.
-
-    `all` has pairs of a key and its [first, last].
-    """
+    """Joins ranges of numbers by key; `all` has pairs of a key and its [first, last]."""
 
     def __init__(self) -> None:
         self._latest: dict[Hashable, list[int]] = {}  # what can still grow

@@ -69,10 +69,7 @@ class ProbeMember:
         self.take()
 
     def take(self) -> None:
-        """Wait for the answer of its JoinGroup, and be what it says.
-
-        Raises ClusterError if it was refused.
-        """
+        """Wait for the answer of its JoinGroup, and be what it says. Raises ClusterError."""
         answer = self.joining.result()
         if answer is None or answer["errorCode"]:
             raise ClusterError(f"{self.member_id} could not join {self.group}: answered {answer}")
@@ -188,10 +185,7 @@ def settle(members: Sequence[ProbeMember], step: str) -> None:
 
 
 def every_state(members: Sequence[ProbeMember]) -> Iterator[tuple[str, Sequence[ProbeMember]]]:
-    """Let all but the last form a group, which the last joins, and all leave again.
-
-    Yields each state of the group, with its members.
-    """
+    """Have a group formed, joined and left: each of its states, with its members."""
     *old, new = members
     form(old, "form the group")
     yield "stable", old

@@ -49,10 +49,7 @@ class EpochMember:
     def beat(
         self, step: str, epoch: int | None = None, version: int = _HEARTBEAT_VERSION, **fields: Any
     ) -> int | None:
-        """One heartbeat, by default with its epoch and nothing to say; and take the answer.
-
-        Returns the error code of the answer, None if there was none.
-        """
+        """One heartbeat, by default with its epoch alone; the error code, None without answer."""
         body = {
             "groupId": self.group,
             "memberId": self.member_id,

@@ -126,10 +126,7 @@ def joins_and_syncs(script: Script) -> Scene:
 
 
 def _group_of_a_broker_that_stays(script: Script, name: str) -> str:
-    """A group whose coordinator is that of the group under test, which the fault spares.
-
-    Raises ClusterError if there is none.
-    """
+    """A group with the coordinator of the group under test, which the fault spares."""
     spared = script.coordinator(script.config.group)
     for number in range(_NAMES):
         group = script.group(f"{name}-{number}")

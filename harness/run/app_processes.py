@@ -261,10 +261,7 @@ class AppProcesses:
 
 @dataclass
 class Restarts:
-    """When programs that ended by themselves are started again, as by a supervisor.
-
-    Times are in seconds, of any clock that does not go back.
-    """
+    """When programs that ended are started again, in seconds of a steady clock."""
 
     first_pause_s: float = FIRST_PAUSE_S
     done: int = 0

@@ -93,10 +93,7 @@ class BrokerSide:
         return (found.session_ms or of_brokers) / 1_000
 
     def held_up_s(self) -> float:
-        """How long a join may take: the longest rebalance timeout or session on record.
-
-        A process that reads another topic is waited for in vain, and does not count.
-        """
+        """How long a join may take: the longest timeout of processes that read our topic."""
         names = [name for name in self.announced if not self.astray(name)]
         rebalances_s = [self.announced[name].rebalance_ms / 1_000 for name in names]
         return max([*rebalances_s, *(self.session_s(name) or 0.0 for name in names)], default=0.0)

@@ -78,10 +78,7 @@ class Fleet:
         return member if member in self._plan.lanes else "members"
 
     def _free_lane(self) -> str:
-        """A lane that no living program uses, or the one that all share.
-
-        Raises VoidRun if none is left.
-        """
+        """A lane that no living program uses, or the shared one. Raises VoidRun without any."""
         if SHARED in self._plan.lanes:
             return SHARED
         used = {member.lane for member in self.members.values() if member.running}

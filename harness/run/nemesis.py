@@ -59,10 +59,7 @@ class PlannedFault:
 
 
 def plan_faults(experiment: Experiment, randomness: random.Random) -> list[PlannedFault]:
-    """The schedule; each fault's phase is drawn from the seed, not to alias with timers.
-
-    Where the faults themselves are drawn there is none: see `Nemesis.play_at_random`.
-    """
+    """The schedule, with phases drawn from the seed; empty where the faults are drawn."""
     planned: list[PlannedFault] = []
     if experiment.at_random:
         return planned
@@ -233,10 +230,7 @@ class Nemesis:
         return problems
 
     def _heal(self, scene: Scene, item: PlannedFault, *, settle: bool = True) -> None:
-        """Heal a fault, even if that cannot be written down, as on a full disk. Raises VoidRun.
-
-        It is open until it is healed, so that `heal_all` tries again.
-        """
+        """Heal a fault, even if that cannot be written; it is open until then. Raises VoidRun."""
         item = self._open[item.name]
         unwritten: JournalError | None = None
         known: str | None = None

@@ -29,10 +29,7 @@ class Headcount:
 
 
 def changes(experiment: Experiment) -> list[tuple[Fault, int, Change]]:
-    """Each fault in the order of time, with the members that there are then and what it changes.
-
-    Drawn faults have no order, and each is by itself.
-    """
+    """Each fault, the members that there are then, and what it changes; in order unless drawn."""
     faults, members = list(experiment.faults), experiment.group.members
     if experiment.at_random:
         return [(fault, members, KINDS[fault.kind].change(fault, members)) for fault in faults]

@@ -101,10 +101,7 @@ class Scene:
     posted: dict[str, int] = field(default_factory=dict)
 
     def follow(self) -> None:
-        """Read every journal on, and make sure that nothing has died outside the plan.
-
-        Raises VoidRun naming what died.
-        """
+        """Read every journal on. Raises VoidRun naming what died outside the plan."""
         self.fleet.follow()
         self.view.follow()
         given_up = self.given_up()
@@ -158,11 +155,7 @@ class Scene:
 
     @property
     def over_at(self) -> float:
-        """When the time of the faults is over, in monotonic seconds.
-
-        Who was killed is missed until its session ends, and a run that ended before would show
-        nothing of that.
-        """
+        """The end of the faults, in monotonic seconds: a killed member is missed for a while."""
         return max(self.steady_at + self.experiment.duration_s + self.late_s, self.missed_until)
 
     @property

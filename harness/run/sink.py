@@ -36,11 +36,7 @@ class SinkAnswer:
 
 
 class Sink:
-    """A sink for the programs of one run.
-
-    `start` it, hand out `url`, and `stop` it. `order` spoils and mends its answers, `ask` shows how
-    it answers now, and `posts` what has come.
-    """
+    """A sink for the programs of one run: `order` spoils and mends how it answers."""
 
     def __init__(self, run: str, run_dir: Path, port: int, naming: Naming) -> None:
         self._run = run
@@ -78,10 +74,7 @@ class Sink:
         processes.tell(self._process, json.dumps(mood))
 
     def ask(self, member: str | None = None, *, patience_s: float) -> SinkAnswer:
-        """Ask it as this process would, by a GET, which leaves nothing on record.
-
-        Without a process it is asked as one that no order names.
-        """
+        """Ask as this process by a GET, or as one that no order names: nothing is on record."""
         began, status = time.monotonic(), None
         connection = http.client.HTTPConnection(LOOPBACK, self._port, timeout=patience_s)
         with closing(connection), suppress(OSError, http.client.HTTPException):

@@ -111,10 +111,7 @@ class Pressure:
         self._before_us, self._begun_ns = self._totals_us(), clock_ns()
 
     def shares(self) -> dict[str, float]:
-        """Of the time since then: in which `some` thread waited, and in which all did (`full`).
-
-        Nothing where the kernel does not tell.
-        """
+        """In which part of the time since `some` thread waited, and all did (`full`), if known."""
         passed_us = (self._clock_ns() - self._begun_ns) / 1e3
         return {
             name: round(min(1.0, (total_us - self._before_us[name]) / passed_us), 3)

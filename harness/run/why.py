@@ -22,11 +22,7 @@ Words = Callable[[str], str]  # the last words of the program of this name
 
 
 def cannot_run(app: App) -> str:
-    """Why its command cannot be run, and what to do about it; empty where nothing speaks against.
-
-    Raises nothing: what cannot be known here, such as a script without its first line, shows when
-    the program is started.
-    """
+    """Why its command cannot be run and what to do, as far as is known; empty if it can."""
     word = app.command[0] if app.command else ""
     if not word or "{" in word or app.image:  # what is in an image shows when it is started
         return ""
@@ -94,9 +90,7 @@ def not_joined(members: Iterable[Member], brokers: BrokerSide, words: Words) -> 
 
 
 def no_progress(members: Iterable[Member], partitions: int, words: Words, *, steady: bool) -> str:
-    """All are in the group, and it was never `steady`, or does not get further in every partition;
-    empty if none runs.
-    """
+    """Members are in the group, which was never `steady` or is stuck; empty if none runs."""
     every = list(members)
     running = [member for member in every if member.running]
     if not running:

@@ -162,10 +162,7 @@ def check_target(fault: Fault, seen: Seen, brokers: Iterable[Node]) -> None:
 
 
 def group_meant(named: str | None, seen: Seen) -> str:
-    """The group whose coordinator is meant: the one that is named, or the only one.
-
-    Raises BadInput where there is no such group, or several and none is named.
-    """
+    """The group that is named, or the only one. Raises BadInput where it is not clear which."""
     groups = sorted(seen.groups)
     if named is not None:
         if named not in groups:

@@ -50,10 +50,7 @@ class Request:
 
 @contextmanager
 def listening(folder: Path) -> Iterator[Callable[[float], Request | None]]:
-    """Listen in a folder. Gives what waits so many seconds for the next request, if there is one.
-
-    Raises SetupError where the folder cannot hold a socket.
-    """
+    """Listen in a folder: what waits so long for the next request. Raises SetupError."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         before = os.umask(0o177)  # from its first moment no other user may connect
         try:

@@ -270,10 +270,7 @@ def standing() -> list[Path]:
 
 
 def refuse_a_second(results: Path, port_base: int) -> None:
-    """Refuse another one where `fault` would not know which is meant, or ports would be the same.
-
-    Raises SetupError with the folder of the first.
-    """
+    """Raise SetupError for a second one in the same results, or with the same ports."""
     for folder in standing():
         if folder.parent.parent == results or port_base == PORT_BASE:
             raise SetupError(
@@ -283,10 +280,7 @@ def refuse_a_second(results: Path, port_base: int) -> None:
 
 
 def the_one(results: Path) -> Path:
-    """The folder of the cluster that is meant: the one below these results, else the only one.
-
-    Raises NoData where none is up, BadInput where it is not clear which.
-    """
+    """The folder of the cluster below these results, or the only one. Raises NoData, BadInput."""
     found = standing()
     near = [folder for folder in found if folder.parent.parent == results]
     if near or len(found) == 1:

@@ -108,10 +108,7 @@ def _prove_older(scene: Scene, fault: Fault, target: Target) -> Evidence:
 
 
 def _await_newer(scene: Scene, fault: Fault, target: Target) -> str:
-    """It serves again, and is of the newer release; how that is known.
-
-    Raises WaitTimeout where it is of another one.
-    """
+    """It serves again and its log names the newer release. Raises WaitTimeout."""
     _await_listening(scene, fault, target)
     wanted = scene.experiment.cluster.kafka_version
     wait_until(

@@ -103,10 +103,7 @@ def _old_first(scene: Scene, old: Sequence[Member], *, same_ids: bool = False) -
 
 
 def _at_once(scene: Scene, old: Sequence[Member]) -> None:
-    """All are asked to end, and when all have ended the new ones are started.
-
-    So does a Deployment of Kubernetes whose strategy is Recreate.
-    """
+    """All end, then the new ones start: a Deployment of Kubernetes of strategy Recreate."""
     _end(scene, old)
     _start(scene, [None] * len(old))
 

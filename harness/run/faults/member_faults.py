@@ -79,10 +79,7 @@ def terminate(scene: Scene, _fault: Fault, target: Target) -> None:
 
 
 def terminated(member: Member) -> Evidence:
-    """No process of it is left; ours ends by itself, with exit code 0.
-
-    How a program under test ends is for the judge.
-    """
+    """Nothing of it is left, and ours ended with 0: how a program ends is for the judge."""
     if member.ending is None or not member.gone:
         return Evidence(False, f"{member.name} still runs, SIGKILL notwithstanding")
     in_order = not member.ending.killed and member.ending.exit_code == 0
@@ -111,10 +108,7 @@ def is_in_group(scene: Scene, member: Member) -> bool:
 
 
 def is_lost(scene: Scene, member: Member, started_at: float) -> bool:
-    """Whether a process will not come any more: it ended, or is a program that asks for nothing.
-
-    `started_at` is in monotonic seconds.
-    """
+    """Whether a process will not come; `started_at` is in monotonic seconds."""
     if not member.running:
         return True
     late = member.foreign and time.monotonic() >= started_at + joining.start_s(scene)
@@ -170,10 +164,7 @@ def _prove_started(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 
 def _prove_program_started(scene: Scene, member: Member) -> Evidence:
-    """Wait for its JoinGroup no longer than for one of ours: others may hold it up long.
-
-    What is to be healed after that would be late.
-    """
+    """Wait for its JoinGroup as long as for ours: what is to be healed next would be late."""
     started_at = time.monotonic()
 
     def enough() -> bool:
@@ -246,10 +237,7 @@ def _prove_stalled(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 
 def _await_stall_end(scene: Scene, _fault: Fault, target: Target) -> None:
-    """The stall ends by itself, to the millisecond, and its member's journal has that.
-
-    A later fault may have ended the member in the middle of its stall.
-    """
+    """The stall ends by itself, or a later fault has ended the member during it."""
     member = scene.fleet.members[target.name]
     scene.wait(
         f"end of the stall of {target.name}",
