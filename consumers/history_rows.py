@@ -349,10 +349,7 @@ def parse_client_log(client: str, lines: Iterable[str]) -> list[ClientLogEvent]:
 
 
 def parse_java_log(lines: Iterable[str]) -> list[ClientLogEvent]:
-    """The events in `lines`, in their order; any other line is passed over.
-
-    A session that timed out is two events: that, and the coordinator given up for it.
-    """
+    """The events in `lines`, in order. A session timed out and a coordinator given up are two."""
     events = []
     for line in lines:
         if (found := _JAVA_LINE.match(line)) is None:
@@ -369,10 +366,7 @@ def parse_java_log(lines: Iterable[str]) -> list[ClientLogEvent]:
 
 
 def parse_librdkafka_log(lines: Iterable[str]) -> list[ClientLogEvent]:
-    """The events in `lines`, in their order; any other line is passed over.
-
-    A line whose words have changed is still an event, with `duration_ms` None.
-    """
+    """The events in `lines`, in order; `duration_ms` is None where the words have changed."""
     events = []
     for found in filter(None, map(_LINE.match, lines)):
         event, pattern = _KINDS[found["what"]]

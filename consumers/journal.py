@@ -68,10 +68,7 @@ class Journal:
         return self.write_encoded(kind, self._encode(fields)[1:-1])
 
     def write_encoded(self, kind: str, members: str) -> int:
-        """As `write`, for fields that are JSON already: `"poll":7,"count":2`, in ASCII.
-
-        For the two frames of every poll: encoding them costs as much as writing them.
-        """
+        """As `write`, for the frames of every poll: fields in ASCII that are JSON already."""
         at = time.time_ns() // 1000
         more = "," if members else ""
         text = f'{{"kind":"{kind}","at":{at},"seq":{self._seq}{more}{members}}}'
@@ -242,10 +239,9 @@ def _cut_by_kill(begins: bytes, size: int, whole: int) -> bool:
 
 
 def tail_journal(path: Path | str, offset: int) -> tuple[list[dict[str, Any]], int]:
-    """Read the whole frames behind `offset` (0 at first) and say where to go on.
+    """Read the whole frames behind `offset` (0 at first), if any, and say where to go on.
 
-    A journal not there yet has no frames; a frame not whole yet is left for the next call. Only
-    a file that is no journal raises (NoData).
+    Raises NoData for a file that is no journal.
     """
     try:
         with Path(path).open("rb") as file:

@@ -144,8 +144,7 @@ def form(members: Sequence[ProbeMember], step: str) -> None:
 def join_all(members: Sequence[ProbeMember], step: str) -> None:
     """The first half of a rebalance: everybody joins, a new member in two steps.
 
-    The first rebalance of a group waits only a moment for more members. One that was answered
-    before the others had come joins again, as a client would, or it would be dropped.
+    One that was answered before the others had come joins again, as a client would.
     """
     for member in members:
         if member.instance_id is None and not member.member_id:

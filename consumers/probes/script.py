@@ -144,10 +144,7 @@ class Brokers:
             self.addresses[each["nodeId"]] = (each["host"], each["port"])
 
     def send(self, broker: int | None, api: str, body: Body, version: int | None = None) -> "Call":
-        """Send a request, in the usual version or another; without a broker to the first known.
-
-        Raises OSError.
-        """
+        """Send a request, to the broker first known unless one is named. Raises OSError."""
         version = VERSIONS[api] if version is None else version
         data = self._codec.encode(api, version, body)
         deadline = time.monotonic() + self._timeout_s
@@ -223,10 +220,7 @@ class Script:
         self._waiting = ThreadPoolExecutor(max_workers=64, thread_name_prefix="answer")
 
     def group(self, name: str, *, epochs: bool = False) -> str:
-        """The name of a group of the script's own, after the group under test.
-
-        `epochs`: it is to be one of KIP-848, whose state only a call of its own shows.
-        """
+        """The name of a group of the script's own; with `epochs` it is one of KIP-848."""
         group = f"{self.config.group}-{name}"
         if epochs:
             self._with_epochs.add(group)
@@ -292,10 +286,7 @@ class Script:
         return answer
 
     def state(self, group: str) -> str:
-        """The group's state by its coordinator, over the listener that no fault touches.
-
-        "Dead" for a group that does not exist; empty for no group.
-        """
+        """The group's state past all faults: "Dead" if there is none, empty for no group."""
         if not group:
             return ""
         broker = self.coordinator(group)

@@ -312,10 +312,7 @@ class Fleet:
             self._programs.stop()
 
     def why_not_joined(self, *, steady: bool = False) -> str:
-        """Which programs have no part in the group, or else that none gets further, in words.
-
-        `steady`: there was a steady state.
-        """
+        """Which programs have no part in the group, or why none gets further since `steady`."""
         members = self.members.values()
         return why.not_joined(members, self.brokers, self.last_words) or why.no_progress(
             members, self._experiment.load.partitions, self.last_words, steady=steady

@@ -73,8 +73,7 @@ def plan_faults(experiment: Experiment, randomness: random.Random) -> list[Plann
 def draw(experiment: Experiment, members: int, randomness: random.Random) -> tuple[Fault, float]:
     """The next fault where they are drawn, and its phase in seconds.
 
-    The group has about as many `members` as declared, one more or less: a fault that would lead
-    away from there is not drawn.
+    Only one after which the group has about as many members as declared, one more or less.
     """
     declared = experiment.group.members
     after = [
@@ -123,10 +122,7 @@ class Nemesis:
                 scene.late_s += time.monotonic() - begun_at
 
     def play_one_by_one(self, scene: Scene, patience_s: Patience) -> None:
-        """Play each fault once all is well after the one before, and heal it before the next.
-
-        Raises WaitTimeout where all is not well again in time: what comes after would show no more.
-        """
+        """Play and heal each fault once all is well after the one before. Raises WaitTimeout."""
         scene.faults |= {item.name: item for item in self._planned}
         for item in self._planned:
             scene.wait(f"steady state before {item.name}", scene.well, patience_s)
@@ -215,9 +211,7 @@ class Nemesis:
     def heal_all(self, scene: Scene) -> list[str]:
         """Heal what is still injected, for every way a run can end; what went wrong.
 
-        What could not be healed before, or was interrupted, is tried again, and a failure keeps
-        none of the others. It does not wait for the cluster to be well again: it will not be used
-        any more.
+        A failure keeps none of the others. The cluster is not used any more: it need not be well.
         """
         problems = []
         for item in list(self._open.values()):

@@ -30,7 +30,7 @@ _IDLE_S: Final = 20.0
 
 
 def read_output(plan: Plan, partitions: int, topic: str, journal: Journal) -> None:
-    """Journal how often each source record is in `topic`, as ranges, for both isolations.
+    """Journal how often each source record is in `topic`, for both isolations.
 
     Waits until no transaction is open any more. Raises WaitTimeout or VoidRun.
     """

@@ -150,10 +150,7 @@ class ExperimentRun:
 
     @contextmanager
     def _planned(self) -> Iterator[Plan]:
-        """The plan of the cluster, its secrets made up; inside, links are as it says.
-
-        Raises BadInput for what the backend has not, ClusterError where ports are taken, OSError.
-        """
+        """The plan of the cluster, its secrets made up; inside, links are as it says."""
         experiment, cluster = self._experiment, self._experiment.cluster
         settings = group_settings(experiment.group, cluster.releases[0]) | cluster.settings
         wanted = replace(cluster, settings=settings)
@@ -323,10 +320,7 @@ class ExperimentRun:
             self._as_far_as_it_goes(scene, lambda: self._recover(scene))
 
     def _as_far_as_it_goes(self, scene: Scene, phase: Callable[[], None]) -> None:
-        """Play a phase. What a group does not reach in time, rules judge, if it is not ours to do.
-
-        So it is with a program under test, and where a client library has given up.
-        """
+        """Play a phase; what a program, or a client that gave up, does not reach is for rules."""
         try:
             phase()
         except WaitTimeout as timeout:

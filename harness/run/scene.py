@@ -200,11 +200,7 @@ class Scene:
         return all(now.get(number, 0) > since.get(number, 0) for number in range(self.partitions))
 
     def given_up(self) -> list[Member]:
-        """Members of a steady group that ended because of a fatal error of their client library.
-
-        The group did that, so it is for rules to judge. A client that cannot even join shows
-        nothing.
-        """
+        """Members of a group that was steady whose client library gave up: rules judge that."""
         if not self.fleet.settled:
             return []
         members = self.fleet.members.values()

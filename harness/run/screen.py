@@ -77,10 +77,7 @@ class Screen:
 
     @contextmanager
     def showing(self, drawn: Callable[[], RenderableType]) -> Iterator[None]:
-        """Draw what `drawn` gives while the body goes on, by a thread that does nothing else.
-
-        Only on a terminal; the view is gone after that, the lines stay.
-        """
+        """Draw what `drawn` gives, by a thread, on a terminal; only the lines stay after that."""
         with self._drawn(get_renderable=drawn, refresh_per_second=1 / _EVERY_S / 2):
             yield
 
@@ -120,10 +117,7 @@ class Screen:
 
 
 class Relayed(Screen):
-    """A screen that is another process's: lines (`say`) and drawings (`view`) are sent there.
-
-    `columns` is how wide its terminal is, null where there is none to draw on.
-    """
+    """A screen of another process, so many `columns` wide if it can draw: it is sent all."""
 
     def __init__(self, tell: Callable[..., None], columns: int | None) -> None:
         super().__init__()

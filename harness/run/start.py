@@ -44,10 +44,7 @@ def default_seed(name: str) -> int:
 
 
 def bring_versions(experiments: Iterable[Experiment]) -> None:
-    """Set up the versions of Kafka, and of members' clients, that were never set up here.
-
-    Raises BadInput for an unknown one, SetupError where it cannot be had.
-    """
+    """Set up versions of Kafka and clients that never were. Raises BadInput, SetupError."""
     every = list(experiments)
     for version in sorted({version for each in every for version in each.cluster.releases}):
         if not kafka.is_set_up(version):

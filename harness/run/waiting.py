@@ -95,11 +95,7 @@ class Waits:
 
 
 class Pressure:
-    """For how much of the time since it was made this machine kept anything waiting.
-
-    Linux's totals (PSI) are of the whole machine, or of the container that we are in: work beside
-    the run is in them too, which is just what a run has to tell of.
-    """
+    """For how much of the time this machine, or our container, kept anything waiting (PSI)."""
 
     def __init__(
         self,

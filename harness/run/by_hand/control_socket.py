@@ -88,8 +88,7 @@ def _taken(link: "Connection[Any, Any]") -> Request | None:
 def ask(folder: Path, body: dict[str, Any], hear: Callable[[str], None]) -> None:
     """Ask the cluster in this folder, and hear what happens until it is over.
 
-    Ctrl-C has a fault healed at once, and raises KeyboardInterrupt once it is. Raises the error
-    that is answered, and NoData where `up` does not listen.
+    Ctrl-C heals a fault, and then raises KeyboardInterrupt. Raises NoData and what is answered.
     """
     try:
         with _short(folder) as address:

@@ -35,10 +35,7 @@ def _listen(scene: Scene, target: Target, *, on: bool) -> None:
 
 
 def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    """It does not run, and a connection to its direct listener is refused, or cut.
-
-    The port of a container is published by the engine, which takes the connection and cuts it.
-    """
+    """It does not run, and its direct listener refuses, or an engine that has its port cuts."""
     answer = ping.ask(scene.cluster.plan.node(target.id).port, timeout_s=_PROBE_S)
     gone = answer.outcome in {"refused", "cut"} and not scene.cluster.running(target.id)
     return Evidence(gone, f"direct listener of {target.name}: {answer}")

@@ -80,10 +80,7 @@ def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
 
 
 def _rolling(scene: Scene, old: Sequence[Member]) -> None:
-    """One after the other, the new one first. A rollout stops where one does not come up.
-
-    So does a Deployment of Kubernetes with maxSurge 1 and maxUnavailable 0.
-    """
+    """One after the other, the new one first, while all come up: maxSurge 1 of Kubernetes."""
     for member in old:
         if not _start(scene, [None]):
             return
@@ -91,11 +88,7 @@ def _rolling(scene: Scene, old: Sequence[Member]) -> None:
 
 
 def _old_first(scene: Scene, old: Sequence[Member], *, same_ids: bool = False) -> None:
-    """One after the other, the old one first: maxSurge 0, or host by host.
-
-    With `same_ids` the new one has its instance id, as in a StatefulSet of Kubernetes, whose pods
-    have names that stay.
-    """
+    """One after the other, the old one first (maxSurge 0); or, as in a StatefulSet, `same_ids`."""
     for member in old:
         _end(scene, [member])
         if not _start(scene, [member.instance_id if same_ids else None]):

@@ -116,10 +116,7 @@ def is_lost(scene: Scene, member: Member, started_at: float) -> bool:
 
 
 def how_it_came(scene: Scene, member: Member) -> Evidence:
-    """What there is of a program that was started: a JoinGroup on record is proof enough.
-
-    Whether its coordinator lets it in depends on all others, and how soon is for the judge.
-    """
+    """What there is of a program that was started: a JoinGroup on record is proof enough."""
     name, refused = member.name, scene.fleet.brokers.refused.get(member.name)
     if member.started:  # whether or not the group is stable just now
         left = ", and it has left again" if member.closed else ""
@@ -144,10 +141,7 @@ def how_it_came(scene: Scene, member: Member) -> Evidence:
 
 
 def _prove_started(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    """The observer counts one member more in the group, asked of its coordinator.
-
-    A program under test may be several members: it is in the group once it was let in.
-    """
+    """The coordinator counts one member more, or let one of the program's into the group."""
     member = scene.fleet.members[target.name]
     if member.foreign:
         return _prove_program_started(scene, member)

@@ -123,10 +123,9 @@ def _check_bandwidth(fault: Fault, _experiment: Experiment) -> None:
 
 
 def _reset(scene: Scene, _fault: Fault, target: Target) -> None:
-    """End the connections of the lane, and of a witness on each of its links.
+    """End the connections of the lane, of a witness on each link too, with a FIN on both sides.
 
-    As where a proxy restarts or a NAT forgets, with a FIN on both sides. Toxiproxy's own toxic for
-    this leaves idle connections open, so the proxies are switched off and on again.
+    Toxiproxy's own toxic leaves idle connections open: proxies are switched off and on again.
     """
     scene.witnesses[target.name] = {
         broker: ping.Witness(proxied, timeout_s=_ASK_S)
