@@ -25,7 +25,10 @@ _OPTIONS: Final = (
 
 
 def start(java_home: str, class_path: str, *options: str) -> None:
-    """Start it with a class path, unless it runs. Raises SetupError where there is no Java."""
+    """Start it, unless it runs already.
+
+    `class_path` is Kafka's, entries parted by colons. Raises SetupError where there is no Java.
+    """
     if jpype.isJVMStarted():
         return
     library = Path(java_home) / "lib" / "server" / "libjvm.so"
