@@ -164,9 +164,6 @@ class ProbeConfig(_Config):
     direct: str
     java_home: str
     class_path: str
-    partitions: int
-    session_timeout_ms: int
-    max_poll_interval_ms: int
     protocol: str
     lane: str | None = None
     direct_credentials: str | None = None

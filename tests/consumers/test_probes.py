@@ -74,9 +74,8 @@ tools = resolve_tools()
 play(
     ProbeConfig(
         member="probe-test", bootstrap="127.0.0.1:1", topic="t", journal="", role="probe", run="r",
-        group="g", probe="poll-arguments", direct="127.0.0.1:1", partitions=1,
+        group="g", probe="poll-arguments", direct="127.0.0.1:1", protocol="eager",
         java_home=str(tools.java.parent.parent), class_path=tools.kafka_classpath,
-        session_timeout_ms=6_000, max_poll_interval_ms=60_000, protocol="eager",
     ),
     Journal(),
 )
@@ -173,8 +172,7 @@ def test_the_worst_error_is_found_wherever_it_is() -> None:
 def test_an_unknown_probe_is_answered_with_those_there_are() -> None:
     config = ProbeConfig(
         member="probe-x", bootstrap="", topic="t", journal="", role="probe", run="", group="g",
-        probe="x", direct="", java_home="", class_path="", partitions=1, session_timeout_ms=6_000,
-        max_poll_interval_ms=6_000, protocol="eager",
+        probe="x", direct="", java_home="", class_path="", protocol="eager",
     )  # fmt: skip
     with pytest.raises(BadInput, match="no probe 'x': choose group-apis or group-states or"):
         probes.run(config)

@@ -62,14 +62,15 @@ def close(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.fleet.members[target.name].close()
 
 
-def _prove_closed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    member = scene.fleet.members[target.name]
+def ended_with(scene: Scene, member: Member, code: int) -> Evidence:
+    """Wait for its end, which is to be with this exit code."""
     try:
-        scene.wait(f"end of {target.name}", lambda: not member.running, JOIN_S)
+        scene.wait(f"end of {member.name}", lambda: not member.running, JOIN_S)
     except WaitTimeout as timeout:
         return Evidence(False, str(timeout))
-    code = member.exit_code
-    return Evidence(code == 0, f"{target.name} ended with exit code {code}")
+    words = f": {scene.fleet.last_words(member.name)}" if code else ""
+    found = f"{member.name} ended with exit code {member.exit_code}{words}"
+    return Evidence(member.exit_code == code, found)
 
 
 def terminate(scene: Scene, _fault: Fault, target: Target) -> None:
@@ -292,7 +293,7 @@ KINDS: Final = (
         "close-consumer",
         ("member",),
         close,
-        _prove_closed,
+        lambda scene, _fault, target: ended_with(scene, scene.fleet.members[target.name], 0),
         effects=Effects(breaks=Breaks.MEMBER, ends_member=True, proof=Proof.LEAVE),
         by_order=True,
     ),
