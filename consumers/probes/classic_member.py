@@ -130,7 +130,7 @@ class ProbeMember:
         return {"groupId": self.group, **said, **who}
 
     def _begin(self, step: str, api: str, body: Body, version: int | None = None) -> Answer:
-        who: Body = {"member_id": self.member_id, "instance_id": self.instance_id}
+        who: Body = {"member_id": self.member_id or None, "instance_id": self.instance_id}
         who |= {"group": self.group, "generation": self.generation}
         return self.script.begin(step, self.rule, api, body, version=version, **who)
 

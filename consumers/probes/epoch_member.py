@@ -134,7 +134,7 @@ class EpochMember:
         return self.script.ask(
             *(step, self.rule, api, body, broker),
             group=body["groupId"],
-            member_id=body["memberId"],
+            member_id=body["memberId"] or None,
             instance_id=body.get("instanceId"),
             generation=body.get("memberEpoch", body.get("generationIdOrMemberEpoch")),
             version=version,

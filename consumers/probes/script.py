@@ -239,33 +239,23 @@ class Script:
         broker: int | None = None,
         *,
         group: str = "",
-        member_id: str = "",
-        instance_id: str | None = None,
-        generation: int | None = None,
         version: int | None = None,
         expected: Body | None = None,
+        **who: Any,
     ) -> Answer:
         """Ask, and go on when the question is on the wire: the answer comes when it comes.
 
-        It is recorded for `rule`, with the group and the member that it is about, if there are any.
-        The group's coordinator is asked unless a broker is named, in the usual version (`VERSIONS`)
-        unless one is named.
+        It is recorded for `rule`, with the group and `who` asks, if it is about any: `member_id`,
+        `instance_id` and `generation`. The group's coordinator is asked unless a broker is named,
+        in the usual version (`VERSIONS`) unless one is named.
         """
         broker = self.coordinator(group) if broker is None else broker
-        asked = {
-            "step": step,
-            "rule": rule,
-            "api": api,
-            "group": group or None,
-            "member_id": member_id or None,
-            "instance_id": instance_id,
-            "generation": generation,
-            "broker": broker,
-            "expected": expected and json.dumps(expected),
-            "state_before": self.state(group) or None,
-        }
+        asked = {"member_id": None, "instance_id": None, "generation": None, **who}
+        asked |= {"step": step, "rule": rule, "api": api, "group": group or None, "broker": broker}
+        asked |= {"expected": expected and json.dumps(expected)}
+        asked |= {"state_before": self.state(group) or None}
         call = self.brokers.send(broker, api, body, version)
-        asked["request"] = json.dumps({"version": call.version, **body})
+        asked |= {"request": json.dumps({"version": call.version, **body})}
         return self._waiting.submit(self._receive, call, group, asked)
 
     def _receive(self, call: Call, group: str, asked: Body) -> Body | None:
