@@ -34,10 +34,8 @@ Rows = dict[str, Iterable[Row]]
 
 # Kinds of frame that are an event of the same name.
 _REBALANCES = ("assigned", "revoked", "lost")
-_STALLS = ("stall_started", "stall_ended")
-_CALLBACK_STALLS = ("callback_stall_started", "callback_stall_ended")
-_OTHER_EVENTS = ("error", "fatal", "dropped", "closing", "closed")
-_EVENTS = (*_REBALANCES, *_STALLS, *_CALLBACK_STALLS, *_OTHER_EVENTS)
+_STALLS = ("stall_started", "stall_ended", "callback_stall_started", "callback_stall_ended")
+_EVENTS = (*_REBALANCES, *_STALLS, "error", "fatal", "dropped", "closing", "closed")
 
 # Columns of `members` that are a consumer's settings, null for the producer.
 _SETTINGS = (
@@ -137,43 +135,47 @@ def _member_row(journal: JournalContent, config: ConsumerConfig | ProducerConfig
 # Client events
 
 
+def _event(name: str, at: int, known: Frame, **more: Any) -> Row:
+    """Of what the member was `known` as, by its last rebalance: an empty frame if there is none."""
+    about = {column: known.get(column) for column in ("member_id", "generation")}
+    about |= dict.fromkeys(("partitions", "duration_ms", "detail"))
+    return {"event": name, "event_at": at, "observed_at": at, **about, **more}
+
+
 def _journal_events(frames: Iterable[Frame]) -> list[Row]:
     rows = []
-    known: tuple[str | None, int | None] = (None, None)
+    known: Frame = {}
     for frame in of_kinds(frames, *_EVENTS):
         if frame["kind"] in _REBALANCES:
-            known = (frame["member_id"], frame["generation"])
-        row = {"member_id": known[0], "generation": known[1], "partitions": None}
-        rows.append(row | {"duration_ms": None, "detail": None} | _journal_event(frame))
+            known = frame
+        rows.append(_event(frame["kind"], frame["at"], known) | _of_kind(frame))
     return rows
 
 
-def _journal_event(frame: Frame) -> Row:
+def _of_kind(frame: Frame) -> Row:
     """The columns that differ from kind to kind of event."""
-    kind, at = frame["kind"], frame["at"]
-    event: Row = {"event": kind, "event_at": at, "observed_at": at}
+    kind = frame["kind"]
     if kind in _REBALANCES:
-        return event | {
+        return {
             "partitions": [{"topic": topic, "partition": n} for topic, n in frame["partitions"]]
         }
-    if kind in _STALLS:
+    if kind == "stall_started":
         # The stall is what the group sees of it: it begins when the last poll returned.
-        began = frame["polled_at"] if kind == "stall_started" else at
-        return event | {"event_at": began, "duration_ms": float(frame["duration_ms"])}
-    if kind in _CALLBACK_STALLS:
-        return event | {"duration_ms": float(frame["duration_ms"])}
+        return {"event_at": frame["polled_at"], "duration_ms": float(frame["duration_ms"])}
+    if kind in _STALLS:
+        return {"duration_ms": float(frame["duration_ms"])}
     if kind in ("error", "fatal"):
         named = f"{frame['name']} ({frame['code']}): " if "name" in frame else ""
         detail = f"{frame.get('where', 'process')}: {named}{frame['text']}"
-        return event | {"event": "error", "detail": detail}
+        return {"event": "error", "detail": detail}
     if kind == "dropped":
         # Not a delivery: the application left these records to the partition's next owner.
         dropped = ", ".join(
             f"{topic}-{part} {first}..{last}" for topic, part, first, last, _ in frame["ranges"]
         )
         detail = f"poll {frame['poll']} returned records of partitions just given up: {dropped}"
-        return event | {"event": "error", "detail": detail}
-    return event | {"detail": frame.get("why")}
+        return {"event": "error", "detail": detail}
+    return {"detail": frame.get("why")}
 
 
 def _logged_events(frames: Sequence[Frame], log: Iterable[ClientLogEvent]) -> list[Row]:
@@ -182,22 +184,11 @@ def _logged_events(frames: Sequence[Frame], log: Iterable[ClientLogEvent]) -> li
     # Each frame's time, or an earlier one after it if the clock was set back: in this order the
     # last frame not after a moment is found without a look at each.
     no_later = list(accumulate((frame["at"] for frame in reversed(rebalances)), min))[::-1]
-    for logged in log:
-        number = bisect_right(no_later, logged.at_us) - 1
+    for event, at_us, duration_ms, text in log:
+        number = bisect_right(no_later, at_us) - 1
         known: Frame = rebalances[number] if number >= 0 else {}
         # Observed when the library wrote it down: no poll was needed for that.
-        rows.append(
-            {
-                "event": logged.event,
-                "event_at": logged.at_us,
-                "observed_at": logged.at_us,
-                "member_id": known.get("member_id"),
-                "generation": known.get("generation"),
-                "partitions": None,
-                "duration_ms": logged.duration_ms,
-                "detail": logged.text,
-            }
-        )
+        rows.append(_event(event, at_us, known, duration_ms=duration_ms, detail=text))
     return rows
 
 
