@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from consumers.journal import Journal
 from harness.base import processes
@@ -24,7 +24,6 @@ from harness.cluster.backends import backend_of
 from harness.cluster.dependency_proxies import Dependencies
 from harness.cluster.features import releases_in
 from harness.cluster.plan import OUTPUT, TOPIC, Plan, group_settings, with_secrets
-from harness.experiment import Experiment
 from harness.experiment.app import App
 from harness.history import manifest, seals
 from harness.history.app_record import observed
@@ -47,6 +46,9 @@ from harness.run.turns import Turn
 from harness.run.waiting import Pressure
 from harness.run.why import cannot_run
 
+if TYPE_CHECKING:
+    from harness.run.start import Order
+
 AFTER_S: Final = 1.0  # kept running when all is well: a member about to drop out would have
 
 
@@ -66,36 +68,33 @@ class ExperimentRun:
 
     def __init__(
         self,
-        name: str,
-        experiment: Experiment,
+        order: "Order",
         tools: Tools,
         run_dir: Path,
+        say: Progress,
+        on_phase: Progress,
+        look: Callable[[Scene], None],
         *,
-        seed: int,
-        port_base: int | None = None,
-        progress: Progress = lambda _text: None,
-        on_phase: Progress = lambda _name: None,
-        look: Callable[[Scene], None] = lambda _scene: None,
-        to_be_left: bool = False,
+        to_be_left: bool,
     ) -> None:
         """`to_be_left`: where faults are drawn, the first Ctrl-C means that no more are to come."""
-        self._experiment = experiment
+        experiment = self._experiment = order.experiment
         self._tools = tools
         self.run_dir = run_dir
         self._run = run_dir.name
         self._images = experiment.app is not None and bool(experiment.app.image)
         self._backend = backend_of(experiment.cluster.backend, images=self._images)
-        self._say = progress
+        self._say = say
         self._on_phase = on_phase
         self._look = look
         self._to_be_left = to_be_left
         self._drawing: Scene | None = None  # while faults are drawn there
-        self._ports = Ports(port_base)
-        self._random = random.Random(seed)
+        self._ports = Ports(order.port_base)
+        self._random = random.Random(order.seed)
         self._keep: frozenset[int] = frozenset()  # what must outlive the run's other processes
         self._left: set[str] = set()  # what of it is still to be ended
         self._turn = Turn(self._run, gently=experiment.cluster.backend == "embedded")
-        self._manifest = first_record(name, experiment, tools, self._run, seed)
+        self._manifest = first_record(order.name, experiment, tools, self._run, order.seed)
 
     def play(self) -> None:
         """Run it to the end.

@@ -114,16 +114,6 @@ def play_run(
             watch.phase(phase)
             on_phase(phase)
 
-        ExperimentRun(
-            order.name,
-            experiment,
-            tools,
-            run_dir,
-            seed=order.seed,
-            port_base=order.port_base,
-            progress=screen.say,
-            on_phase=begun,
-            look=watch.look,
-            to_be_left=alone,
-        ).play()
+        ours = order, tools, run_dir, screen.say, begun, watch.look
+        ExperimentRun(*ours, to_be_left=alone).play()
     return run_dir
