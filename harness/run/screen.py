@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Final
@@ -173,7 +173,9 @@ class RunView:
 
     def _table(self, scene: Scene, now: float) -> Table:
         table = Table.grid(padding=(0, 2))
-        table.add_row("brokers", _brokers(scene))
+        seen, nodes = scene.view, scene.cluster.plan.brokers
+        alive = {node.id: seen.brokers.get(node.id, False) for node in nodes}
+        table.add_row("brokers", dots(alive, seen.group.get("coordinator")))
         table.add_row("group", self._group(scene, now))
         members = list(scene.fleet.members.values())
         for member in members[:_MOST_MEMBERS]:
@@ -203,14 +205,13 @@ class RunView:
         return (after - before) / (until - since) if until > since else 0.0
 
 
-def _brokers(scene: Scene) -> Text:
-    coordinator = scene.view.group.get("coordinator")
+def dots(brokers: Mapping[int, bool], coordinator: int | None = None) -> Text:
+    """Each broker, and whether it answers."""
     text = Text()
-    for node in scene.cluster.plan.brokers:
-        alive = scene.view.brokers.get(node.id, False)
-        text.append(f"{'●' if alive else '○'} {node.id}", "green" if alive else "red")
-        text.append(" down" if not alive else "")
-        text.append(" coordinator   " if node.id == coordinator else "   ")
+    for number, alive in brokers.items():
+        text.append(f"{'●' if alive else '○'} {number}", "green" if alive else "red")
+        text.append("" if alive else " down")
+        text.append(" coordinator   " if number == coordinator else "   ")
     return text
 
 
