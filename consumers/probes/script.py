@@ -143,7 +143,9 @@ class Brokers:
         for each in sorted(brokers, key=lambda one: int(one["nodeId"])):
             self.addresses[each["nodeId"]] = (each["host"], each["port"])
 
-    def send(self, broker: int | None, api: str, body: Body, version: int | None = None) -> "Call":
+    def send(
+        self, broker: int | None, api: str, body: Body, version: int | None = None
+    ) -> "SentCall":
         """Send a request, to the broker first known unless one is named. Raises OSError."""
         version = VERSIONS[api] if version is None else version
         data = self._codec.encode(api, version, body)
@@ -153,7 +155,9 @@ class Brokers:
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._admission is not None:
             link = self._admission.enter(link, address[0])
-        call = Call(version, link, deadline, partial(self._codec.decode, api, version), _now_us())
+        call = SentCall(
+            version, link, deadline, partial(self._codec.decode, api, version), _now_us()
+        )
         link.sendall(data)
         return call
 
@@ -185,7 +189,7 @@ class Brokers:
 
 
 @dataclass
-class Call:
+class SentCall:
     """A request on its way, over a connection of its own. Times are epoch microseconds."""
 
     version: int
@@ -258,7 +262,7 @@ class Script:
         asked |= {"request": json.dumps({"version": call.version, **body})}
         return self._waiting.submit(self._receive, call, group, asked)
 
-    def _receive(self, call: Call, group: str, asked: Body) -> Body | None:
+    def _receive(self, call: SentCall, group: str, asked: Body) -> Body | None:
         answer: Body | None = None
         with suppress(OSError):  # recorded as a question without an answer
             answer = call.answer()

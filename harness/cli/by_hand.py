@@ -23,8 +23,7 @@ _END_S: Final = 60.0
 def up_command(arguments: argparse.Namespace) -> int:
     """Bring up a cluster to play with by hand, until Ctrl-C or `down`."""
     from harness.catalogue.kafka_settings import check_release
-    from harness.cluster.plan import Plan
-    from harness.run.by_hand.up import LANES, bring_up
+    from harness.run.by_hand.up import bring_up
 
     named = {"kafka_version": arguments.kafka, "security": arguments.security}
     named = {name: value for name, value in named.items() if value}
@@ -35,13 +34,14 @@ def up_command(arguments: argparse.Namespace) -> int:
     if arguments.detach and (code := _gone_on_alone()) is not None:
         return code
 
-    def ready(folder: Path, plan: Plan) -> None:
-        members, producers = map(plan.bootstrap, LANES)
+    def ready(
+        folder: Path, members: str, producers: str, direct: str, secured: Path | None
+    ) -> None:
         print(f"bootstrap  {members}")
         print(f"           {producers}  for producers: faults can hit these alone")
-        print(f"           {plan.direct()}  past the proxies: no fault of a link reaches it")
-        if plan.secured is not None:
-            print(f"secured    settings of clients are in {here(plan.secured.tell_clients())}")
+        print(f"           {direct}  past the proxies: no fault of a link reaches it")
+        if secured is not None:
+            print(f"secured    settings of clients are in {here(secured)}")
         print(f"folder     {here(folder)}")
         print(f"break it   {COMMAND} fault kill-broker coordinator", flush=True)
         if arguments.detach:

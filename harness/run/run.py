@@ -8,10 +8,10 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from consumers.journal import Journal
 from harness.base import processes
@@ -24,6 +24,7 @@ from harness.cluster.backends import backend_of
 from harness.cluster.dependency_proxies import Dependencies
 from harness.cluster.features import releases_in
 from harness.cluster.plan import OUTPUT, TOPIC, Plan, group_settings, with_secrets
+from harness.experiment import Experiment
 from harness.experiment.app import App
 from harness.history import manifest, seals
 from harness.history.app_record import observed
@@ -46,10 +47,23 @@ from harness.run.turns import Turn
 from harness.run.waiting import Pressure
 from harness.run.why import cannot_run
 
-if TYPE_CHECKING:
-    from harness.run.start import Order
-
 AFTER_S: Final = 1.0  # kept running when all is well: a member about to drop out would have
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is played, and where it is kept.
+
+    Its program, limits and versions are the experiment's. `label` names it on the screen (else
+    `name`), and `port_base` is the first port that it takes (else any that are free).
+    """
+
+    name: str
+    experiment: Experiment
+    results: Path  # absolute; the run gets a folder of its own below
+    seed: int
+    port_base: int | None = None
+    label: str = ""
 
 
 class ExperimentRun:
@@ -68,7 +82,7 @@ class ExperimentRun:
 
     def __init__(
         self,
-        order: "Order",
+        order: Order,
         tools: Tools,
         run_dir: Path,
         say: Progress,

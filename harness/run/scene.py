@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from consumers.journal import tail_journal
 from harness.base.errors import VoidRun
@@ -18,9 +18,6 @@ from harness.cluster.ping import Witness
 from harness.experiment import Experiment
 from harness.run.fleet import Fleet
 from harness.run.member import Member
-
-if TYPE_CHECKING:
-    from harness.run.nemesis import PlannedFault
 
 Patience = float | Callable[[], float]  # seconds, or what says how many as things are now
 
@@ -89,7 +86,7 @@ class Scene:
     missed_until: float = 0.0  # monotonic seconds: a program that was killed may be waited for
     disturbed_at: float = 0.0  # likewise: when a fault was injected or healed last
     well_since: float | None = None  # likewise: the group is steady and the cluster whole since
-    faults: dict[str, "PlannedFault"] = field(default_factory=dict)
+    faults: dict[str, Any] = field(default_factory=dict)  # by name, as the nemesis planned them
     leaving: bool = False  # no more faults are to come: the user has had enough
     said_leaving: bool = False
     said_given_up: set[str] = field(default_factory=set)

@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from harness.base import processes
@@ -18,24 +18,10 @@ from harness.run.estimate import growth_bytes
 from harness.run.faults import KINDS
 from harness.run.folder import reserve, sweep, sweep_results
 from harness.run.interrupts import Progress
-from harness.run.run import ExperimentRun
+from harness.run.run import ExperimentRun, Order
 from harness.run.screen import Screen
 
-
-@dataclass(frozen=True)
-class Order:
-    """What is played, and where it is kept.
-
-    Its program, limits and versions are the experiment's. `label` names it on the screen (else
-    `name`), and `port_base` is the first port that it takes (else any that are free).
-    """
-
-    name: str
-    experiment: Experiment
-    results: Path  # absolute; the run gets a folder of its own below
-    seed: int
-    port_base: int | None = None
-    label: str = ""
+__all__ = ["Order", "bring_versions", "default_seed", "play_run"]
 
 
 def default_seed(name: str) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import pytest
 from rich.console import Console
@@ -243,6 +243,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 Next = Callable[[float], Request | None]
+Link: TypeAlias = "Connection[Any, Any]"
 
 
 @pytest.fixture
@@ -252,7 +253,7 @@ def next_request(folder: Path) -> Iterator[Next]:
 
 
 @pytest.fixture
-def link(folder: Path, next_request: Next) -> Iterator[Connection[Any, Any]]:
+def link(folder: Path, next_request: Next) -> Iterator[Link]:
     """A client's end of a connection."""
     with control_socket._short(folder) as address, Client(address, "AF_UNIX") as connected:
         yield connected
@@ -319,7 +320,7 @@ def test_an_error_is_answered_with_its_exit_code(
 
 
 def test_a_client_that_goes_away_is_noticed_and_others_are_served(
-    folder: Path, next_request: Next, link: Connection[Any, Any]
+    folder: Path, next_request: Next, link: Link
 ) -> None:
     link.send_bytes(b'{"do": "fault"}')
     request = arrived(next_request)
@@ -334,7 +335,7 @@ def test_a_client_that_goes_away_is_noticed_and_others_are_served(
     assert later.over().error is None
 
 
-def test_one_more_message_asks_for_the_heal(next_request: Next, link: Connection[Any, Any]) -> None:
+def test_one_more_message_asks_for_the_heal(next_request: Next, link: Link) -> None:
     link.send_bytes(b'{"do": "fault"}')
     link.send_bytes(b"heal")
     request = arrived(next_request)
@@ -347,10 +348,7 @@ def test_one_more_message_asks_for_the_heal(next_request: Next, link: Connection
 
 @pytest.mark.parametrize("sent", [b"hello", b"[1]", b"\xff", None])
 def test_what_is_no_request_is_refused(
-    next_request: Next,
-    link: Connection[Any, Any],
-    monkeypatch: pytest.MonkeyPatch,
-    sent: bytes | None,
+    next_request: Next, link: Link, monkeypatch: pytest.MonkeyPatch, sent: bytes | None
 ) -> None:
     monkeypatch.setattr(control_socket, "_REQUEST_S", 0.1)
     if sent is not None:
@@ -374,7 +372,7 @@ def test_ctrl_c_asks_for_the_heal_and_waits_for_it(
 ) -> None:
     poll, interrupts = Connection.poll, [KeyboardInterrupt()]
 
-    def interrupted(link: Connection[Any, Any], timeout_s: float | None = 0.0) -> bool:
+    def interrupted(link: Link, timeout_s: float | None = 0.0) -> bool:
         if timeout_s is None and interrupts:
             raise interrupts.pop()
         return poll(link, timeout_s)

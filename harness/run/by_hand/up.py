@@ -75,16 +75,20 @@ _TIMERS: Final = {
     for timer, value in (("session.timeout", "6000"), ("heartbeat.interval", "2000"))
 }
 
+# Is called with its folder, the bootstrap addresses of each lane and past all proxies, and of a
+# secured cluster the files with the settings of clients.
+Ready = Callable[[Path, str, str, str, Path | None], None]
+
 
 def bring_up(
     cluster: Cluster,
     topics: dict[str, int],
     results: Path,
     screen: Screen,
-    ready: Callable[[Path, Plan], None],
+    ready: Ready,
     port_base: int = PORT_BASE,
 ) -> Path:
-    """Bring a cluster up, call `ready` with its folder once it is, and serve it until it is ended.
+    """Bring a cluster up, call `ready` once it is, and serve it until it is ended.
 
     Topics have their numbers of partitions. Returns its folder.
 
@@ -135,7 +139,7 @@ class _ByHand:
         with suppress(OSError), (self._folder / LOG).open("a", encoding="utf-8") as log:
             log.write(f"{stamp}  {text}\n")
 
-    def play(self, topics: dict[str, int], ready: Callable[[Path, Plan], None]) -> None:
+    def play(self, topics: dict[str, int], ready: Ready) -> None:
         manifest.write(self._folder, self._record)
         # One that was up has been played, however often it was interrupted on its way down.
         became = ("interrupted", "it was ended before it was up")
@@ -156,7 +160,7 @@ class _ByHand:
                 ended = {"ended_at": manifest.now(), "groups": sorted(self._rebalances.last)}
                 manifest.write(self._folder, self._record | ended)
 
-    def _live(self, topics: dict[str, int], ready: Callable[[Path, Plan], None]) -> None:
+    def _live(self, topics: dict[str, int], ready: Ready) -> None:
         """Bring it up and serve it; at last everything is ended, whatever comes between."""
         folder, plan = self._folder, self._plan
         cluster = backend_of(_BACKEND).make(plan, self._tools, folder / SCRATCH, folder / "logs")
@@ -182,7 +186,9 @@ class _ByHand:
             runner = FaultRunner(Scene(*ours), Nemesis(journal, []), watch, self.say)
             self._seen = watch.look()
             watch.start()
-            ready(folder, plan)
+            secured = None if plan.secured is None else plan.secured.tell_clients()
+            members, producers = map(plan.bootstrap, LANES)
+            ready(folder, members, producers, plan.direct(), secured)
             self._was_up = True
             last_first.callback(runner.end)
             try:
