@@ -90,11 +90,9 @@ def bring_up(
 ) -> Path:
     """Bring a cluster up, call `ready` once it is, and serve it until it is ended.
 
-    Topics have their numbers of partitions. Returns its folder.
-
-    Raises SetupError where one is up already, ClusterError where a port is
-    taken or the cluster does not start, Interrupted if it is ended before it is up, VoidRun if its
-    Toxiproxy dies.
+    Topics have their numbers of partitions. Returns its folder. Raises SetupError where one is up
+    already, ClusterError where a port is taken or the cluster does not start, Interrupted if it is
+    ended before it is up, VoidRun if its Toxiproxy dies.
     """
     refuse_a_second(results, port_base)
     tools = resolve_tools(cluster.kafka_version)
