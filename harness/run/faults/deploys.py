@@ -118,10 +118,6 @@ def _check_deploy(fault: Fault, experiment: Experiment) -> None:
         )
 
 
-def _deploy(scene: Scene, fault: Fault, _target: Target) -> None:
-    _WAYS[fault.how or next(iter(_WAYS))](scene, scene.fleet.live())
-
-
 def _check_scale(fault: Fault, _experiment: Experiment) -> None:
     if fault.by is None or fault.by < 1:
         raise BadInput(
@@ -192,7 +188,7 @@ KINDS: Final = (
     Kind(
         "deploy",
         ("group",),
-        _deploy,
+        lambda scene, fault, _: _WAYS[fault.how or next(iter(_WAYS))](scene, scene.fleet.live()),
         _prove,
         check=_check_deploy,
         changes=lambda _fault, members: Change(members, members),

@@ -78,7 +78,7 @@ class Kind:
 
     name: str
     targets: tuple[str, ...]  # what it can hit, as targets.kind_of says
-    inject: Callable[[Scene, Fault, Target], None]
+    inject: Callable[[Scene, Fault, Target], object]
     prove: Callable[[Scene, Fault, Target], Evidence]
     heal: Callable[[Scene, Fault, Target], None] = _nothing
     # Waits until the heal has worked, and may tell how that is known; left out when the whole

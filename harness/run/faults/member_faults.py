@@ -87,10 +87,6 @@ def terminated(member: Member) -> Evidence:
     return Evidence(member.foreign or in_order, f"{member.name} ended {member.ending}")
 
 
-def _start(scene: Scene, _fault: Fault, target: Target) -> None:
-    scene.fleet.start_member(target.name)
-
-
 def is_in_group(scene: Scene, member: Member) -> bool:
     """Whether the group is stable with this member in it.
 
@@ -308,7 +304,7 @@ KINDS: Final = (
     Kind(
         "start-consumer",
         ("new member",),
-        _start,
+        lambda scene, _fault, target: scene.fleet.start_member(target.name),
         _prove_started,
         effects=Effects(
             breaks=Breaks.MEMBER, adds_member=True, starts_process=True, proof=Proof.JOIN
