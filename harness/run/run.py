@@ -347,7 +347,7 @@ class ExperimentRun:
         before = scene.fleet.processed()
         _reach(scene, "records from every partition", lambda: scene.consuming(before), 30)
         what = f"{AFTER_S:g} s of steady state"
-        _reach(scene, what, lambda: scene.well_for(AFTER_S), joining.recover_s(scene))
+        _reach(scene, what, lambda: scene.well(AFTER_S), joining.recover_s(scene))
 
     def _drain(self, scene: Scene) -> None:
         if stuck := scene.fleet.stop_producer():

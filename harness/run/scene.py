@@ -126,11 +126,8 @@ class Scene:
             self.say("no more faults: the run ends and is judged; Ctrl-C again ends it at once")
         self.look(self)
 
-    def well(self) -> bool:
-        return self.well_since is not None
-
-    def well_for(self, least_s: float) -> bool:
-        return self.well_since is not None and time.monotonic() >= self.well_since + least_s
+    def well(self, for_s: float = 0.0) -> bool:
+        return self.well_since is not None and time.monotonic() >= self.well_since + for_s
 
     def wait(self, what: str, condition: Callable[[], bool], timeout_s: Patience) -> None:
         """Wait for a condition while everything is followed; `timeout_s` as of `wait_until`.
