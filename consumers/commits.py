@@ -75,10 +75,7 @@ class Committer:
 
 
 class PositionStore:
-    """The next record to read of each partition, as the last member that worked on it has left it.
-
-    One small file per partition, shared by all members of a run.
-    """
+    """The next record to read of each partition: a small file each, shared by all members."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)

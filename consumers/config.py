@@ -1,24 +1,17 @@
-"""What the harness gives to a consumer or the producer, as JSON, checked when it is read."""
+"""What the harness gives to a consumer, the producer or a probe, as JSON.
+
+The values are those of an experiment, which has been checked.
+"""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import UnionType
-from typing import Any, Final, Self, get_args, get_origin, get_type_hints
+from typing import Any, Final, Self
 
-from consumers.sabotage import conduct_of
 from harness.base.credentials import Credentials
 from harness.base.errors import BadInput
-from harness.experiment import (
-    ASSIGNORS,
-    CLIENTS,
-    COMMITS,
-    LEAST_RECORD_BYTES,
-    PROTOCOLS,
-    at_least,
-    one_of,
-)
+from harness.experiment import ASSIGNORS
 
 # Settings of clients that hold a secret, and those that hold a path of this machine.
 _SECRET: Final = ("sasl.password", "sasl.jaas.config")
@@ -40,7 +33,7 @@ def proven_by(path: str | None) -> Credentials | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Config:
-    """Common to both programs: `load` and the checks that both need.
+    """Common to all programs.
 
     `credentials` is the file with what is needed to be let in, null where everybody is.
     """
@@ -53,17 +46,23 @@ class _Config:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read and check the file; BadInput says what is wrong, and where."""
+        """Read the file. Raises BadInput where it cannot be read, or holds other settings."""
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise BadInput(f"cannot read the configuration {path}: {error}") from None
-        if not isinstance(found, dict):
-            raise BadInput(f"{path} holds no JSON object: write one, with a key for each setting")
         try:
             return cls.of(found)
         except BadInput as error:
             raise BadInput(f"{path}: {error}") from None
+
+    @classmethod
+    def of(cls, found: dict[str, Any]) -> Self:
+        """Build from a dict. Raises BadInput for a setting that is missing or unknown."""
+        try:
+            return cls(**found)
+        except TypeError as error:
+            raise BadInput(f"these are not the settings of a program: {error}") from None
 
     def proven(self) -> Credentials | None:
         """What its clients prove themselves by. Raises BadInput where that cannot be read."""
@@ -78,26 +77,6 @@ class _Config:
         """Settings by which its clients of Kafka's own are let in. Raises BadInput as `proven`."""
         proven = self.proven()
         return proven.of_java() if proven else {}
-
-    @classmethod
-    def of(cls, found: dict[str, Any]) -> Self:
-        """Build from a dict; BadInput names a key that is missing, unknown or of a wrong type."""
-        known = {item.name for item in fields(cls)}
-        if unknown := sorted(set(found) - known):
-            raise BadInput(f"unknown setting {unknown[0]!r}: known are {', '.join(sorted(known))}")
-        hints = get_type_hints(cls)
-        for name, value in found.items():
-            hint = hints[name]
-            origin = get_origin(hint)
-            allowed = get_args(hint) if origin is UnionType else (origin or hint,)
-            # bool is an int to isinstance, so a `true` would pass for a number.
-            if type(value) not in allowed:
-                names = " or ".join("null" if t is type(None) else t.__name__ for t in allowed)
-                raise BadInput(f"{name} must be {names}, not {value!r}")
-        try:
-            return cls(**found)
-        except TypeError as error:
-            raise BadInput(f"a setting is missing: {error}") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,25 +115,6 @@ class ConsumerConfig(_Config):
     class_path: str | None = None
     jvm_options: list[str] = field(default_factory=list)
     joins_when_told: bool = False
-
-    def __post_init__(self) -> None:
-        one_of("role", self.role, ("consumer",))
-        one_of("client", self.client, CLIENTS)
-        one_of("protocol", self.protocol, PROTOCOLS)
-        one_of("commit", self.commit, COMMITS)
-        conduct_of(self.sabotage)  # refuses an unknown one
-        at_least(1, batch_records=self.batch_records)
-        at_least(0, process_us=self.process_us, fetch_wait_max_ms=self.fetch_wait_max_ms)
-        for commit, name in (("external", "store"), ("transaction", "output")):
-            if self.commit == commit and not getattr(self, name):
-                raise BadInput(f"commit {commit} needs the setting {name}: give it")
-        if self.client == "java" and not (self.java_home and self.class_path):
-            raise BadInput("client java needs java_home and class_path: give both")
-        if self.client == "librdkafka" and self.session_timeout_ms > self.max_poll_interval_ms:
-            raise BadInput(
-                f"max_poll_interval_ms of {self.max_poll_interval_ms} is below session_timeout_ms "
-                f"of {self.session_timeout_ms}: librdkafka refuses that; raise the former"
-            )
 
     def shared(self, assignors: Mapping[str, str]) -> dict[str, object]:
         """Settings that both client libraries have; `assignors` are the library's names of some.
@@ -204,15 +164,9 @@ class ProbeConfig(_Config):
     direct: str
     java_home: str
     class_path: str
-    partitions: int
-    session_timeout_ms: int
-    max_poll_interval_ms: int
     protocol: str
     lane: str | None = None
     direct_credentials: str | None = None
-
-    def __post_init__(self) -> None:
-        one_of("role", self.role, ("probe",))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,16 +189,6 @@ class ProducerConfig(_Config):
     role: str = "producer"
     run: str = ""
     lane: str | None = None
-
-    def __post_init__(self) -> None:
-        one_of("role", self.role, ("producer",))
-        one_of("acks", self.acks, ("all", "-1", "0", "1"))
-        at_least(1, partitions=self.partitions, records_per_s=self.records_per_s)
-        at_least(LEAST_RECORD_BYTES, record_bytes=self.record_bytes)
-        if self.idempotence and self.acks not in ("all", "-1"):
-            raise BadInput(
-                f"acks of {self.acks} with idempotence: librdkafka refuses that; use acks of all"
-            )
 
 
 def shown(settings: Mapping[str, object]) -> dict[str, object]:

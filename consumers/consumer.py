@@ -28,7 +28,7 @@ from consumers.config import ConsumerConfig
 from consumers.control import Control, run_program
 from consumers.journal import Journal, JournalError
 from consumers.sabotage import Batch, conduct_of
-from harness.base.errors import BadInput, HarnessError
+from harness.base.errors import HarnessError
 
 # Also how long an order waits at most while nothing arrives.
 POLL_TIMEOUT_S: Final = 0.2
@@ -125,8 +125,12 @@ class ConsumerLoop:
         batch = self._take(polled.ranges) if polled.ranges else None
         for ready in self._conduct.ready(batch):
             self._work_off(ready)
-        if batch and self._conduct.repeats(batch):
-            self._work_again(batch)
+        if batch and self._conduct.again():
+            # A poll of its own, which is what it looks like to those who count the work.
+            self._polls += 1
+            self._returned_at = _now_us()
+            if again := self._take(list(batch.ranges)):
+                self._work_off(again)
         if self._stalls and time.monotonic() >= self._stalls[0].without_batch_at:
             self._stall()
 
@@ -158,11 +162,6 @@ class ConsumerLoop:
         time.sleep(duration_ms / 1000)
         self._journal.write("stall_ended", **about)
 
-    def _stall_in_callback(self, duration_ms: float) -> None:
-        self._journal.write("callback_stall_started", duration_ms=duration_ms)
-        time.sleep(duration_ms / 1000)
-        self._journal.write("callback_stall_ended", duration_ms=duration_ms)
-
     def _close(self, why: str) -> None:
         self._journal.write("closing", why=why)
         self._conduct.revoked()
@@ -176,9 +175,12 @@ class ConsumerLoop:
     # A batch
 
     def _take(self, ranges: list[Range]) -> Batch | None:
-        batch = Batch(self._polls, ranges)
-        if self._conduct.drops_revoked:
-            batch = self._drop_revoked(batch)
+        # One poll can gather records and then run the callback that takes their partition away.
+        # They are the next owner's now: to work on them here would be a fault of the application.
+        batch = whole = Batch(self._polls, ranges)
+        if self._conduct.drops_revoked and (batch := whole.only(self._owned)) is not whole:
+            dropped = [r for r in ranges if r not in batch.ranges]
+            self._journal.write("dropped", poll=batch.poll, ranges=dropped)
         if not batch.ranges:
             return None
         topic = self._topic_json
@@ -191,22 +193,6 @@ class ConsumerLoop:
             f'"polled_at":{self._returned_at}',
         )
         return batch
-
-    def _work_again(self, batch: Batch) -> None:
-        # A poll of its own, which is what it looks like to those who count the work.
-        self._polls += 1
-        self._returned_at = _now_us()
-        if again := self._take(list(batch.ranges)):
-            self._work_off(again)
-
-    def _drop_revoked(self, batch: Batch) -> Batch:
-        # One poll can gather records and then run the callback that takes their partition away.
-        # They are the next owner's now: to work on them here would be a fault of the application.
-        mine = batch.only(self._owned)
-        if mine is not batch:
-            dropped = [r for r in batch.ranges if r not in mine.ranges]
-            self._journal.write("dropped", poll=batch.poll, ranges=dropped)
-        return mine
 
     def _work_off(self, batch: Batch) -> None:
         if self._conduct.commits == "before":
@@ -289,7 +275,10 @@ class ConsumerLoop:
         self._note_rebalance("revoked", partitions)
         self._forget(partitions, commit=True)
         if self._callback_stalls:
-            self._stall_in_callback(self._callback_stalls.popleft())
+            duration_ms = self._callback_stalls.popleft()
+            self._journal.write("callback_stall_started", duration_ms=duration_ms)
+            time.sleep(duration_ms / 1000)
+            self._journal.write("callback_stall_ended", duration_ms=duration_ms)
 
     def lost(self, partitions: Sequence[Partition]) -> None:
         """Nothing is committed, for others may own `partitions` by now."""
@@ -340,38 +329,22 @@ def run(config: ConsumerConfig) -> int:
     """The program: consume until ordered to close. Returns the exit code; raises HarnessError."""
 
     def loop(journal: Journal, control: Control) -> None:
-        client, transactions = _connect(config), _transactions(config)
+        client, transactions = _connect(config)
         ConsumerLoop(config, client, journal, control, transactions).run()
 
     return run_program(config, loop)
 
 
-def _transactions(config: ConsumerConfig) -> Transactions | None:
-    if config.commit != "transaction":
-        return None
+def _connect(config: ConsumerConfig) -> tuple[GroupClient, Transactions | None]:
+    transacts = config.commit == "transaction"
     if config.client == "java":
-        from consumers.java_client import JavaTransactions
+        from consumers.java_client import JavaClient, JavaTransactions
 
-        return JavaTransactions(config)
-    from consumers.librdkafka import LibrdkafkaTransactions
+        return JavaClient(config), JavaTransactions(config) if transacts else None
 
-    return LibrdkafkaTransactions(config)
+    from consumers.librdkafka import Librdkafka, LibrdkafkaTransactions
 
-
-def _connect(config: ConsumerConfig) -> GroupClient:
-    if config.client == "java":
-        from consumers.java_client import JavaClient
-
-        return JavaClient(config)
-
-    from confluent_kafka import KafkaException
-
-    from consumers.librdkafka import Librdkafka
-
-    try:
-        return Librdkafka(config)
-    except KafkaException as error:
-        raise BadInput(f"librdkafka refuses the configuration: {error.args[0].str()}") from None
+    return Librdkafka(config), LibrdkafkaTransactions(config) if transacts else None
 
 
 def _member_json(member: MemberIdentity) -> str:

@@ -34,10 +34,8 @@ Rows = dict[str, Iterable[Row]]
 
 # Kinds of frame that are an event of the same name.
 _REBALANCES = ("assigned", "revoked", "lost")
-_STALLS = ("stall_started", "stall_ended")
-_CALLBACK_STALLS = ("callback_stall_started", "callback_stall_ended")
-_OTHER_EVENTS = ("error", "fatal", "dropped", "closing", "closed")
-_EVENTS = (*_REBALANCES, *_STALLS, *_CALLBACK_STALLS, *_OTHER_EVENTS)
+_STALLS = ("stall_started", "stall_ended", "callback_stall_started", "callback_stall_ended")
+_EVENTS = (*_REBALANCES, *_STALLS, "error", "fatal", "dropped", "closing", "closed")
 
 # Columns of `members` that are a consumer's settings, null for the producer.
 _SETTINGS = (
@@ -45,15 +43,23 @@ _SETTINGS = (
     *("commit", "auto_commit_interval_ms", "batch_records", "process_us", "assignor"),
     *("instance_id", "settings", "sabotage"),
 )
+_DELIVERED = ("topic", "partition", "first_offset", "last_offset", "count")
 _SENT = ("first_number", "last_number", "first_offset", "last_offset", "first_sent_at")
 _UNANSWERED = dict.fromkeys(("first_offset", "last_offset", "last_answered_at", "error"))
 _LINE: Final = re.compile(
-    r"^%(?P<level>\d)\|(?P<at>\d+\.\d+)\|(?P<what>[A-Z]+)\|[^|]*\| (?P<text>.*)"
+    r"^%\d\|(?P<at>\d+\.\d+)\|(?P<what>SESSTMOUT|MAXPOLL)\|[^|]*\| (?P<text>.*)"
 )
-_SILENCE: Final = re.compile(r"after (?P<ms>\d+) ms without a successful response")
-_EXCEEDED: Final = re.compile(
-    r"Application maximum poll interval \((?P<limit>\d+)ms\) exceeded by (?P<by>\d+)ms"
-)
+# Each with what finds its duration, the sum of its numbers in milliseconds.
+_KINDS: Final = {
+    "SESSTMOUT": (
+        "session_timed_out",
+        re.compile(r"after (\d+) ms without a successful response"),
+    ),
+    "MAXPOLL": (
+        "max_poll_exceeded",
+        re.compile(r"Application maximum poll interval \((\d+)ms\) exceeded by (\d+)ms"),
+    ),
+}
 
 
 class ClientLogEvent(NamedTuple):
@@ -129,46 +135,47 @@ def _member_row(journal: JournalContent, config: ConsumerConfig | ProducerConfig
 # Client events
 
 
+def _event(name: str, at: int, known: Frame, **more: Any) -> Row:
+    """Of what the member was `known` as, by its last rebalance: an empty frame if there is none."""
+    about = {column: known.get(column) for column in ("member_id", "generation")}
+    about |= dict.fromkeys(("partitions", "duration_ms", "detail"))
+    return {"event": name, "event_at": at, "observed_at": at, **about, **more}
+
+
 def _journal_events(frames: Iterable[Frame]) -> list[Row]:
     rows = []
-    known: tuple[str | None, int | None] = (None, None)
+    known: Frame = {}
     for frame in of_kinds(frames, *_EVENTS):
         if frame["kind"] in _REBALANCES:
-            known = (frame["member_id"], frame["generation"])
-        if (event := _journal_event(frame)) is not None:
-            row = {"member_id": known[0], "generation": known[1], "partitions": None}
-            rows.append(row | {"duration_ms": None, "detail": None} | event)
+            known = frame
+        rows.append(_event(frame["kind"], frame["at"], known) | _of_kind(frame))
     return rows
 
 
-def _journal_event(frame: Frame) -> Row | None:
-    """The columns that differ from kind to kind; None for a frame that is no event."""
-    kind, at = frame["kind"], frame["at"]
-    event: Row = {"event": kind, "event_at": at, "observed_at": at}
+def _of_kind(frame: Frame) -> Row:
+    """The columns that differ from kind to kind of event."""
+    kind = frame["kind"]
     if kind in _REBALANCES:
-        return event | {
+        return {
             "partitions": [{"topic": topic, "partition": n} for topic, n in frame["partitions"]]
         }
-    if kind in _STALLS:
+    if kind == "stall_started":
         # The stall is what the group sees of it: it begins when the last poll returned.
-        began = frame["polled_at"] if kind == "stall_started" else at
-        return event | {"event_at": began, "duration_ms": float(frame["duration_ms"])}
-    if kind in _CALLBACK_STALLS:
-        return event | {"duration_ms": float(frame["duration_ms"])}
+        return {"event_at": frame["polled_at"], "duration_ms": float(frame["duration_ms"])}
+    if kind in _STALLS:
+        return {"duration_ms": float(frame["duration_ms"])}
     if kind in ("error", "fatal"):
         named = f"{frame['name']} ({frame['code']}): " if "name" in frame else ""
         detail = f"{frame.get('where', 'process')}: {named}{frame['text']}"
-        return event | {"event": "error", "detail": detail}
+        return {"event": "error", "detail": detail}
     if kind == "dropped":
         # Not a delivery: the application left these records to the partition's next owner.
         dropped = ", ".join(
             f"{topic}-{part} {first}..{last}" for topic, part, first, last, _ in frame["ranges"]
         )
         detail = f"poll {frame['poll']} returned records of partitions just given up: {dropped}"
-        return event | {"event": "error", "detail": detail}
-    if kind == "closing":
-        return event | {"detail": frame["why"]}
-    return event if kind == "closed" else None
+        return {"event": "error", "detail": detail}
+    return {"detail": frame.get("why")}
 
 
 def _logged_events(frames: Sequence[Frame], log: Iterable[ClientLogEvent]) -> list[Row]:
@@ -177,22 +184,11 @@ def _logged_events(frames: Sequence[Frame], log: Iterable[ClientLogEvent]) -> li
     # Each frame's time, or an earlier one after it if the clock was set back: in this order the
     # last frame not after a moment is found without a look at each.
     no_later = list(accumulate((frame["at"] for frame in reversed(rebalances)), min))[::-1]
-    for logged in log:
-        number = bisect_right(no_later, logged.at_us) - 1
-        known = rebalances[number] if number >= 0 else None
+    for event, at_us, duration_ms, text in log:
+        number = bisect_right(no_later, at_us) - 1
+        known: Frame = rebalances[number] if number >= 0 else {}
         # Observed when the library wrote it down: no poll was needed for that.
-        rows.append(
-            {
-                "event": logged.event,
-                "event_at": logged.at_us,
-                "observed_at": logged.at_us,
-                "member_id": known["member_id"] if known else None,
-                "generation": known["generation"] if known else None,
-                "partitions": None,
-                "duration_ms": logged.duration_ms,
-                "detail": logged.text,
-            }
-        )
+        rows.append(_event(event, at_us, known, duration_ms=duration_ms, detail=text))
     return rows
 
 
@@ -204,7 +200,11 @@ def _deliveries(frames: Iterable[Frame]) -> Iterator[Row]:
     for frame in of_kinds(frames, "delivered", "processed"):
         if frame["kind"] == "delivered":
             yield from waiting.pop(frame["poll"], ())  # no poll has the number of another
-            waiting[frame["poll"]] = [_delivery(frame, found) for found in frame["ranges"]]
+            about = {name: frame[name] for name in ("poll", "member_id", "generation", "polled_at")}
+            waiting[frame["poll"]] = [
+                {**about, **dict(zip(_DELIVERED, found, strict=True)), "processed_at": None}
+                for found in frame["ranges"]
+            ]
         else:
             for row in waiting.pop(frame["poll"], []):
                 yield {**row, "processed_at": frame["at"]}
@@ -212,24 +212,20 @@ def _deliveries(frames: Iterable[Frame]) -> Iterator[Row]:
         yield from rows
 
 
-def _delivery(frame: Frame, found: Sequence[Any]) -> Row:
-    columns = ("topic", "partition", "first_offset", "last_offset", "count")
-    about = {name: frame[name] for name in ("poll", "member_id", "generation", "polled_at")}
-    return {**about, **dict(zip(columns, found, strict=True)), "processed_at": None}
-
-
 def _commits(frames: Iterable[Frame], policy: str) -> Iterator[Row]:
     open_rows: dict[int, dict[tuple[str, int], Row]] = {}
     for frame in of_kinds(frames, "commit_asked", "commit_answered"):
         if frame["kind"] == "commit_asked":
-            asked = {
+            yield from open_rows.pop(frame["id"], {}).values()
+            open_rows[frame["id"]] = {
                 (topic, partition): _asked(frame, topic, partition, committed)
                 for topic, partition, committed in frame["offsets"]
             }
-            yield from open_rows.pop(frame["id"], {}).values()
-            open_rows[frame["id"]] = asked
         elif frame["id"] is None:
-            yield from (_unasked(frame, policy, result) for result in frame["results"])
+            # The library asked by itself, so only the answer's time is known.
+            for *place, code, name in frame["results"]:
+                answer = {"answered_at": frame["at"], "error_code": code, "error": name}
+                yield _asked({**frame, "how": policy}, *place) | {"asked_at": None} | answer
         else:
             asked = open_rows.pop(frame["id"], {})
             for topic, partition, _committed, code, name in frame["results"]:
@@ -249,13 +245,6 @@ def _asked(frame: Frame, topic: str, partition: int, committed: int) -> Row:
         "asked_at": frame["at"],
         **dict.fromkeys(("answered_at", "error_code", "error")),
     }
-
-
-def _unasked(frame: Frame, policy: str, result: Sequence[Any]) -> Row:
-    # The library asked by itself, so only the answer's time is known.
-    topic, partition, committed, code, name = result
-    row = _asked({**frame, "how": policy}, topic, partition, committed)
-    return row | {"asked_at": None, "answered_at": frame["at"], "error_code": code, "error": name}
 
 
 # The producer
@@ -307,10 +296,7 @@ def _send(frame: Frame, topic: str) -> Row:
 def _sent_at(
     frames: Iterable[Frame], records: Iterable[tuple[int, int]]
 ) -> dict[tuple[int, int], int]:
-    """When each of these records, by partition and number, was sent at the earliest.
-
-    All in one reading: a day's journal has four million such frames.
-    """
+    """When each of these records, by partition and number, was sent first; in one reading."""
     waiting: dict[int, list[int]] = {}
     for partition, number in sorted(records, reverse=True):
         waiting.setdefault(partition, []).append(number)  # the smallest last
@@ -354,10 +340,7 @@ def parse_client_log(client: str, lines: Iterable[str]) -> list[ClientLogEvent]:
 
 
 def parse_java_log(lines: Iterable[str]) -> list[ClientLogEvent]:
-    """The events in `lines`, in their order; any other line is passed over.
-
-    A session that timed out is two events: that, and the coordinator given up for it.
-    """
+    """The events in `lines`, in order. A session timed out and a coordinator given up are two."""
     events = []
     for line in lines:
         if (found := _JAVA_LINE.match(line)) is None:
@@ -374,26 +357,13 @@ def parse_java_log(lines: Iterable[str]) -> list[ClientLogEvent]:
 
 
 def parse_librdkafka_log(lines: Iterable[str]) -> list[ClientLogEvent]:
-    """The events in `lines`, in their order; any other line is passed over.
-
-    A line whose words have changed is still an event, with `duration_ms` None.
-    """
-    return [event for line in lines if (event := _event(line)) is not None]
-
-
-def _event(line: str) -> ClientLogEvent | None:
-    if (found := _LINE.match(line)) is None:
-        return None
-    at_us = int(Decimal(found["at"]) * 1_000_000)
-    text = found["text"].strip()
-    match found["what"]:
-        case "SESSTMOUT":
-            silence = _SILENCE.search(text)
-            duration = float(silence["ms"]) if silence else None
-            return ClientLogEvent("session_timed_out", at_us, duration, text)
-        case "MAXPOLL":
-            over = _EXCEEDED.search(text)
-            duration = float(int(over["limit"]) + int(over["by"])) if over else None
-            return ClientLogEvent("max_poll_exceeded", at_us, duration, text)
-        case _:
-            return None
+    """The events in `lines`, in order; `duration_ms` is None where the words have changed."""
+    events = []
+    for found in filter(None, map(_LINE.match, lines)):
+        event, pattern = _KINDS[found["what"]]
+        text = found["text"].strip()
+        took = pattern.search(text)
+        duration_ms = float(sum(map(int, took.groups()))) if took else None
+        at_us = int(Decimal(found["at"]) * 1_000_000)
+        events.append(ClientLogEvent(event, at_us, duration_ms, text))
+    return events

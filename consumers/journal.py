@@ -64,17 +64,11 @@ class Journal:
         self.write("header", format=FORMAT_VERSION, member=member, pid=os.getpid())
 
     def write(self, kind: str, **fields: Any) -> int:
-        """Append one frame and return its `at`, in epoch microseconds.
-
-        Raises JournalError if the file cannot take it whole (a full disk).
-        """
+        """Append one frame; its `at`, in epoch microseconds. Raises JournalError on a full disk."""
         return self.write_encoded(kind, self._encode(fields)[1:-1])
 
     def write_encoded(self, kind: str, members: str) -> int:
-        """As `write`, for fields that are JSON already: `"poll":7,"count":2`, in ASCII.
-
-        For the two frames of every poll: encoding them costs as much as writing them.
-        """
+        """As `write`, for the frames of every poll: fields in ASCII that are JSON already."""
         at = time.time_ns() // 1000
         more = "," if members else ""
         text = f'{{"kind":"{kind}","at":{at},"seq":{self._seq}{more}{members}}}'
@@ -107,10 +101,7 @@ class Journal:
 
 
 class Frames(Sequence[dict[str, Any]]):
-    """The frames of a journal, each read from the file when it is asked for.
-
-    A day of one consumer has six million of them, which as dicts would take 8 GB.
-    """
+    """The frames of a journal, read as they are asked for: a day has six million of them."""
 
     def __init__(self, path: Path, starts: "array[int]") -> None:
         self._path = path
@@ -200,10 +191,7 @@ def _read(path: Path, file: BinaryIO) -> JournalContent:
 
 
 def _begins_as_journal(path: Path | str, begins: bytes) -> bool:
-    """Whether these bytes are the beginning of a journal, and not only a part of that.
-
-    Raises NoData for those of another file.
-    """
+    """Whether this is the whole beginning of a journal. Raises NoData for another file."""
     if begins != MAGIC[: len(begins)]:
         raise NoData(
             f"{path} is no journal of this version: it does not start with {MAGIC!r}; "
@@ -237,10 +225,7 @@ def _next_payload(file: BinaryIO) -> tuple[bytes, int] | None:
 
 
 def _cut_by_kill(begins: bytes, size: int, whole: int) -> bool:
-    """Whether the bytes from `whole` on are a frame's beginning, up to the end of a page.
-
-    `begins` are the first of these bytes, and `size` is that of the file.
-    """
+    """Whether the bytes from `whole` on, which `begins`, end with a page of the file."""
     if size == whole or size % _PAGE:
         return False
     if len(begins) < _PREFIX.size:
@@ -254,10 +239,9 @@ def _cut_by_kill(begins: bytes, size: int, whole: int) -> bool:
 
 
 def tail_journal(path: Path | str, offset: int) -> tuple[list[dict[str, Any]], int]:
-    """Read the whole frames behind `offset` (0 at first) and say where to go on.
+    """Read the whole frames behind `offset` (0 at first), if any, and say where to go on.
 
-    A journal not there yet has no frames; a frame not whole yet is left for the next call. Only
-    a file that is no journal raises (NoData).
+    Raises NoData for a file that is no journal.
     """
     try:
         with Path(path).open("rb") as file:

@@ -48,6 +48,7 @@ from consumers.client import (
 )
 from consumers.config import ConsumerConfig, shown
 from consumers.ranges import ErrorAmongRecordsError, Ranger
+from harness.base.errors import BadInput
 from harness.experiment import UNSET
 
 _CALLBACKS: Final = {"assigned": "on_assign", "revoked": "on_revoke", "lost": "on_lost"}
@@ -79,7 +80,7 @@ class Librdkafka(Adapter):
     """One consumer; see `consumers.client.GroupClient` for what each method means."""
 
     def __init__(self, config: ConsumerConfig, more: dict[str, object] | None = None) -> None:
-        """`more` are settings of librdkafka on top of ours, for benchmarks."""
+        """`more` are settings of librdkafka on top of ours, for benchmarks. Raises BadInput."""
         self._ranger = Ranger(config.topic)
         settings = settings_of(config) | config.admission_of_librdkafka() | (more or {})
         self.effective = shown(settings)
@@ -87,7 +88,10 @@ class Librdkafka(Adapter):
         self._incremental = config.protocol != "eager"
         self._sought: dict[Partition, int] = {}  # by the callback that is running
         callbacks: dict[str, Any] = {"on_commit": self._on_commit, "error_cb": self._on_error}
-        self._consumer = Consumer({**settings, **callbacks})
+        try:
+            self._consumer = Consumer({**settings, **callbacks})
+        except KafkaException as error:
+            raise BadInput(f"librdkafka refuses the configuration: {error.args[0].str()}") from None
 
     @property
     def versions(self) -> dict[str, str]:
@@ -210,8 +214,8 @@ def _answers(error: KafkaError | None, partitions: Sequence[TopicPartition]) -> 
     found = []
     for each in partitions:
         wrong = each.error or error
-        code, name = (wrong.code(), wrong.name()) if wrong else (0, None)
-        found.append(Answer(each.topic, each.partition, each.offset, code, name))
+        said = (wrong.code(), wrong.name()) if wrong else (0, None)
+        found.append(Answer(each.topic, each.partition, each.offset, *said))
     return found
 
 
@@ -260,13 +264,12 @@ class LibrdkafkaTransactions:
     def _given_up(
         self, positions: Sequence[Position], error: KafkaError
     ) -> tuple[list[Answer], ClientError | None]:
+        answers = [Answer(*position, error.code(), error.name()) for position in positions]
         fatal = error
         if not error.fatal():
             try:
                 self._producer.abort_transaction(TRANSACTION_PATIENCE_S)
+                return answers, None
             except KafkaException as worse:
                 fatal = worse.args[0]
-        answers = [Answer(*position, error.code(), error.name()) for position in positions]
-        if not fatal.fatal() and fatal is error:
-            return answers, None
         return answers, ClientError(fatal.code(), fatal.name(), fatal.str(), True)

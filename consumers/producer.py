@@ -6,7 +6,8 @@ consecutive offsets.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final
@@ -74,14 +75,13 @@ class SentRange:
 
     def grown_by(self, other: "SentRange") -> bool:
         """Take `other`, a single record, in if it follows on; False if it starts a new run."""
-        if (
-            (self.outcome, self.error_code) != (other.outcome, other.error_code)
-            or self.last_number + 1 != other.first_number
-            or (
-                None not in (self.last_offset, other.first_offset)
-                and (self.last_offset or 0) + 1 != other.first_offset
-            )
-        ):
+        unknown = self.last_offset is None or other.first_offset is None
+        follows = (
+            (self.outcome, self.error_code) == (other.outcome, other.error_code)
+            and self.last_number + 1 == other.first_number
+            and (unknown or (self.last_offset or 0) + 1 == other.first_offset)
+        )
+        if not follows:
             return False
         self.last_number = other.last_number
         self.last_offset = other.last_offset
@@ -193,9 +193,10 @@ class ProducerLoop:
         report_at = time.monotonic() + REPORT_EVERY_S
         while (why := self._why_to_stop()) is None:
             self._see_partitions()
-            burst_at = time.monotonic()
+            until = time.monotonic() + BURST_S
             self._burst(pace)
-            self._serve_until(burst_at + BURST_S)
+            while (left_s := until - time.monotonic()) > 0:
+                self._producer.poll(left_s)
             self._raise_what_broke()
             if time.monotonic() >= report_at:
                 self._ledger.report()
@@ -219,7 +220,10 @@ class ProducerLoop:
         if not due:
             return
         # Journalled first, so that a killed producer leaves behind what it may have sent.
-        self._journal.write("sending", sent=self._sent_after(due))
+        sent = list(self._ledger.sent)
+        for turn in range(self._turn, self._turn + due):
+            sent[turn % len(sent)] += 1
+        self._journal.write("sending", sent=sent)
         for produced in range(due):
             partition = self._turn % len(self._ledger.sent)
             number = self._ledger.sent[partition]
@@ -233,29 +237,20 @@ class ProducerLoop:
         pace.take(due)
 
     def _produce(self, partition: int, number: int) -> None:
-        topic, values = self._config.topic, self._config.values
-        if not values:
-            value = number.to_bytes(_NUMBER_BYTES, "big") + self._padding
-            self._producer.produce(topic, value, partition=partition, on_delivery=self._on_delivery)
-            return
-        n = number * (self._config.rounds or self._config.partitions) + partition
+        values = self._config.values
+        headers: list[tuple[str, str | bytes | None]] | None = None
+        value = number.to_bytes(_NUMBER_BYTES, "big") + self._padding
+        if values:
+            n = number * (self._config.rounds or self._config.partitions) + partition
+            value = numbered(values[n % len(values)], n).encode()
+            headers = [(NUMBER_HEADER, str(n).encode())]
         self._producer.produce(
-            topic,
-            numbered(values[n % len(values)], n).encode(),
+            self._config.topic,
+            value,
             partition=partition,
-            headers=[(NUMBER_HEADER, str(n).encode())],
-            on_delivery=partial(self._on_delivery, number=number),
+            headers=headers,
+            on_delivery=partial(self._on_delivery, partition, number),
         )
-
-    def _sent_after(self, records: int) -> list[int]:
-        sent = list(self._ledger.sent)
-        for turn in range(self._turn, self._turn + records):
-            sent[turn % len(sent)] += 1
-        return sent
-
-    def _serve_until(self, until: float) -> None:
-        while (left := until - time.monotonic()) > 0:
-            self._producer.poll(left)
 
     def _why_to_stop(self) -> str | None:
         for order in self._control.poll():
@@ -268,19 +263,25 @@ class ProducerLoop:
                     self._journal.write("error", where="control", text=f"unknown order {order!r}")
         return self._control.gone
 
-    def _on_delivery(
-        self, error: KafkaError | None, message: Message, number: int | None = None
-    ) -> None:
-        # What is raised in a callback surfaces in some later call, if at all: keep it for the loop.
+    @contextmanager
+    def _callback(self) -> Iterator[None]:
+        """Keep what a callback raises for the loop: it would surface later, if at all."""
         try:
-            if number is None:
-                number = int.from_bytes((message.value() or b"")[:_NUMBER_BYTES], "big")
-            self._ledger.answered(_partition_of(message), _record(error, message, number))
-        except Exception as raised:  # noqa: BLE001 - see above
-            self._broken = _as_harness_error(raised)
+            yield
+        except HarnessError as error:
+            self._broken = error
+        except Exception as error:  # noqa: BLE001 (whatever it is)
+            text = f"a producer callback failed: {type(error).__name__}: {error}"
+            self._broken = HarnessError(text)
+
+    def _on_delivery(
+        self, partition: int, number: int, error: KafkaError | None, message: Message
+    ) -> None:
+        with self._callback():
+            self._ledger.answered(partition, _record(error, message, number))
 
     def _on_error(self, error: KafkaError) -> None:
-        try:
+        with self._callback():
             self._journal.write(
                 "error",
                 where="library",
@@ -293,8 +294,6 @@ class ProducerLoop:
                 self._broken = ProducerGaveUp(
                     f"{self._config.member} cannot go on: {error.name()}: {error.str()}"
                 )
-        except Exception as raised:  # noqa: BLE001 - as above
-            self._broken = _as_harness_error(raised)
 
     def _raise_what_broke(self) -> None:
         if self._broken is not None:
@@ -325,16 +324,3 @@ def _record(error: KafkaError | None, message: Message, number: int) -> SentRang
         error_code=error.code() if error else 0,
         error=error.name() if error else None,
     )
-
-
-def _partition_of(message: Message) -> int:
-    partition = message.partition()
-    if partition is None or partition < 0:
-        raise HarnessError("a delivery report names no partition: the records cannot be accounted")
-    return partition
-
-
-def _as_harness_error(raised: Exception) -> HarnessError:
-    if isinstance(raised, HarnessError):
-        return raised
-    return HarnessError(f"a producer callback failed: {type(raised).__name__}: {raised}")

@@ -13,25 +13,13 @@ record from then on.
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from consumers.client import Range
 
+Record = Any  # a message of the client library, which has a partition, an offset, and an error
 # Runs shorter than this are found faster by looking at every record.
 _SHORT_RUN: Final = 32
-
-
-class Record(Protocol):
-    """What a client library hands over."""
-
-    def partition(self) -> int | None:
-        """Its partition."""
-
-    def offset(self) -> int | None:
-        """Its offset."""
-
-    def error(self) -> object | None:
-        """What it says if it is no record, but an error in the place of one."""
 
 
 class ErrorAmongRecordsError(ValueError):
@@ -120,10 +108,7 @@ def _whereabouts(record: Record) -> tuple[int, int]:
 
 
 class Runs:
-    """Joins ranges of numbers by key, in the order in which they begin: each goes on with the last.
-
-    `all` has pairs of a key and its [first, last].
-    """
+    """Joins ranges of numbers by key; `all` has pairs of a key and its [first, last]."""
 
     def __init__(self) -> None:
         self._latest: dict[Hashable, list[int]] = {}  # what can still grow

@@ -69,23 +69,22 @@ class Conduct:
 
     `commits` is when a batch is committed, around the work on it or never; `closes`, whether it
     leaves the group before it ends; `drops_revoked`, whether records of partitions given up are
-    left to their new owner.
+    left to their new owner. `skips` is asked before each batch whether it is left out, and `again`
+    after it whether it is worked off once more.
     """
 
     commits: Literal["after", "before", "never"] = "after"
     closes: bool = True
     drops_revoked: bool = True
+    skips: Callable[[], bool] = lambda: False
+    again: Callable[[], bool] = lambda: False
 
     def ready(self, batch: Batch | None) -> list[Batch]:
         """Batches to work off now; `batch` is the one just delivered, None if there is none."""
-        return [batch] if batch else []
+        return [batch] if batch and not self.skips() else []
 
     def positions(self, batch: Batch) -> list[Position]:
         return batch.positions
-
-    def repeats(self, _batch: Batch) -> bool:
-        """Whether to work off a batch again that was just committed."""
-        return False
 
     def revoked(self) -> None:
         """Partitions were given up, or the consumer is about to close."""
@@ -140,24 +139,6 @@ class _Sometimes:
         return self._asked % EVERY_BATCHES == 0 and self._asked <= EVERY_BATCHES * TIMES
 
 
-class _SkipBatches(Conduct):
-    def __init__(self) -> None:
-        super().__init__()
-        self._skip = _Sometimes()
-
-    def ready(self, batch: Batch | None) -> list[Batch]:
-        return [batch] if batch and not self._skip() else []
-
-
-class _WorkTwice(Conduct):
-    def __init__(self) -> None:
-        super().__init__()
-        self._again = _Sometimes()
-
-    def repeats(self, _batch: Batch) -> bool:
-        return self._again()
-
-
 class _StopInStall(Conduct):
     """The whole process is stopped in the midst of a long batch, and no fault says so."""
 
@@ -174,9 +155,9 @@ _CONDUCTS: Final[dict[str, Callable[[], Conduct]]] = {
     "keep-processing-after-revocation": _KeepProcessingAfterRevocation,
     "leave-without-close": partial(Conduct, closes=False),
     "never-commit": partial(Conduct, commits="never"),
-    "skip-batches": _SkipBatches,
+    "skip-batches": lambda: Conduct(skips=_Sometimes()),
     "stop-in-stall": _StopInStall,
-    "work-twice": _WorkTwice,
+    "work-twice": lambda: Conduct(again=_Sometimes()),
 }
 
 

@@ -1,6 +1,7 @@
 """Probes: scripts that ask brokers over the wire what no consumer would, one module per script.
 
-A script is a function `play(script)`; its module's name with dashes is the probe's name.
+A script is its `SCENES`, which are played at once, or where it has none a function `play(config,
+journal)`; its module's name with dashes is the probe's name.
 """
 
 import importlib
@@ -27,7 +28,12 @@ def run(config: ProbeConfig) -> int:
     module = importlib.import_module(f"consumers.probes.play_{config.probe.replace('-', '_')}")
 
     def play(journal: Journal, _control: Control) -> None:
-        module.play(config, journal)
+        if hasattr(module, "SCENES"):
+            from consumers.probes.script import Script
+
+            Script(config, journal).play(module.SCENES)
+        else:
+            module.play(config, journal)
         journal.write("closed")
 
     return run_program(config, play)

@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from consumers.probes.script import Body, Question, Script, worst
+from consumers.probes.script import Answer, Body, Script, until, worst
 from harness.base.codec import ASSIGNMENT, encoded
 from harness.base.errors import ClusterError
 
@@ -15,7 +15,6 @@ MEMBER_ID_REQUIRED: Final = 79
 ASSIGNOR: Final = "range"
 _ALIVE_EVERY_S: Final = 2.0
 Partitions = Sequence[tuple[str, int]]
-Answer = Future[Body | None]
 
 
 @dataclass
@@ -37,7 +36,6 @@ class ProbeMember:
     protocol: str = ASSIGNOR
     member_id: str = ""
     generation: int = -1
-    leader: str = ""
     joined: Body = field(default_factory=dict)  # the last answer that let it in
     joining: Answer = field(default_factory=Future)
 
@@ -49,11 +47,7 @@ class ProbeMember:
 
     def begin_join(self, step: str, note: str = "") -> Answer:
         """One JoinGroup as it stands. `note` changes the metadata: a leader's rejoin with news."""
-        self.joining = self._begin(step, "JOIN_GROUP", self._as_joining(note))
-        return self.joining
-
-    def _as_joining(self, note: str) -> Body:
-        return {
+        body = {
             "groupId": self.group,
             "sessionTimeoutMs": self.session_timeout_ms,
             "rebalanceTimeoutMs": self.rebalance_timeout_ms,
@@ -63,6 +57,8 @@ class ProbeMember:
             "protocols": [{"name": self.protocol, "metadata": subscription(self.topics, note)}],
             "reason": None,
         }
+        self.joining = self._begin(step, "JOIN_GROUP", body)
+        return self.joining
 
     def try_join(self, step: str) -> Body | None:
         return self.begin_join(step).result()
@@ -73,48 +69,37 @@ class ProbeMember:
         self.take()
 
     def take(self) -> None:
-        """Wait for the answer of its JoinGroup, and be what it says.
-
-        Raises ClusterError if it was refused.
-        """
+        """Wait for the answer of its JoinGroup, and be what it says. Raises ClusterError."""
         answer = self.joining.result()
         if answer is None or answer["errorCode"]:
             raise ClusterError(f"{self.member_id} could not join {self.group}: answered {answer}")
         self.joined = answer
         self.member_id = answer["memberId"]
         self.generation = answer["generationId"]
-        self.leader = answer["leader"]
 
     @property
     def leads(self) -> bool:
-        return self.leader == self.member_id
+        return bool(self.joined["leader"] == self.member_id)
 
     def begin_sync(self, step: str, given: Mapping[str, Partitions] | None = None) -> Answer:
         """SyncGroup with what it gives to each member, by member id."""
-        assignments = [
+        body = {**self._myself(), "protocolType": "consumer", "protocolName": ASSIGNOR}
+        body["assignments"] = [
             {"memberId": member_id, "assignment": assignment(partitions)}
             for member_id, partitions in (given or {}).items()
         ]
-        body = {
-            **self._myself(),
-            "protocolType": "consumer",
-            "protocolName": ASSIGNOR,
-            "assignments": assignments,
-        }
         return self._begin(step, "SYNC_GROUP", body)
 
     def sync(self, step: str, *, alone: bool = False) -> Body | None:
         """SyncGroup and its answer; `alone` it assigns nothing to itself, else nothing at all."""
         return self.begin_sync(step, {self.member_id: []} if alone else None).result()
 
-    def heartbeat(self, step: str) -> int | None:
-        """The error code of one Heartbeat; None if it was not answered."""
-        answer = self._begin(step, "HEARTBEAT", self._myself()).result()
-        return None if answer is None else int(answer["errorCode"])
+    def heartbeat(self, step: str) -> Body | None:
+        return self._begin(step, "HEARTBEAT", self._myself()).result()
 
     def keep_alive(self, step: str, for_s: float) -> None:
-        until = time.monotonic() + for_s
-        while (left_s := until - time.monotonic()) > 0:
+        over_at = time.monotonic() + for_s
+        while (left_s := over_at - time.monotonic()) > 0:
             self.heartbeat(step)
             time.sleep(min(_ALIVE_EVERY_S, max(0.0, left_s)))
         self.heartbeat(step)
@@ -125,10 +110,7 @@ class ProbeMember:
         return self._begin(step, "LEAVE_GROUP", body).result()
 
     def commit(
-        self,
-        step: str,
-        positions: Mapping[str, int],
-        version: int | None = None,
+        self, step: str, positions: Mapping[str, int], version: int | None = None
     ) -> Body | None:
         body = self._myself("generationIdOrMemberEpoch")
         body["topics"] = commit_topics(positions)
@@ -148,21 +130,12 @@ class ProbeMember:
         return {"groupId": self.group, **said, **who}
 
     def _begin(self, step: str, api: str, body: Body, version: int | None = None) -> Answer:
-        question = Question(
-            step=step,
-            rule=self.rule,
-            api=api,
-            body=body,
-            group=self.group,
-            member_id=self.member_id or None,
-            instance_id=self.instance_id,
-            generation=self.generation,
-            version=version,
-        )
-        return self.script.begin(question)
+        who: Body = {"member_id": self.member_id or None, "instance_id": self.instance_id}
+        who |= {"group": self.group, "generation": self.generation}
+        return self.script.begin(step, self.rule, api, body, version=version, **who)
 
 
-def form(members: Sequence[ProbeMember], step: str = "form the group") -> None:
+def form(members: Sequence[ProbeMember], step: str) -> None:
     """Let members join an empty group and give each its part. The first of them leads."""
     join_all(members, step)
     settle(members, step)
@@ -171,8 +144,7 @@ def form(members: Sequence[ProbeMember], step: str = "form the group") -> None:
 def join_all(members: Sequence[ProbeMember], step: str) -> None:
     """The first half of a rebalance: everybody joins, a new member in two steps.
 
-    The first rebalance of a group waits only a moment for more members. One that was answered
-    before the others had come joins again, as a client would, or it would be dropped.
+    One that was answered before the others had come joins again, as a client would.
     """
     for member in members:
         if member.instance_id is None and not member.member_id:
@@ -212,12 +184,9 @@ def settle(members: Sequence[ProbeMember], step: str) -> None:
 
 
 def every_state(members: Sequence[ProbeMember]) -> Iterator[tuple[str, Sequence[ProbeMember]]]:
-    """Let all but the last form a group, which the last joins, and all leave again.
-
-    Yields each state of the group, with its members.
-    """
+    """Have a group formed, joined and left: each of its states, with its members."""
     *old, new = members
-    form(old)
+    form(old, "form the group")
     yield "stable", old
     new.get_id()
     new.begin_join("join")
@@ -299,10 +268,9 @@ class Admin:
         self, what: str, named: Mapping[str, list[int]] | None = None, *, stable: bool = False
     ) -> int:
         """OffsetFetch; all partitions where none are named. The worst error code in the answer."""
-        topics = named and [
-            {"name": name, "partitionIndexes": some} for name, some in named.items()
-        ]
-        body = {"groups": [{"groupId": self.group, "topics": topics}], "requireStable": stable}
+        topics = [{"name": one, "partitionIndexes": some} for one, some in (named or {}).items()]
+        asked = {"groupId": self.group, "topics": topics or None}
+        body = {"groups": [asked], "requireStable": stable}
         step = f"fetch {what}{', require_stable' if stable else ''}"
         answer = self._ask(step, "OFFSET_FETCH", body)
         return -1 if answer is None else worst(answer)
@@ -318,7 +286,7 @@ class Admin:
         time.sleep(s)
 
     def _ask(self, step: str, api: str, body: Body) -> Body | None:
-        return self.script.ask(Question(step, self.rule, api, body, self.group))
+        return self.script.ask(step, self.rule, api, body, group=self.group)
 
 
 def create_topic(script: Script, topic: str, replicas: list[list[int]]) -> None:
@@ -327,10 +295,10 @@ def create_topic(script: Script, topic: str, replicas: list[list[int]]) -> None:
     asked: Body = {"name": topic, "numPartitions": -1, "replicationFactor": -1, "configs": []}
     brokers = script.brokers
     body = {"topics": [asked | {"assignments": assignments}], "timeoutMs": 10_000}
-    brokers.ask(next(iter(brokers.addresses)), "CREATE_TOPICS", body)
+    brokers.ask(brokers.any, "CREATE_TOPICS", body)
 
     def led() -> bool:
         found = brokers.partitions(topic)
         return len(found) == len(replicas) and all(one["leaderId"] > 0 for one in found)
 
-    script.until(f"leaders of {topic}", led)
+    until(f"leaders of {topic}", led)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from consumers.probes.classic_member import commit_topics
-from consumers.probes.script import Body, Question, Script
+from consumers.probes.script import Body, Script, until
 from harness.base.errors import ClusterError
 
 # The first versions that know KIP-848, and name topics by name in commits.
@@ -49,10 +49,7 @@ class EpochMember:
     def beat(
         self, step: str, epoch: int | None = None, version: int = _HEARTBEAT_VERSION, **fields: Any
     ) -> int | None:
-        """One heartbeat, by default with its epoch and nothing to say; and take the answer.
-
-        Returns the error code of the answer, None if there was none.
-        """
+        """One heartbeat, by default with its epoch alone; the error code, None without answer."""
         body = {
             "groupId": self.group,
             "memberId": self.member_id,
@@ -78,14 +75,15 @@ class EpochMember:
                 self.given = answer["assignment"]["topicPartitions"]
         return int(answer["errorCode"])
 
-    def accepted(self, step: str, **fields: Any) -> None:
+    def accepted(self, step: str, **fields: Any) -> "EpochMember":
         """A heartbeat, or a join of one that is no member yet. Raises ClusterError if refused."""
         if error := (self.beat if self.epoch else self.join)(step, **fields):
             raise ClusterError(f"a heartbeat to {self.group} was refused: error {error}")
+        return self
 
-    def acknowledge(self, step: str = "acknowledge", **fields: Any) -> None:
+    def acknowledge(self, step: str = "acknowledge", **fields: Any) -> "EpochMember":
         """A heartbeat that owns what it was given. Raises ClusterError if refused."""
-        self.accepted(step, topicPartitions=self.given, **fields)
+        return self.accepted(step, topicPartitions=self.given, **fields)
 
     def moves_on(self, step: str, topics: list[str]) -> None:
         """Subscribe to something else, and heartbeat until that has raised its epoch."""
@@ -97,16 +95,14 @@ class EpochMember:
                 self.beat(f"{step}: until the epoch is raised", topicPartitions=self.given)
             return self.epoch > before
 
-        self.script.until(f"a later epoch after {step}", moved)
+        until(f"a later epoch after {step}", moved)
 
     def until_stable(self, step: str) -> None:
         """Acknowledge what it is given until the group is stable. Raises WaitTimeout."""
-
-        def stable() -> bool:
-            self.acknowledge(step)
-            return bool(self.given) and self.script.state(self.group) == "Stable"
-
-        self.script.until(f"group {self.group} stable", stable)
+        until(
+            f"group {self.group} stable",
+            lambda: self.acknowledge(step).given and self.script.state(self.group) == "Stable",
+        )
 
     def partitions(self) -> set[int]:
         """Numbers of the partitions that it was given last."""
@@ -135,16 +131,12 @@ class EpochMember:
         broker = self.script.coordinator(self.group)
         if self.rule is None:
             return self.script.brokers.ask(broker, api, body, version)
-        question = Question(
-            step=step,
-            rule=self.rule,
-            api=api,
-            body=body,
-            group=body["groupId"] or None,
+        return self.script.ask(
+            *(step, self.rule, api, body, broker),
+            group=body["groupId"],
             member_id=body["memberId"] or None,
             instance_id=body.get("instanceId"),
             generation=body.get("memberEpoch", body.get("generationIdOrMemberEpoch")),
             version=version,
             expected=expected,
         )
-        return self.script.ask(question, broker)

@@ -5,16 +5,14 @@ Each scene has a group of its own, and all are played at once: some seconds.
 
 from typing import Final
 
-from consumers.config import ProbeConfig
-from consumers.journal import Journal
 from consumers.probes.classic_member import ProbeMember, every_state, liars
 from consumers.probes.scene_tables import tables
-from consumers.probes.script import Question, Script
+from consumers.probes.script import Script
 
 LOOKED_UP: Final = 60  # groups whose coordinator is looked up: many for each partition
 
 # The time-outs of full-again are short: its coordinator waits on after it turned a member away.
-_SCENES: Final = tables("""
+_TABLES: Final = tables("""
 leave-stable R29-wire: leaving no group, a stable one, one that completes, and an empty one
     stranger: be member_id=nobody
     stranger: leave | leave a group that does not exist
@@ -93,11 +91,6 @@ deleted X30: DeleteGroups of a group with a member, an empty one, and none
 """)
 
 
-def play(config: ProbeConfig, journal: Journal) -> None:
-    own = (session_range, heartbeats, describe, coordinators)
-    Script(config, journal).play((*own, *_SCENES))
-
-
 def session_range(script: Script) -> None:
     """Session timeouts at the ends of the accepted range, and just outside."""
     for session_ms in (5_999, 6_000, 1_800_000, 1_800_001):
@@ -136,10 +129,14 @@ def describe(script: Script) -> None:
     for state, _ in every_state(members):
         what = _DESCRIBED[state]
         _describe(script, group, what)
-        if state in ("stable", "preparing"):
-            _list(script, group, what)
+        for states in _LISTED if state in ("stable", "preparing") else ():
+            step = f"list {what}, asking for {' '.join(states) or 'every state'}"
+            for broker in script.brokers.addresses:
+                body = {"statesFilter": states}
+                script.ask(step, "R28-list", "LIST_GROUPS", body, broker, group=group)
 
 
+_LISTED: Final[tuple[list[str], ...]] = ([], ["Stable"], ["PreparingRebalance"])
 _DESCRIBED: Final = {
     "stable": "a stable group",
     "preparing": "a group that prepares",
@@ -153,15 +150,7 @@ def _describe(script: Script, group: str, what: str) -> None:
     body = {"groups": [group], "includeAuthorizedOperations": False}
     for version in range(5, min(6, script.codec.newest("DESCRIBE_GROUPS")) + 1):
         step = f"describe {what}, version {version}"
-        script.ask(Question(step, "R28", "DESCRIBE_GROUPS", body, group, version=version))
-
-
-def _list(script: Script, group: str, what: str) -> None:
-    for states in ([], ["Stable"], ["PreparingRebalance"]):
-        step = f"list {what}, asking for {' '.join(states) or 'every state'}"
-        question = Question(step, "R28-list", "LIST_GROUPS", {"statesFilter": states}, group)
-        for broker in script.brokers.addresses:
-            script.ask(question, broker)
+        script.ask(step, "R28", "DESCRIBE_GROUPS", body, group=group, version=version)
 
 
 def coordinators(script: Script) -> None:
@@ -169,6 +158,7 @@ def coordinators(script: Script) -> None:
     keys = [script.config.group] + [script.group(f"looked-up-{n}") for n in range(LOOKED_UP)]
     body = {"keyType": 0, "coordinatorKeys": keys}
     step = "look up the coordinators of many groups"
-    script.ask(
-        Question(step, "X13", "FIND_COORDINATOR", body), next(iter(script.brokers.addresses))
-    )
+    script.ask(step, "X13", "FIND_COORDINATOR", body, script.brokers.any)
+
+
+SCENES: Final = (session_range, heartbeats, describe, coordinators, *_TABLES)

@@ -6,13 +6,11 @@ session that a broker takes.
 
 from typing import Final
 
-from consumers.config import ProbeConfig
-from consumers.journal import Journal
 from consumers.probes.classic_member import ProbeMember, join_all
 from consumers.probes.scene_tables import tables
 from consumers.probes.script import Script
 
-_SCENES: Final = tables("""
+_TABLES: Final = tables("""
 never-syncs X10: one member joins and never asks for its part
     leader silent: be rebalance_timeout_ms=7000
     leader silent: join_all | form the group
@@ -76,10 +74,6 @@ late-id X08-wire: the same, and it comes back in the middle of the session
 """)
 
 
-def play(config: ProbeConfig, journal: Journal) -> None:
-    Script(config, journal).play((silent_leader, *_SCENES))
-
-
 def silent_leader(script: Script) -> None:
     """The leader does not assign for longer than a session; followers assign to themselves."""
     topic, group = script.config.topic, script.group("silent-leader")
@@ -99,3 +93,6 @@ def silent_leader(script: Script) -> None:
         member.heartbeat("heartbeat when all is assigned")
     for member in members:
         member.leave("leave at the end")
+
+
+SCENES: Final = (silent_leader, *_TABLES)

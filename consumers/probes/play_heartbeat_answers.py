@@ -6,15 +6,13 @@ not, groups that are full, are not there or are of the other protocol.
 
 from typing import Final
 
-from consumers.config import ProbeConfig
-from consumers.journal import Journal
 from consumers.probes.classic_member import ProbeMember, form
 from consumers.probes.epoch_member import EpochMember
 from consumers.probes.scene_tables import tables
 from consumers.probes.script import Script
 
 # What is refused in full-static must not cost the others their places: all leave as they came.
-_SCENES: Final = tables(
+_TABLES: Final = tables(
     """
 not-whole X40: requests that lack something; none of them makes a group, as the last one shows
     m: join memberId= | join without a member id
@@ -113,10 +111,6 @@ subscriptions X40-empty: joins that subscribe to nothing, to what is not there, 
 )
 
 
-def play(config: ProbeConfig, journal: Journal) -> None:
-    Script(config, journal).play((epochs, classic_group, modern_group, *_SCENES))
-
-
 def epochs(script: Script) -> None:
     """A member alone, whose epoch is raised twice by what it subscribes to."""
     group, topic = script.group("epochs"), script.config.topic
@@ -151,7 +145,7 @@ def classic_group(script: Script) -> None:
     """Heartbeats of KIP-848 to classic groups: of consumers, and of another type."""
     group, connect = script.group("classic"), script.group("connect")
     old = ProbeMember(script, group, "X40-group", topics=(script.config.topic,))
-    form([old])
+    form([old], "form the group")
     new = EpochMember(script, group, "X40-group")
     new.beat("heartbeat to a classic group", 1)
     new.leave("leave of a classic group")
@@ -182,3 +176,6 @@ def _worker(script: Script, group: str, instance: str) -> ProbeMember:
     worker = ProbeMember(script, group, "X40-classic", instance, 10_000, 10_000)
     worker.protocol_type, worker.protocol = "connect", "default"
     return worker
+
+
+SCENES: Final = (epochs, classic_group, modern_group, *_TABLES)

@@ -7,17 +7,16 @@ partition is committed that is being given up; of a third one an administrator d
 and what is not.
 """
 
+from functools import partial
 from typing import Final
 
-from consumers.config import ProbeConfig
-from consumers.journal import Journal
 from consumers.probes.epoch_member import EpochMember
 from consumers.probes.scene_tables import tables
-from consumers.probes.script import Question, Script
+from consumers.probes.script import Script, until
 
 _DESCRIBE_VERSION: Final = 0
 
-_SCENES: Final = tables(
+_TABLES: Final = tables(
     """
 used X30 epochs: an administrator's deletes and commit: of no group, one with a member, an empty one
     group: create_topic topic=GROUP-used-not replicas=[[1]]
@@ -46,22 +45,13 @@ used X30 epochs: an administrator's deletes and commit: of no group, one with a 
 )
 
 
-def play(config: ProbeConfig, journal: Journal) -> None:
-    Script(config, journal).play((later_epochs, to_be_given_up, *_SCENES))
-
-
 def later_epochs(script: Script) -> None:
     """Two members, of which the first gives partitions up for the second."""
     first, second = _members(script, "member-epochs")
     had, before = first.epoch, first.partitions()
     _commit(first, "commit with the epoch it has", min(before), had, had)
     _take_some(first, second)
-
-    def later() -> bool:
-        first.acknowledge()
-        return first.epoch > had
-
-    script.until("later epoch of the first member", later)
+    until("later epoch of the first member", lambda: first.acknowledge().epoch > had)
     kept, taken = min(first.partitions()), min(before - first.partitions())
     _commit(first, "commit of a kept partition, with the epoch it has", kept, first.epoch, had)
     _commit(first, "commit of a kept partition, with the epoch before", kept, had, had)
@@ -73,7 +63,7 @@ def later_epochs(script: Script) -> None:
             member.acknowledge("heartbeat until both have theirs")
         return first.epoch == second.epoch and second.partitions() == before - first.partitions()
 
-    script.until("all partitions given to the two members", settled)
+    until("all partitions given to the two members", settled)
     second.acknowledge()
     _describe(script, first, second)
 
@@ -87,12 +77,10 @@ def to_be_given_up(script: Script) -> None:
     first, second = _members(script, "to-be-given-up")
     since, before = first.epoch, first.partitions()
     topics = [script.config.topic, f"{script.config.topic}-not-there"]
-
-    def later() -> bool:
-        first.acknowledge("subscribe to one topic more", subscribedTopicNames=topics)
-        return first.epoch > since
-
-    script.until("later epoch of the member", later)
+    subscribed = partial(
+        first.acknowledge, "subscribe to one topic more", subscribedTopicNames=topics
+    )
+    until("later epoch of the member", lambda: subscribed().epoch > since)
     _take_some(first, second)
     taken, now = min(before - first.partitions()), first.epoch
     _commit(first, "commit of what is to be given up, with the epoch it has", taken, now, since)
@@ -112,12 +100,11 @@ def _take_some(first: EpochMember, second: EpochMember) -> None:
     """Let the second member join, until the first is asked to give something up."""
     before = first.partitions()
     second.accepted("join of the second member")
-
-    def shrunk() -> bool:
-        first.accepted("heartbeat until something is taken")
-        return first.partitions() < before
-
-    first.script.until("partitions taken from the first member", shrunk)
+    step = "heartbeat until something is taken"
+    until(
+        "partitions taken from the first member",
+        lambda: first.accepted(step).partitions() < before,
+    )
 
 
 def _commit(member: EpochMember, step: str, number: int, epoch: int, since: int | None) -> None:
@@ -133,7 +120,7 @@ def _describe(script: Script, *members: EpochMember) -> None:
     expected = {
         member.member_id: {
             "epoch": member.epoch,
-            "client": script.client_id,
+            "client": script.config.member,
             "partitions": sorted(member.partitions()),
         }
         for member in members
@@ -142,8 +129,9 @@ def _describe(script: Script, *members: EpochMember) -> None:
         ("CONSUMER_GROUP_DESCRIBE", "groupIds", _DESCRIBE_VERSION),
         ("DESCRIBE_GROUPS", "groups", script.codec.newest("DESCRIBE_GROUPS")),
     ):
-        step = f"describe the group by {api}"
         body = {groups: [group], "includeAuthorizedOperations": False}
-        script.ask(
-            Question(step, "R28-epoch", api, body, group, version=version, expected=expected)
-        )
+        asked = f"describe the group by {api}", "R28-epoch", api, body
+        script.ask(*asked, group=group, version=version, expected=expected)
+
+
+SCENES: Final = (later_epochs, to_be_given_up, *_TABLES)

@@ -11,8 +11,6 @@ from typing import Final
 
 from confluent_kafka import Producer
 
-from consumers.config import ProbeConfig
-from consumers.journal import Journal
 from consumers.probes.classic_member import (
     Admin,
     ProbeMember,
@@ -22,7 +20,7 @@ from consumers.probes.classic_member import (
     liars,
 )
 from consumers.probes.scene_tables import tables
-from consumers.probes.script import Body, Question, Script
+from consumers.probes.script import Body, Script, until
 from harness.base.errors import ClusterError
 
 METADATA_MAX: Final = 4_096  # offset.metadata.max.bytes
@@ -30,7 +28,7 @@ COMMITS: Final = 50  # of three partitions each, while they are fetched
 RECORDS: Final = 10  # per epoch of the topic whose leader moves
 _NO_PRODUCER: Final = {"producerId": -1, "producerEpoch": -1}
 
-_SCENES: Final = tables("""
+_TABLES: Final = tables("""
 deletions X30: OffsetDelete and an administrator's commit, while the group has a member and after
     group: create_topic topic=GROUP-unsubscribed replicas=[[1,2,3]]
     group: delete_position topic=TOPIC | delete offsets of a group that does not exist
@@ -47,11 +45,6 @@ deletions X30: OffsetDelete and an administrator's commit, while the group has a
     group: commit positions={"GROUP-unsubscribed-0":1} | alter an empty group
     group: fetch named={"TOPIC":[0],"GROUP-unsubscribed":[0]} | at the end
 """)  # noqa: E501 (a step is one line)
-
-
-def play(config: ProbeConfig, journal: Journal) -> None:
-    own = (commits, offers, metadata, fetches, whole, transaction, epochs, partitions)
-    Script(config, journal).play((*own, *_SCENES))
 
 
 def commits(script: Script) -> None:
@@ -112,7 +105,7 @@ def metadata(script: Script) -> None:
         topics[0]["partitions"][1]["committedMetadata"] = text
         body = {"groupId": group, "generationIdOrMemberEpoch": -1, "topics": topics}
         step = f"commit with metadata of {len(text)} characters, {len(text.encode())} bytes"
-        script.ask(Question(step, "R31", "OFFSET_COMMIT", body, group))
+        script.ask(step, "R31", "OFFSET_COMMIT", body, group=group)
         admin.fetch(f"after the {step}", {topic: [0, 1, 2]})
 
 
@@ -131,16 +124,13 @@ def whole(script: Script) -> None:
     """OffsetFetch of all partitions, again and again while one commit after the other moves all."""
     admin = Admin(script, script.group("whole"), "R30-whole")
 
-    def commit_all(position: int) -> None:
-        positions = {f"{script.config.topic}-{number}": position for number in range(3)}
-        admin.commit("commit of three partitions", positions)
+    def commit_all(first: int, last: int) -> None:
+        for position in range(first, last + 1):
+            positions = {f"{script.config.topic}-{number}": position for number in range(3)}
+            admin.commit("commit of three partitions", positions)
 
-    def commit_on() -> None:
-        for position in range(2, COMMITS + 2):
-            commit_all(position)
-
-    commit_all(1)
-    committing = Thread(target=commit_on)
+    commit_all(1, 1)
+    committing = Thread(target=commit_all, args=(2, COMMITS + 1))
     committing.start()
     while committing.is_alive():
         admin.fetch("while all are committed")
@@ -161,7 +151,7 @@ def transaction(script: Script) -> None:
     no_member.offer("commit in a transaction", {f"{topic}-0": 50}, producer)
     fetch_both_ways("while the transaction is open")
     _end_transaction(script, group, rule, producer, committed=True)
-    script.until(
+    until(
         f"committed transaction in group {group}",
         lambda: admin.fetch("until the end is known", {topic: [0]}, stable=True) == 0,
     )
@@ -181,12 +171,12 @@ def _begin_transaction(script: Script, group: str, rule: str) -> Body:
             started.update(script.brokers.ask(at, "INIT_PRODUCER_ID", body))
         return bool(started.get("errorCode") == 0)
 
-    script.until("producer id", initialised)
+    until("producer id", initialised)
     producer = {key: started[key] for key in ("producerId", "producerEpoch")}
     producer["transactionalId"] = name
     body = {**producer, "groupId": group}
-    adding = Question("add the group to a transaction", rule, "ADD_OFFSETS_TO_TXN", body, group)
-    script.ask(adding, script.brokers.coordinator(name, kind=1))
+    asked = "add the group to a transaction", rule, "ADD_OFFSETS_TO_TXN", body
+    script.ask(*asked, script.brokers.coordinator(name, kind=1), group=group)
     return producer
 
 
@@ -194,8 +184,8 @@ def _end_transaction(
     script: Script, group: str, rule: str, producer: Body, *, committed: bool
 ) -> None:
     body = {**producer, "committed": committed}
-    ending = Question("end the transaction", rule, "END_TXN", body, group)
-    script.ask(ending, script.brokers.coordinator(producer["transactionalId"], kind=1))
+    broker = script.brokers.coordinator(producer["transactionalId"], kind=1)
+    script.ask("end the transaction", rule, "END_TXN", body, broker, group=group)
 
 
 def epochs(script: Script) -> None:
@@ -212,7 +202,7 @@ def epochs(script: Script) -> None:
         script.brokers.ask(broker, "ELECT_LEADERS", election)
         return bool(script.brokers.partitions(topic)[0]["leaderId"] == 2)
 
-    script.until(f"broker 2 to lead {topic}", elected)
+    until(f"broker 2 to lead {topic}", elected)
     now = _written(script, topic)
     old, new = before["leaderEpoch"], now["leaderEpoch"]
     for step, at, known, asked in (
@@ -226,21 +216,20 @@ def epochs(script: Script) -> None:
     ):
         one = {"partition": 0, "currentLeaderEpoch": known, "leaderEpoch": asked}
         body = {"replicaId": -1, "topics": [{"topic": topic, "partitions": [one]}]}
-        script.ask(Question(step, "X33", "OFFSET_FOR_LEADER_EPOCH", body), at["leaderId"])
+        script.ask(step, "X33", "OFFSET_FOR_LEADER_EPOCH", body, at["leaderId"])
 
 
 def _written(script: Script, topic: str) -> Body:
     """Write some records; the partition as metadata show it, its end on record."""
-    settings = {"bootstrap.servers": script.config.bootstrap, "client.id": script.client_id}
-    producer = Producer(settings)
+    config = script.config
+    producer = Producer({"bootstrap.servers": config.bootstrap, "client.id": config.member})
     for _ in range(RECORDS):
         producer.produce(topic, b"record", partition=0)
     producer.flush(30)
     partition = _look(script, topic, "X33")[0]
     asked = {"partitionIndex": 0, "currentLeaderEpoch": -1, "timestamp": -1}
     body = {"replicaId": -1, "topics": [{"name": topic, "partitions": [asked]}]}
-    question = Question("the end of the partition", "X33", "LIST_OFFSETS", body)
-    script.ask(question, partition["leaderId"])
+    script.ask("the end of the partition", "X33", "LIST_OFFSETS", body, partition["leaderId"])
     return partition
 
 
@@ -252,9 +241,9 @@ def partitions(script: Script) -> None:
     for count, wanted in ((1, 2), (2, 2), (3, 3)):
         asked = {"name": topic, "count": count, "assignments": None}
         body = {"topics": [asked], "timeoutMs": 10_000, "validateOnly": False}
-        question = Question(f"ask for {count} partitions", rule, "CREATE_PARTITIONS", body)
-        script.ask(question, next(iter(script.brokers.addresses)))
-        script.until(
+        step = f"ask for {count} partitions"
+        script.ask(step, rule, "CREATE_PARTITIONS", body, script.brokers.any)
+        until(
             f"{wanted} partitions of {topic}",
             lambda wanted=wanted: len(script.brokers.partitions(topic)) == wanted,  # type: ignore[misc]
         )
@@ -263,8 +252,11 @@ def partitions(script: Script) -> None:
 
 def _look(script: Script, topic: str, rule: str) -> list[Body]:
     body = {"topics": [{"name": topic}], "allowAutoTopicCreation": False}
-    question = Question(f"metadata of {topic}", rule, "METADATA", body)
-    answer = script.ask(question, next(iter(script.brokers.addresses)))
+    answer = script.ask(f"metadata of {topic}", rule, "METADATA", body, script.brokers.any)
     assert answer is not None
     found: list[Body] = answer["topics"][0]["partitions"]
     return found
+
+
+_OWN: Final = (commits, offers, metadata, fetches, whole, transaction, epochs, partitions)
+SCENES: Final = (*_OWN, *_TABLES)

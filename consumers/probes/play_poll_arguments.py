@@ -7,7 +7,6 @@ closed. About 5 s.
 import json
 import threading
 import time
-from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from typing import Any, Final
@@ -23,18 +22,26 @@ from consumers.probes.script import Body, ask_library
 PROTOCOLS: Final = ("classic", "consumer")
 EMPTY_MS: Final = 500  # time-out of a poll that has nothing to return
 OTHER_MS: Final = 1_500  # how long another thread polls
+# How long a poll may take, whether it is of a partition, which does not exist so that nothing can
+# come of it, and whether another thread polls already.
+_WAYS: Final = {
+    "negative time-out": (-1, True, False),
+    "no subscription": (EMPTY_MS, False, False),
+    "second thread": (EMPTY_MS, True, True),
+    "nothing to return": (EMPTY_MS, True, False),
+}
 
 
 def play(config: ProbeConfig, journal: Journal) -> None:
     """Poll in each way that a document names, and write down what became of it."""
     jvm.start(config.java_home, config.class_path)
     for protocol in PROTOCOLS:
-        for what, scene in _SCENES.items():
+        for what, way in _WAYS.items():
             with closing(_made(config, protocol)) as consumer:
                 ask_library(
                     config,
                     journal,
-                    partial(scene, consumer, f"{config.topic}-nowhere"),
+                    partial(_asked, consumer, f"{config.topic}-nowhere", *way),
                     step=f"{what}, group.protocol {protocol}",
                     rule="R25-arguments",
                     api="poll",
@@ -42,37 +49,18 @@ def play(config: ProbeConfig, journal: Journal) -> None:
                 )
 
 
-def _negative(consumer: Any, topic: str) -> Body:
-    consumer.assign(_partition(topic))
-    return _polled(consumer, -1)
-
-
-def _unsubscribed(consumer: Any, _topic: str) -> Body:
-    return _polled(consumer, EMPTY_MS)
-
-
-def _empty(consumer: Any, topic: str) -> Body:
-    """Of a partition that does not exist, so that nothing can come."""
-    consumer.assign(_partition(topic))
-    return _polled(consumer, EMPTY_MS)
-
-
-def _second_thread(consumer: Any, topic: str) -> Body:
-    consumer.assign(_partition(topic))
+def _asked(consumer: Any, topic: str, timeout_ms: int, assigned: bool, beside: bool) -> Body:
+    if assigned:
+        partition = jpype.JClass("org.apache.kafka.common.TopicPartition")(topic, 0)
+        consumer.assign(jpype.java.util.List.of(partition))
+    if not beside:
+        return _polled(consumer, timeout_ms)
     other = threading.Thread(target=_polled, args=(consumer, OTHER_MS))
     other.start()
     time.sleep(OTHER_MS / 3_000)
-    answer = _polled(consumer, EMPTY_MS)
+    answer = _polled(consumer, timeout_ms)
     other.join()
     return answer
-
-
-_SCENES: Final[dict[str, Callable[[Any, str], Body]]] = {
-    "negative time-out": _negative,
-    "no subscription": _unsubscribed,
-    "second thread": _second_thread,
-    "nothing to return": _empty,
-}
 
 
 def _polled(consumer: Any, timeout_ms: int) -> Body:
@@ -85,11 +73,6 @@ def _polled(consumer: Any, timeout_ms: int) -> Body:
     except jpype.JException as error:
         said = str(error.getClass().getName())
     return {"said": said, "records": records, "took_ms": (time.monotonic_ns() - began) / 1e6}
-
-
-def _partition(topic: str) -> Any:
-    partition = jpype.JClass("org.apache.kafka.common.TopicPartition")(topic, 0)
-    return jpype.java.util.List.of(partition)
 
 
 def _made(config: ProbeConfig, protocol: str) -> Any:

@@ -14,7 +14,7 @@ from consumers.config import ProbeConfig
 from consumers.journal import Journal
 from consumers.probes.classic_member import Admin, ProbeMember, form
 from consumers.probes.epoch_member import EpochMember
-from consumers.probes.script import Scene, Script, worst
+from consumers.probes.script import Scene, Script, until, worst
 from harness.base.errors import ClusterError
 
 _RULE: Final = "R31-withdrawn"
@@ -56,9 +56,9 @@ def one_failed_commit(script: Script) -> Scene:
         return answer is not None and worst(answer) == 0
 
     def scene(script: Script) -> None:
-        script.until("commit that is refused", refused, _PATIENCE_S)
+        until("commit that is refused", refused, timeout_s=_PATIENCE_S)
         admin.fetch("while nothing can be written", {topic: [0]})
-        script.until("commit that is accepted again", written, _PATIENCE_S)
+        until("commit that is accepted again", written, timeout_s=_PATIENCE_S)
         for when in ("once the log can be written to", "and again"):
             admin.fetch(when, {topic: [0]})
 
@@ -88,8 +88,8 @@ def joins_and_leaves(script: Script) -> Scene:
         return member.leave("leave at the end") in (0, _UNKNOWN_MEMBER_ID)
 
     def scene(script: Script) -> None:
-        script.until("join or leave that is refused", refused, _PATIENCE_S, _EVERY_S)
-        script.until("leave that is accepted again", gone, _PATIENCE_S, _EVERY_S)
+        until("join or leave that is refused", refused, timeout_s=_PATIENCE_S, every_s=_EVERY_S)
+        until("leave that is accepted again", gone, timeout_s=_PATIENCE_S, every_s=_EVERY_S)
 
     return scene
 
@@ -99,7 +99,7 @@ def joins_and_syncs(script: Script) -> Scene:
     group = _group_of_a_broker_that_stays(script, "joins")
     leader = ProbeMember(script, group, "X28-joins")
     other = ProbeMember(script, group, "X28-joins", "other")
-    form([leader])
+    form([leader], "form the group")
 
     def refused() -> bool:
         leader.join("rejoin of the leader")
@@ -108,12 +108,12 @@ def joins_and_syncs(script: Script) -> Scene:
         return answer is None or worst(answer) != 0
 
     def scene(script: Script) -> None:
-        script.until("sync that is refused", refused, _PATIENCE_S, _EVERY_S)
+        until("sync that is refused", refused, timeout_s=_PATIENCE_S, every_s=_EVERY_S)
         waiting = other.begin_join("join that has to wait for the leader")
-        until = time.monotonic() + _WAITING_S
-        script.until(
+        over_at = time.monotonic() + _WAITING_S
+        until(
             "answer, or the time that one would take",
-            lambda: waiting.done() or time.monotonic() > until,
+            lambda: waiting.done() or time.monotonic() > over_at,
         )
         leader.try_join("rejoin of the leader at last")
         leader.leave("leave at the end")
@@ -126,10 +126,7 @@ def joins_and_syncs(script: Script) -> Scene:
 
 
 def _group_of_a_broker_that_stays(script: Script, name: str) -> str:
-    """A group whose coordinator is that of the group under test, which the fault spares.
-
-    Raises ClusterError if there is none.
-    """
+    """A group with the coordinator of the group under test, which the fault spares."""
     spared = script.coordinator(script.config.group)
     for number in range(_NAMES):
         group = script.group(f"{name}-{number}")

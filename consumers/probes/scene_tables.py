@@ -17,12 +17,12 @@ are those of the run, `@name` the last epoch of a member.
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from consumers.probes.classic_member import Admin, ProbeMember, form, join_all, settle
 from consumers.probes.epoch_member import EpochMember
-from consumers.probes.script import Script
+from consumers.probes.script import Scene, Script
 
 TOGETHER: Final[Mapping[str, Callable[..., object]]] = {
     "form": form,
@@ -30,63 +30,52 @@ TOGETHER: Final[Mapping[str, Callable[..., object]]] = {
     "settle": settle,
 }
 _SCENE: Final = re.compile(r"(?P<group>\S+) (?P<rule>\S+?)(?P<epochs> epochs)?: .+")
-_STEP: Final = re.compile(r" +([\w ]+): (\w+)(\??)((?: \S+=\S*)*)(?: \| (.+))?")
+_STEP: Final = re.compile(
+    r" +(?P<who>[\w ]+): (?P<call>\w+)(?P<known>\??)(?P<fields>(?: \S+=\S*)*)(?: \| (?P<said>.+))?"
+)
 
 
-@dataclass(frozen=True)
-class SceneTable:
-    """One scene. `epochs`: the state of its group is that of one of KIP-848."""
-
-    group: str
-    rule: str
-    epochs: bool
-    member: type[ProbeMember | EpochMember]
-    steps: list[tuple[str, str, str, str, str | None]]
-
-    def __call__(self, script: Script) -> None:
-        group = script.group(self.group, epochs=self.epochs)
-        acting: dict[str, Any] = {"group": Admin(script, group, self.rule)}
-
-        def named(name: str) -> Any:
-            if name not in acting:
-                acting[name] = self.member(script, group, self.rule)
-            return acting[name]
-
-        for who, call, known, fields, step in self.steps:
-            members = [named(name) for name in who.split()]
-            members = [each for each in members if not known or each.member_id]
-            fields = fields.replace("TOPIC", script.config.topic)
-            fields = fields.replace("GROUP", script.config.group)
-            fields = re.sub(r"@(\w+)", lambda name: str(named(name[1]).had), fields)
-            values = {key: _value(text) for key, text in (f.split("=", 1) for f in fields.split())}
-            said = () if step is None else (step,)
-            if together := TOGETHER.get(call):
-                together(members, *said, **values)
-                continue
-            for member in members:
-                if call == "be":
-                    vars(member).update(values)
-                else:
-                    getattr(member, call)(*said, **values)
-
-
-def tables(
-    text: str, member: type[ProbeMember | EpochMember] = ProbeMember
-) -> Sequence[SceneTable]:
+def tables(text: str, member: type[ProbeMember | EpochMember] = ProbeMember) -> Sequence[Scene]:
     """The scenes in a text. Raises ValueError for a line that is neither a scene nor a step."""
-    found: list[SceneTable] = []
+    found: list[tuple[re.Match[str], list[re.Match[str]]]] = []
     for line in filter(None, text.splitlines()):
         if scene := _SCENE.fullmatch(line):
-            found.append(
-                SceneTable(scene["group"], scene["rule"], bool(scene["epochs"]), member, [])
-            )
+            found.append((scene, []))
             continue
         step = _STEP.fullmatch(line)
         kind = Admin if line.lstrip().startswith("group:") else member
-        if step is None or not (step[2] in (*TOGETHER, "be") or hasattr(kind, step[2])):
+        if step is None or not (step["call"] in (*TOGETHER, "be") or hasattr(kind, step["call"])):
             raise ValueError(f"{line.strip()!r} is neither a scene nor a step")
-        found[-1].steps.append((step[1], step[2], step[3], step[4], step[5]))
-    return found
+        found[-1][1].append(step)
+    return [partial(_play, member, *each) for each in found]
+
+
+def _play(
+    member: type[ProbeMember | EpochMember],
+    scene: re.Match[str],
+    steps: Sequence[re.Match[str]],
+    script: Script,
+) -> None:
+    group = script.group(scene["group"], epochs=bool(scene["epochs"]))
+    acting: dict[str, Any] = {"group": Admin(script, group, scene["rule"])}
+    for step in steps:
+        names, call = step["who"].split(), step["call"]
+        for name in names:
+            if name not in acting:
+                acting[name] = member(script, group, scene["rule"])
+        members = [acting[name] for name in names if not step["known"] or acting[name].member_id]
+        fields = step["fields"].replace("TOPIC", script.config.topic)
+        fields = fields.replace("GROUP", script.config.group)
+        fields = re.sub(r"@(\w+)", lambda name: str(acting[name[1]].had), fields)
+        values = {key: _value(text) for key, text in (f.split("=", 1) for f in fields.split())}
+        said = [step["said"]] if step["said"] else []
+        if call in TOGETHER:
+            TOGETHER[call](members, *said, **values)
+        for each in members if call not in TOGETHER else ():
+            if call == "be":
+                vars(each).update(values)
+            else:
+                getattr(each, call)(*said, **values)
 
 
 def _value(text: str) -> object:

@@ -15,7 +15,9 @@ import struct
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import Any, Final
 
@@ -35,9 +37,10 @@ Scene = Callable[["Script"], None]
 # Longer than any rebalance timeout of a script: a parked question is not given up before.
 PATIENCE_S: Final = 45.0
 GROUP_ID_NOT_FOUND: Final = 69
-# Of a question, as they are.
-_RECORDED: Final = ("step", "rule", "api", "group", "member_id", "instance_id", "generation")
 Body = dict[str, Any]
+Answer = Future[Body | None]
+# Wait for a named condition, usually for so long.
+until: Final = partial(wait_until, timeout_s=15.0)
 
 # The newest version of each call that names topics by name (ids came later) and that both
 # coordinators, the old and the new, answer; of CONSUMER_GROUP_DESCRIBE the new one alone.
@@ -120,28 +123,6 @@ class Codec:
         return jpype.JClass(f"{message.getClass().getName()}JsonConverter")
 
 
-class Link:
-    """One connection to one broker, for one question."""
-
-    def __init__(
-        self, address: tuple[str, int], timeout_s: float, admission: Admission | None = None
-    ) -> None:
-        self._deadline = time.monotonic() + timeout_s
-        self._socket = socket.create_connection(address, timeout=timeout_s)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if admission is not None:
-            self._socket = admission.enter(self._socket, address[0])
-
-    def send(self, data: bytes) -> None:
-        """Send a whole request. Raises OSError."""
-        self._socket.sendall(data)
-
-    def receive(self) -> bytes:
-        """The answer, less its length. Raises OSError, TimeoutError when time is up included."""
-        with self._socket:
-            return answer_on(self._socket, self._deadline)
-
-
 class Brokers:
     """The brokers of a cluster as one listener advertises them, and who leads what."""
 
@@ -157,21 +138,37 @@ class Brokers:
         self._admission = None if credentials is None else Admission(credentials)
         host, _, port = bootstrap.split(",")[0].rpartition(":")
         self._first = (host, int(port))
-        brokers = self._ask(self._first, "METADATA", {"topics": []})["brokers"]
-        self.addresses: dict[int, tuple[str, int]] = {
-            broker["nodeId"]: (broker["host"], broker["port"])
-            for broker in sorted(brokers, key=lambda one: int(one["nodeId"]))
-        }
+        self.addresses: dict[int, tuple[str, int]] = {}
+        brokers = self.ask(None, "METADATA", {"topics": []})["brokers"]
+        for each in sorted(brokers, key=lambda one: int(one["nodeId"])):
+            self.addresses[each["nodeId"]] = (each["host"], each["port"])
 
-    def link(self, broker: int) -> Link:
-        return Link(self.addresses[broker], self._timeout_s, self._admission)
+    def send(
+        self, broker: int | None, api: str, body: Body, version: int | None = None
+    ) -> "SentCall":
+        """Send a request, to the broker first known unless one is named. Raises OSError."""
+        version = VERSIONS[api] if version is None else version
+        data = self._codec.encode(api, version, body)
+        deadline = time.monotonic() + self._timeout_s
+        address = self._first if broker is None else self.addresses[broker]
+        link = socket.create_connection(address, timeout=self._timeout_s)
+        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._admission is not None:
+            link = self._admission.enter(link, address[0])
+        call = SentCall(
+            version, link, deadline, partial(self._codec.decode, api, version), _now_us()
+        )
+        link.sendall(data)
+        return call
 
-    def ask(self, broker: int, api: str, body: Body, version: int | None = None) -> Body:
-        """One question on a connection of its own, in the usual version or another.
+    def ask(self, broker: int | None, api: str, body: Body, version: int | None = None) -> Body:
+        """Send a request as `send` does, and wait for its answer. Raises OSError."""
+        return self.send(broker, api, body, version).answer()
 
-        Raises OSError.
-        """
-        return self._ask(self.addresses[broker], api, body, version)
+    @property
+    def any(self) -> int:
+        """The broker with the lowest number, for what each of them answers alike."""
+        return next(iter(self.addresses))
 
     def coordinator(self, key: str, kind: int = 0) -> int:
         """The coordinator of a group (kind 0) or of a transactional id (kind 1).
@@ -179,7 +176,7 @@ class Brokers:
         Raises ClusterError while there is none.
         """
         body = {"keyType": kind, "coordinatorKeys": [key]}
-        (found,) = self._ask(self._first, "FIND_COORDINATOR", body)["coordinators"]
+        (found,) = self.ask(None, "FIND_COORDINATOR", body)["coordinators"]
         if found["errorCode"]:
             raise ClusterError(f"no coordinator of {key!r} now (error {found['errorCode']})")
         return int(found["nodeId"])
@@ -187,35 +184,27 @@ class Brokers:
     def partitions(self, topic: str) -> list[Body]:
         """Metadata of a topic's partitions, by number; empty while brokers do not know it."""
         body = {"topics": [{"name": topic}], "allowAutoTopicCreation": False}
-        (found,) = self._ask(self._first, "METADATA", body)["topics"]
+        (found,) = self.ask(None, "METADATA", body)["topics"]
         return sorted(found["partitions"], key=lambda one: int(one["partitionIndex"]))
 
-    def _ask(
-        self, address: tuple[str, int], api: str, body: Body, version: int | None = None
-    ) -> Body:
-        version = VERSIONS[api] if version is None else version
-        link = Link(address, self._timeout_s, self._admission)
-        link.send(self._codec.encode(api, version, body))
-        return self._codec.decode(api, version, link.receive())
 
+@dataclass
+class SentCall:
+    """A request on its way, over a connection of its own. Times are epoch microseconds."""
 
-@dataclass(frozen=True)
-class Question:
-    """One question, as it is recorded. `rule` is the one that it is asked for.
+    version: int
+    link: socket.socket
+    deadline: float
+    decode: Callable[[bytes], Body]
+    sent_at: int
+    answered_at: int | None = None
 
-    `group` is null for a call about no group. `version` null is the usual one (`wire.VERSIONS`).
-    """
-
-    step: str
-    rule: str
-    api: str
-    body: Body
-    group: str | None = None
-    member_id: str | None = None
-    instance_id: str | None = None
-    generation: int | None = None
-    version: int | None = None
-    expected: Body | None = None
+    def answer(self) -> Body:
+        """Wait for the answer. Raises OSError, TimeoutError when time is up included."""
+        with self.link:
+            data = answer_on(self.link, self.deadline)
+        self.answered_at = _now_us()
+        return self.decode(data)
 
 
 class Script:
@@ -224,7 +213,6 @@ class Script:
     def __init__(self, config: ProbeConfig, journal: Journal) -> None:
         jvm.start(config.java_home, config.class_path)
         self.config = config
-        self.client_id = config.member
         self.codec = Codec(config.member)
         self.brokers = Brokers(self.codec, config.bootstrap, PATIENCE_S, config.proven())
         direct = proven_by(config.direct_credentials)
@@ -236,70 +224,64 @@ class Script:
         self._waiting = ThreadPoolExecutor(max_workers=64, thread_name_prefix="answer")
 
     def group(self, name: str, *, epochs: bool = False) -> str:
-        """The name of a group of the script's own, after the group under test.
-
-        `epochs`: it is to be one of KIP-848, whose state only a call of its own shows.
-        """
+        """The name of a group of the script's own; with `epochs` it is one of KIP-848."""
         group = f"{self.config.group}-{name}"
         if epochs:
             self._with_epochs.add(group)
         return group
 
-    def ask(self, question: Question, broker: int | None = None) -> Body | None:
-        """Ask and wait for the answer; None if none came."""
-        return self.begin(question, broker).result()
+    def ask(self, *question: Any, **more: Any) -> Body | None:
+        """Ask as `begin` does, and wait for the answer; None if none came."""
+        return self.begin(*question, **more).result()
 
-    def begin(self, question: Question, broker: int | None = None) -> "Future[Body | None]":
+    def begin(
+        self,
+        step: str,
+        rule: str,
+        api: str,
+        body: Body,
+        broker: int | None = None,
+        *,
+        group: str = "",
+        version: int | None = None,
+        expected: Body | None = None,
+        **who: Any,
+    ) -> Answer:
         """Ask, and go on when the question is on the wire: the answer comes when it comes.
 
-        The broker is the group's coordinator unless one is named.
+        It is recorded for `rule`, with the group and `who` asks, if it is about any: `member_id`,
+        `instance_id` and `generation`. The group's coordinator is asked unless a broker is named,
+        in the usual version (`VERSIONS`) unless one is named.
         """
-        if broker is None:
-            assert question.group is not None, question
-            broker = self.coordinator(question.group)
-        before = self.state(question.group)
-        version = VERSIONS[question.api] if question.version is None else question.version
-        data = self.codec.encode(question.api, version, question.body)
-        link = self.brokers.link(broker)
-        sent_at = _now_us()
-        link.send(data)
-        return self._waiting.submit(self._receive, question, version, link, broker, before, sent_at)
+        broker = self.coordinator(group) if broker is None else broker
+        asked = {"member_id": None, "instance_id": None, "generation": None, **who}
+        asked |= {"step": step, "rule": rule, "api": api, "group": group or None, "broker": broker}
+        asked |= {"expected": expected and json.dumps(expected)}
+        asked |= {"state_before": self.state(group) or None}
+        call = self.brokers.send(broker, api, body, version)
+        asked |= {"request": json.dumps({"version": call.version, **body})}
+        return self._waiting.submit(self._receive, call, group, asked)
 
-    def _receive(
-        self, question: Question, version: int, link: Link, broker: int, before: str, sent_at: int
-    ) -> Body | None:
+    def _receive(self, call: SentCall, group: str, asked: Body) -> Body | None:
         answer: Body | None = None
-        answered_at = None
-        try:
-            data = link.receive()
-            answered_at = _now_us()
-            answer = self.codec.decode(question.api, version, data)
-        except OSError:
-            pass  # recorded as a question without an answer
-        said = {name: getattr(question, name) for name in _RECORDED}
+        with suppress(OSError):  # recorded as a question without an answer
+            answer = call.answer()
         with self._writing:
             self._journal.write(
                 "call",
                 probe=self.config.probe,
-                **said,
-                broker=broker,
-                state_before=before or None,
-                state_after=self.state(question.group) or None,
-                sent_at=sent_at,
-                answered_at=answered_at,
+                **asked,
+                state_after=self.state(group) or None,
+                sent_at=call.sent_at,
+                answered_at=call.answered_at,
                 error_code=None if answer is None else worst(answer),
-                expected=None if question.expected is None else json.dumps(question.expected),
-                request=json.dumps({"version": version, **question.body}),
                 answer=None if answer is None else json.dumps(answer),
             )
         return answer
 
-    def state(self, group: str | None) -> str:
-        """The group's state by its coordinator, over the listener that no fault touches.
-
-        "Dead" for a group that does not exist; empty for no group.
-        """
-        if group is None:
+    def state(self, group: str) -> str:
+        """The group's state past all faults: "Dead" if there is none, empty for no group."""
+        if not group:
             return ""
         broker = self.coordinator(group)
         if group in self._with_epochs:
@@ -316,20 +298,9 @@ class Script:
             self._coordinators[group] = self._direct.coordinator(group)
         return self._coordinators[group]
 
-    def until(
-        self,
-        what: str,
-        condition: Callable[[], bool],
-        timeout_s: float = 15.0,
-        every_s: float = 0.05,
-    ) -> None:
-        """Wait for a named condition. Raises WaitTimeout."""
-        wait_until(what, condition, timeout_s=timeout_s, every_s=every_s)
-
     def until_state(self, group: str, *states: str) -> None:
         """Wait until a group is in one of some states. Raises WaitTimeout."""
-        what = f"group {group} in state {' or '.join(states)}"
-        self.until(what, lambda: self.state(group) in states)
+        until(f"group {group} in state {' or '.join(states)}", lambda: self.state(group) in states)
 
     def ready(self) -> None:
         """Have the faults begin beside which this is played: all is as they are to find it."""

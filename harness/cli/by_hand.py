@@ -23,7 +23,7 @@ _END_S: Final = 60.0
 def up_command(arguments: argparse.Namespace) -> int:
     """Bring up a cluster to play with by hand, until Ctrl-C or `down`."""
     from harness.catalogue.kafka_settings import check_release
-    from harness.run.by_hand.up import Ready, bring_up
+    from harness.run.by_hand.up import bring_up
 
     named = {"kafka_version": arguments.kafka, "security": arguments.security}
     named = {name: value for name, value in named.items() if value}
@@ -34,13 +34,15 @@ def up_command(arguments: argparse.Namespace) -> int:
     if arguments.detach and (code := _gone_on_alone()) is not None:
         return code
 
-    def ready(found: Ready) -> None:
-        print(f"bootstrap  {found.members}")
-        print(f"           {found.producers}  for producers: faults can hit these alone")
-        print(f"           {found.direct}  past the proxies: no fault of a link reaches it")
-        if found.secured is not None:
-            print(f"secured    settings of clients are in {here(found.secured)}")
-        print(f"folder     {here(found.folder)}")
+    def ready(
+        folder: Path, members: str, producers: str, direct: str, secured: Path | None
+    ) -> None:
+        print(f"bootstrap  {members}")
+        print(f"           {producers}  for producers: faults can hit these alone")
+        print(f"           {direct}  past the proxies: no fault of a link reaches it")
+        if secured is not None:
+            print(f"secured    settings of clients are in {here(secured)}")
+        print(f"folder     {here(folder)}")
         print(f"break it   {COMMAND} fault kill-broker coordinator", flush=True)
         if arguments.detach:
             _point_to_nowhere(1, 2)

@@ -118,15 +118,9 @@ class AppProcesses:
             from harness.cluster.images import ProgramImage
 
             self.image = ProgramImage(self.app, self.plan.run)
+        ours = {"group": GROUP, "topic": TOPIC, "partitions": self.partitions}
         shows = self.app.effects
-        self._write(
-            "app",
-            group=GROUP,
-            topic=TOPIC,
-            partitions=self.partitions,
-            way=shows.way,
-            asked=shows.output_topic or shows.pattern,
-        )
+        self._write("app", **ours, way=shows.way, asked=shows.output_topic or shows.pattern)
 
     def start(self, name: str, lane: str, instance_id: str | None) -> Member:
         """Start one more process. Raises VoidRun if it cannot be started."""
@@ -155,23 +149,9 @@ class AppProcesses:
         log = self.run_dir / "logs" / f"{name}.log"
         started_at = time.time_ns() // 1_000
         instance = self._instance(name, places, {**given, **own}, log)
-        member = Member(
-            name,
-            instance,
-            None,
-            lane=lane,
-            started_at=started_at,
-            instance_id=instance_id,
-            stop_signal=self.app.stop.signal,
-        )
-        self._write(
-            "program_started",
-            program=name,
-            pid=instance.pid,
-            lane=lane,
-            instance_id=instance_id,
-            started_at=started_at,
-        )
+        about: dict[str, Any] = {"lane": lane, "instance_id": instance_id, "started_at": started_at}
+        member = Member(name, instance, None, stop_signal=self.app.stop.signal, **about)
+        self._write("program_started", program=name, pid=instance.pid, **about)
         self._seen.append(_Seen(member, log))
         if self._watching is None:
             self._watching = threading.Thread(target=self._watch, daemon=True)
@@ -181,10 +161,8 @@ class AppProcesses:
     def _instance(
         self, name: str, places: Mapping[str, str], environment: Mapping[str, str], log: Path
     ) -> Instance:
-        entrypoint, command = (
-            [filled(word, places) for word in words]
-            for words in (self.app.entrypoint, self.app.command)
-        )
+        entrypoint = [filled(word, places) for word in self.app.entrypoint]
+        command = [filled(word, places) for word in self.app.command]
         if self.image is not None:
             readable = [str(self.plan.secured.authority)] if self.plan.secured else []
             return self.image.start(name, entrypoint, command, environment, log, readable)
@@ -221,12 +199,8 @@ class AppProcesses:
             self._watching.join(timeout=10)
         for seen in self._seen:
             if seen.unread:
-                self._write(
-                    "unread",
-                    program=seen.member.name,
-                    count=seen.unread,
-                    text=repr(seen.unread_text[:200]),
-                )
+                unread = {"count": seen.unread, "text": repr(seen.unread_text[:200])}
+                self._write("unread", program=seen.member.name, **unread)
                 seen.unread = 0
         if self.image is not None:
             self.image.remove()
@@ -250,10 +224,8 @@ class AppProcesses:
         self._read_on(seen, at_us, last=code is not None)
         if code is not None and not seen.ended:
             seen.ended = True
-            ended_at = seen.member.instance.ended_at or at_us
-            self._write(
-                "program_ended", program=seen.member.name, exit_code=code, ended_at=ended_at
-            )
+            ended = {"exit_code": code, "ended_at": seen.member.instance.ended_at or at_us}
+            self._write("program_ended", program=seen.member.name, **ended)
 
     def _read_on(self, seen: _Seen, at_us: int, *, last: bool) -> None:
         """Read whole lines, or what is left once it has ended; a very long one in pieces."""
@@ -279,13 +251,8 @@ class AppProcesses:
                         seen.unread += 1
                         seen.unread_text = line.strip()
         if shown:
-            self._write(
-                "shown",
-                program=seen.member.name,
-                shown_by=self.app.effects.way,
-                ranges=joined(shown),
-                seen=at_us,
-            )
+            what = {"shown_by": self.app.effects.way, "ranges": joined(shown), "seen": at_us}
+            self._write("shown", program=seen.member.name, **what)
 
     def _write(self, kind: str, **frame: Any) -> None:
         with self._writing:
@@ -294,10 +261,7 @@ class AppProcesses:
 
 @dataclass
 class Restarts:
-    """When programs that ended by themselves are started again, as by a supervisor.
-
-    Times are in seconds, of any clock that does not go back.
-    """
+    """When programs that ended are started again, in seconds of a steady clock."""
 
     first_pause_s: float = FIRST_PAUSE_S
     done: int = 0
@@ -353,10 +317,10 @@ def build(app: App, run: str, log: Path) -> None:
     if not needs_building(app):
         return
     try:
+        mark = {processes.MEMBER_MARK: _MARK}
         process = processes.spawn(
-            app.build, run=run, log=log, environment={processes.MEMBER_MARK: _MARK},
-            cwd=Path(app.folder),
-        )  # fmt: skip
+            app.build, run=run, log=log, environment=mark, cwd=Path(app.folder)
+        )
     except OSError as error:
         raise VoidRun(
             f"the build step of {app.name} cannot be started ({error}): see that {app.build[0]!r} "

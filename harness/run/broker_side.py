@@ -87,17 +87,13 @@ class BrokerSide:
 
     def session_s(self, name: str) -> float | None:
         """How long a process may be silent before it is evicted; null if none is on record."""
-        found = self.announced.get(name)
-        if found is None:
+        if (found := self.announced.get(name)) is None:
             return None
-        own = found.session_ms
-        return (own or int(self.plan.settings.get(_SESSION, _DEFAULT_SESSION_MS))) / 1_000
+        of_brokers = int(self.plan.settings.get(_SESSION, _DEFAULT_SESSION_MS))
+        return (found.session_ms or of_brokers) / 1_000
 
     def held_up_s(self) -> float:
-        """How long a join may take: the longest rebalance timeout or session on record.
-
-        A process that reads another topic is waited for in vain, and does not count.
-        """
+        """How long a join may take: the longest timeout of processes that read our topic."""
         names = [name for name in self.announced if not self.astray(name)]
         rebalances_s = [self.announced[name].rebalance_ms / 1_000 for name in names]
         return max([*rebalances_s, *(self.session_s(name) or 0.0 for name in names)], default=0.0)

@@ -71,7 +71,6 @@ class Configs:
         )
 
     def probe(self, name: str) -> ProbeConfig:
-        group = self.experiment.group
         return ProbeConfig(
             **self._common(f"probe-{name}", "probes"),
             role="probe",
@@ -81,10 +80,7 @@ class Configs:
             direct_credentials=self.plan.credentials(HARNESS),
             java_home=self._java_home,
             class_path=self.tools.kafka_classpath,
-            partitions=self.experiment.load.partitions,
-            session_timeout_ms=group.session_timeout_ms,
-            max_poll_interval_ms=group.max_poll_interval_ms,
-            protocol=group.protocol,
+            protocol=self.experiment.group.protocol,
         )
 
     def _common(self, name: str, lane: str) -> dict[str, Any]:

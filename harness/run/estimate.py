@@ -77,17 +77,14 @@ def _faults_s(experiment: Experiment) -> float:
         if experiment.one_by_one:  # the next waits until all is well again
             over_s += last_s + alone_s
             last_s = _until_well_s(experiment, fault)
-        else:
-            # What is due while another is being done has to wait for it.
-            over_s = max(over_s, alone_s + _missed_s(experiment, fault))
+            continue
+        # A member that is killed for good is waited for; longer declared times win.
+        effects = effects_of(fault)
+        if effects.killed and effects.ends_member and not fault.lasts_s:
+            alone_s += _session_s(experiment)
+        # What is due while another is being done has to wait for it.
+        over_s = max(over_s, alone_s)
     return over_s
-
-
-def _missed_s(experiment: Experiment, fault: Fault) -> float:
-    """How long the group waits for a member that is killed for good. Longer declared times win."""
-    effects = effects_of(fault)
-    for_good = effects.killed and effects.ends_member and not fault.lasts_s
-    return _session_s(experiment) if for_good else 0.0
 
 
 def _session_s(experiment: Experiment) -> float:

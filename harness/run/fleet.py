@@ -78,10 +78,7 @@ class Fleet:
         return member if member in self._plan.lanes else "members"
 
     def _free_lane(self) -> str:
-        """A lane that no living program uses, or the one that all share.
-
-        Raises VoidRun if none is left.
-        """
+        """A lane that no living program uses, or the shared one. Raises VoidRun without any."""
         if SHARED in self._plan.lanes:
             return SHARED
         used = {member.lane for member in self.members.values() if member.running}
@@ -106,21 +103,20 @@ class Fleet:
         if group.static:
             instance_id = instance_id or name
         if self._programs is not None:
-            self.members[name] = self._programs.start(name, self._free_lane(), instance_id)
-            return self.members[name]
-        apart = any(lane.startswith("member-") for lane in self._plan.lanes)
-        # Where there is no end of members, one that is free.
-        drawn = self._experiment.at_random and apart
-        lane = self._free_lane() if drawn else self.lane_of(name)
-        config = self._configs.consumer(
-            name, group, lane, instance_id, joins_when_told=joins_when_told
-        )
-        own = group.client_version if group.client == "librdkafka" else ""
-        process = ProcessTree(self._start(config, own))
-        self.members[name] = Member(
-            name, process, self._configs.journal(name), lane=lane, instance_id=instance_id
-        )
-        return self.members[name]
+            member = self._programs.start(name, self._free_lane(), instance_id)
+        else:
+            apart = any(lane.startswith("member-") for lane in self._plan.lanes)
+            # Where there is no end of members, one that is free.
+            drawn = self._experiment.at_random and apart
+            lane = self._free_lane() if drawn else self.lane_of(name)
+            config = self._configs.consumer(
+                name, group, lane, instance_id, joins_when_told=joins_when_told
+            )
+            own = group.client_version if group.client == "librdkafka" else ""
+            process, journal = ProcessTree(self._start(config, own)), Path(config.journal)
+            member = Member(name, process, journal, lane=lane, instance_id=instance_id)
+        self.members[name] = member
+        return member
 
     def start_producer(self) -> None:
         self.producer = self._start(self._configs.producer(self.rounds))
@@ -283,15 +279,9 @@ class Fleet:
             if not (member.running or member.expected_end or member.foreign)
             and member.name not in spared
         ]
-        producer = self.producer
-        if (
-            producer is not None
-            and producer.poll() is not None
-            and not self._producer_ended_on_purpose
-        ):
-            ended.append(
-                f"the producer (exit code {producer.poll()}: {self.last_words('producer-1')})"
-            )
+        code = self.producer.poll() if self.producer is not None else None
+        if code is not None and not self._producer_ended_on_purpose:
+            ended.append(f"the producer (exit code {code}: {self.last_words('producer-1')})")
         return ended
 
     def next_name(self) -> str:
@@ -322,10 +312,7 @@ class Fleet:
             self._programs.stop()
 
     def why_not_joined(self, *, steady: bool = False) -> str:
-        """Which programs have no part in the group, or else that none gets further, in words.
-
-        `steady`: there was a steady state.
-        """
+        """Which programs have no part in the group, or why none gets further since `steady`."""
         members = self.members.values()
         return why.not_joined(members, self.brokers, self.last_words) or why.no_progress(
             members, self._experiment.load.partitions, self.last_words, steady=steady

@@ -105,8 +105,7 @@ def left_running() -> dict[str, int]:
 def sweep_results(results: Path, *, dry: bool = False) -> list[Path]:
     """Remove scratch folders and half-written files of runs that were killed; which.
 
-    A manifest that still says "running" says "interrupted" afterwards. What cannot be removed stays
-    for the next sweep. If `dry`, nothing is changed.
+    They say "interrupted" afterwards. If `dry`, nothing is changed.
     """
     removed: list[Path] = []
     folders = below(results)

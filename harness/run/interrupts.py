@@ -120,10 +120,7 @@ def _handled() -> bool:
 
 @contextmanager
 def uninterrupted(say: Progress) -> Iterator[None]:
-    """Let healing and cleaning run to their end: a Ctrl-C says so, and comes after them.
-
-    Raises Interrupted then.
-    """
+    """Let healing and cleaning end; a Ctrl-C is noted, and raises Interrupted after them."""
     asked = over = False
 
     def note() -> None:

@@ -45,10 +45,7 @@ def start_ready(scene: Scene) -> list[Member]:
 
 
 def await_room(scene: Scene, members: Sequence[Member]) -> None:
-    """Wait until one more of our own members may start beside these. Raises WaitTimeout.
-
-    How far a program under test is, is unknown.
-    """
+    """Wait until one more of our own members may start beside these. Raises WaitTimeout."""
     if _starting(members) >= _AT_ONCE:
         scene.wait("start of a member", lambda: _starting(members) < _AT_ONCE, START_S)
 

@@ -8,10 +8,11 @@ A fault may go on step by step, as the deploy of a group does. Each step leaves 
 of its own: "1.2-terminate-consumer" is the second step of "1-deploy".
 """
 
-import heapq
 import json
+import math
 import random
 import time
+from bisect import insort
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -22,28 +23,43 @@ from consumers.journal import Journal, JournalError
 from harness.base.errors import HarnessError, VoidRun
 from harness.experiment import Experiment, Fault
 from harness.history.effects import Breaks
-from harness.run.faults import KINDS, Evidence, state_of
+from harness.run.faults import KINDS, Evidence, Kind, state_of
 from harness.run.faults.targets import Target, resolve
 from harness.run.joining import missed_s
 from harness.run.roles import changes
-from harness.run.scene import FaultState, FaultStep, Patience, Scene
+from harness.run.scene import FaultStep, Patience, Scene
 
 
 @dataclass(frozen=True)
 class PlannedFault:
-    """A fault of the schedule with its time, in seconds since steady state."""
+    """A fault with its times, in seconds since steady state, and how far it is.
+
+    `target` is null until it is resolved. As a text it is what is done to what.
+    """
 
     name: str
     fault: Fault
     inject_s: float
     heal_s: float | None
+    phase: str = "planned"
+    target: Target | None = None
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.fault.kind]
+
+    @property
+    def hit(self) -> Target:
+        """The target of one that has been injected."""
+        assert self.target is not None
+        return self.target
+
+    def __str__(self) -> str:
+        return f"{self.fault.kind} of {self.target.name if self.target else self.fault.target}"
 
 
 def plan_faults(experiment: Experiment, randomness: random.Random) -> list[PlannedFault]:
-    """The schedule; each fault's phase is drawn from the seed, not to alias with timers.
-
-    Where the faults themselves are drawn there is none: see `Nemesis.play_at_random`.
-    """
+    """The schedule, with phases drawn from the seed; empty where the faults are drawn."""
     planned: list[PlannedFault] = []
     if experiment.at_random:
         return planned
@@ -57,8 +73,7 @@ def plan_faults(experiment: Experiment, randomness: random.Random) -> list[Plann
 def draw(experiment: Experiment, members: int, randomness: random.Random) -> tuple[Fault, float]:
     """The next fault where they are drawn, and its phase in seconds.
 
-    The group has about as many `members` as declared, one more or less: a fault that would lead
-    away from there is not drawn.
+    Only one after which the group has about as many members as declared, one more or less.
     """
     declared = experiment.group.members
     after = [
@@ -69,18 +84,13 @@ def draw(experiment: Experiment, members: int, randomness: random.Random) -> tup
     return fault, randomness.uniform(0, fault.jitter_s)
 
 
-def _state(item: PlannedFault, phase: str, target: Target | None = None) -> FaultState:
-    name = target.name if target else item.fault.target
-    return FaultState(item.fault.kind, name, phase, item.inject_s, item.heal_s)
-
-
 class Nemesis:
     def __init__(self, journal: Journal, planned: list[PlannedFault]) -> None:
         self._journal = journal
         self._planned = planned
-        self._open: dict[str, tuple[PlannedFault, Target]] = {}
+        self._open: dict[str, PlannedFault] = {}
         for item in planned:
-            self._mark(item, "planned")
+            self._mark(item)
 
     def play(self, scene: Scene) -> None:
         """Play the whole schedule. Raises VoidRun if a fault could not be injected or healed.
@@ -89,42 +99,31 @@ class Nemesis:
         take long until they are in the group delay all that follows: one that is ended as it comes
         has shown nothing.
         """
-        order = count()  # of two at the same time the first that was planned
-        actions = [(item.inject_s, next(order), self._inject, item) for item in self._planned]
-        heapq.heapify(actions)
-        for item in self._planned:
-            scene.faults[item.name] = _state(item, "planned")
-        while actions:
-            at_s, _, act, item = heapq.heappop(actions)
-            scene.pass_time(scene.steady_at + at_s)
+        scene.faults |= {item.name: item for item in self._planned}
+        waiting = sorted(self._planned, key=lambda item: item.inject_s)
+        healing: list[tuple[float, PlannedFault]] = []  # by the time at which it is due
+        while waiting or healing:
+            inject_s = waiting[0].inject_s + scene.late_s if waiting else math.inf
+            if healing and healing[0][0] < inject_s:
+                heal_s, item = healing.pop(0)
+                scene.pass_time(scene.steady_at + heal_s)
+                self._heal(scene, item)
+                continue
+            item = waiting.pop(0)
+            scene.pass_time(scene.steady_at + inject_s)
             begun_at = time.monotonic()
-            if act == self._inject and item.fault.lasts_s:
-                heal_s = time.monotonic() - scene.steady_at + item.fault.lasts_s
+            if item.fault.lasts_s:
+                heal_s = begun_at - scene.steady_at + item.fault.lasts_s
                 item = replace(item, heal_s=heal_s)  # what is shown of it says so too
-                heapq.heappush(actions, (heal_s, next(order), self._heal, item))
-            act(scene, item)
-            if act == self._inject and self._waits_for_programs(scene, item):
-                took_s = time.monotonic() - begun_at
-                scene.late_s += took_s
-                actions = [
-                    (due_s + took_s if due == self._inject else due_s, number, due, each)
-                    for due_s, number, due, each in actions
-                ]
-                heapq.heapify(actions)
-
-    @staticmethod
-    def _waits_for_programs(scene: Scene, item: PlannedFault) -> bool:
-        kind = KINDS[item.fault.kind]
-        starts = kind.effects_of(item.fault).starts_process and not kind.heals
-        return starts and scene.experiment.app is not None
+                insort(healing, (heal_s, item), key=lambda due: due[0])
+            self._inject(scene, item)
+            waits = item.kind.effects_of(item.fault).starts_process and not item.kind.heals
+            if waits and scene.experiment.app is not None:
+                scene.late_s += time.monotonic() - begun_at
 
     def play_one_by_one(self, scene: Scene, patience_s: Patience) -> None:
-        """Play each fault once all is well after the one before, and heal it before the next.
-
-        Raises WaitTimeout where all is not well again in time: what comes after would show no more.
-        """
-        for item in self._planned:
-            scene.faults[item.name] = _state(item, "planned")
+        """Play and heal each fault once all is well after the one before. Raises WaitTimeout."""
+        scene.faults |= {item.name: item for item in self._planned}
         for item in self._planned:
             scene.wait(f"steady state before {item.name}", scene.well, patience_s)
             item = self._due(scene, item)
@@ -150,14 +149,13 @@ class Nemesis:
             if scene.leaving or item.inject_s >= over_s:
                 scene.faults.clear()
                 return
-            self._mark(item, "planned")
+            self._mark(item)
             self._play_alone(scene, item)
 
     def _due(self, scene: Scene, item: PlannedFault) -> PlannedFault:
         """The fault with its times from steady state, as it is due so long after this moment."""
-        begins_s = time.monotonic() - scene.steady_at + item.inject_s
-        item = replace(item, inject_s=begins_s)
-        scene.faults[item.name] = _state(item, "planned")
+        item = replace(item, inject_s=time.monotonic() - scene.steady_at + item.inject_s)
+        scene.faults[item.name] = item
         return item
 
     def _play_alone(self, scene: Scene, item: PlannedFault) -> None:
@@ -169,25 +167,54 @@ class Nemesis:
             self._heal(scene, item)
         scene.well_since = None
 
+    def _inject(self, scene: Scene, item: PlannedFault) -> None:
+        scene.follow()  # roles are what they are now, however long the fault before took
+        on_link = item.kind.effects_of(item.fault).breaks == Breaks.LINK
+        state = state_of(item.fault)
+        taken = [each.hit for each in self._open.values() if state_of(each.fault) == state]
+        target = resolve(scene, item.fault, on_link=on_link, taken=taken)
+        self.inject(scene, item, target)
+
     def inject(self, scene: Scene, item: PlannedFault, target: Target) -> Evidence:
-        """Inject a fault that is in no schedule. Raises VoidRun as `play`."""
-        self._mark(item, "planned")
-        return self._inject_into(scene, item, target)
+        """Inject a fault into this target, of a schedule or of none. Raises VoidRun as `play`."""
+        kind = item.kind
+        if item.name not in scene.faults:
+            self._mark(item)
+        item = self._reach(scene, replace(item, target=target), "injecting")
+        if kind.heals:
+            self._open[item.name] = item
+        scene.steps.clear()
+        scene.mark = partial(self._mark_step, scene, item)
+        try:
+            kind.inject(scene, item.fault, target)
+            injected_at = time.time_ns() // 1_000
+            evidence = kind.prove(scene, item.fault, target)
+        except (HarnessError, OSError) as error:
+            self._mark(replace(item, phase="failed"), evidence=str(error), took_effect=False)
+            raise VoidRun(f"{item} could not be injected: {error}") from error
+        seen = {"took_effect": evidence.took_effect, "evidence": evidence.text}
+        self._reach(scene, item, "injected", at_us=injected_at, **seen)
+        scene.disturbed_at = time.monotonic()
+        effects = kind.effects_of(item.fault)
+        if effects.killed and effects.ends_member:
+            missed_until = scene.disturbed_at + missed_s(scene, target.name)
+            scene.missed_until = max(scene.missed_until, missed_until)
+        effect = "" if evidence.took_effect else "WITHOUT EFFECT: "
+        scene.say(f"  {item}: {effect}{evidence.text}")
+        return evidence
 
     def heal(self, scene: Scene, item: PlannedFault) -> None:
-        """Heal a fault that was injected so, if it still is. Raises VoidRun as `play`."""
+        """Heal a fault that was injected, if it still is. Raises VoidRun as `play`."""
         if item.name in self._open:
             self._heal(scene, item)
 
     def heal_all(self, scene: Scene) -> list[str]:
         """Heal what is still injected, for every way a run can end; what went wrong.
 
-        What could not be healed before, or was interrupted, is tried again, and a failure keeps
-        none of the others. It does not wait for the cluster to be well again: it will not be used
-        any more.
+        A failure keeps none of the others. The cluster is not used any more: it need not be well.
         """
         problems = []
-        for item, _ in list(self._open.values()):
+        for item in list(self._open.values()):
             try:
                 self._heal(scene, item, settle=False)
             except HarnessError as error:
@@ -196,83 +223,38 @@ class Nemesis:
                 problems.append(f"{item.name}: {type(error).__name__}: {error}")
         return problems
 
-    def _inject(self, scene: Scene, item: PlannedFault) -> None:
-        kind = KINDS[item.fault.kind]
-        scene.follow()  # roles are what they are now, however long the fault before took
-        on_link = kind.effects_of(item.fault).breaks == Breaks.LINK
-        taken = [
-            target
-            for other, target in self._open.values()
-            if state_of(other.fault) == state_of(item.fault)
-        ]
-        self._inject_into(scene, item, resolve(scene, item.fault, on_link=on_link, taken=taken))
-
-    def _inject_into(self, scene: Scene, item: PlannedFault, target: Target) -> Evidence:
-        kind = KINDS[item.fault.kind]
-        self._reach(scene, item, "injecting", target)
-        if kind.heals:
-            self._open[item.name] = (item, target)
-        scene.steps.clear()
-        scene.mark = partial(self._mark_step, scene, item)
-        try:
-            kind.inject(scene, item.fault, target)
-            injected_at = time.time_ns() // 1_000
-            evidence = kind.prove(scene, item.fault, target)
-        except (HarnessError, OSError) as error:
-            self._mark(item, "failed", target, evidence=str(error), took_effect=False)
-            raise VoidRun(
-                f"{item.fault.kind} of {target.name} could not be injected: {error}"
-            ) from error
-        seen = {"took_effect": evidence.took_effect, "evidence": evidence.text}
-        self._reach(scene, item, "injected", target, at_us=injected_at, **seen)
-        scene.disturbed_at = time.monotonic()
-        effects = kind.effects_of(item.fault)
-        if effects.killed and effects.ends_member:
-            missed_until = scene.disturbed_at + missed_s(scene, target.name)
-            scene.missed_until = max(scene.missed_until, missed_until)
-        effect = "" if evidence.took_effect else "WITHOUT EFFECT: "
-        scene.say(f"  {item.fault.kind} of {target.name}: {effect}{evidence.text}")
-        return evidence
-
     def _heal(self, scene: Scene, item: PlannedFault, *, settle: bool = True) -> None:
-        """Heal a fault, even if that cannot be written down, as on a full disk. Raises VoidRun.
-
-        It is open until it is healed, so that `heal_all` tries again.
-        """
-        _, target = self._open[item.name]
+        """Heal a fault, even if that cannot be written; it is open until then. Raises VoidRun."""
+        item = self._open[item.name]
         unwritten: JournalError | None = None
         known: str | None = None
         try:
-            self._reach(scene, item, "healing", target)
+            self._reach(scene, item, "healing")
         except JournalError as error:
             unwritten = error
         try:
-            KINDS[item.fault.kind].heal(scene, item.fault, target)
+            item.kind.heal(scene, item.fault, item.hit)
             del self._open[item.name]
             if settle:
-                known = KINDS[item.fault.kind].settle(scene, item.fault, target)
+                known = item.kind.settle(scene, item.fault, item.hit)
         except (HarnessError, OSError) as error:
             with suppress(JournalError):
-                self._mark(item, "failed", target, evidence=str(error))
+                self._mark(replace(item, phase="failed"), evidence=str(error))
             still = item.name in self._open
             became = (
                 "could not be healed" if still else "is healed, but its effect was not seen to end"
             )
-            raise VoidRun(f"{item.fault.kind} of {target.name} {became}: {error}") from error
+            raise VoidRun(f"{item} {became}: {error}") from error
         if unwritten is not None:
-            raise VoidRun(
-                f"{item.fault.kind} of {target.name} is healed, but not on record: {unwritten}"
-            ) from unwritten
-        self._reach(scene, item, "healed", target, evidence=known)
+            raise VoidRun(f"{item} is healed, but not on record: {unwritten}") from unwritten
+        self._reach(scene, item, "healed", evidence=known)
         scene.disturbed_at = time.monotonic()
-        proof = f": {known}" if known else ""
-        scene.say(f"  {item.fault.kind} of {target.name}: healed{proof}")
+        scene.say(f"  {item}: healed{f': {known}' if known else ''}")
 
-    def _reach(
-        self, scene: Scene, item: PlannedFault, phase: str, target: Target, **more: Any
-    ) -> None:
-        scene.faults[item.name] = _state(item, phase, target)
-        self._mark(item, phase, target, **more)
+    def _reach(self, scene: Scene, item: PlannedFault, phase: str, **more: Any) -> PlannedFault:
+        item = scene.faults[item.name] = replace(item, phase=phase)
+        self._mark(item, **more)
+        return item
 
     def _mark_step(self, scene: Scene, item: PlannedFault, step: FaultStep) -> None:
         """Each as a fault of its own, so that it is judged like one that comes alone."""
@@ -286,26 +268,24 @@ class Nemesis:
             more |= {"took_effect": step.took_effect, "evidence": step.evidence}
             scene.say(f"    {step.kind}: {step.evidence}")
         target = Target("member", step.process)
-        self._mark(replace(item, name=name, fault=fault), step.phase, target, **more)
+        step_of = replace(item, name=name, fault=fault, phase=step.phase, target=target)
+        self._mark(step_of, **more)
 
-    def _mark(
-        self, item: PlannedFault, phase: str, target: Target | None = None, **more: Any
-    ) -> None:
+    def _mark(self, item: PlannedFault, **more: Any) -> None:
+        parameters = {
+            **asdict(item.fault),
+            "inject_s": round(item.inject_s, 3),
+            # Queries ask these, not the kind's name.
+            "way": item.kind.way_of(item.fault) or None,
+            "effects": asdict(item.kind.effects_of(item.fault)),
+        }
         self._journal.write(
             "fault",
             fault=item.name,
             fault_kind=item.fault.kind,
             target=item.fault.target,
-            resolved=target.name if target else None,
-            phase=phase,
-            parameters=json.dumps(
-                {
-                    **asdict(item.fault),
-                    "inject_s": round(item.inject_s, 3),
-                    # Queries ask these, not the kind's name.
-                    "way": KINDS[item.fault.kind].way_of(item.fault) or None,
-                    "effects": asdict(KINDS[item.fault.kind].effects_of(item.fault)),
-                }
-            ),
+            resolved=item.target.name if item.target else None,
+            phase=item.phase,
+            parameters=json.dumps(parameters),
             **more,
         )

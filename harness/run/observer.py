@@ -106,10 +106,7 @@ class Observation:
 
     @contextmanager
     def _noted(self, what: str) -> Iterator[None]:
-        """A question without an answer is on record, and the look goes on.
-
-        A time-out is on record each time: nothing else was asked during it.
-        """
+        """Put a question without an answer on record, a time-out each time, and go on."""
         try:
             yield
             self.seen.pop(("unreachable", what), None)  # the next time is another one

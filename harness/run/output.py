@@ -29,8 +29,8 @@ _LISTEN_S: Final = 0.2
 _IDLE_S: Final = 20.0
 
 
-def read_output(plan: Plan, topic: str, partitions: int, journal: Journal) -> None:
-    """Journal how often each source record is in `topic`, as ranges, for both isolations.
+def read_output(plan: Plan, partitions: int, topic: str, journal: Journal) -> None:
+    """Journal how often each source record is in `topic`, for both isolations.
 
     Waits until no transaction is open any more. Raises WaitTimeout or VoidRun.
     """
@@ -52,7 +52,7 @@ def read_output(plan: Plan, topic: str, partitions: int, journal: Journal) -> No
             )
 
 
-def read_written(plan: Plan, topic: str, partitions: int, naming: Naming, journal: Journal) -> None:
+def read_written(plan: Plan, partitions: int, topic: str, journal: Journal, naming: Naming) -> None:
     """Journal which records the committed ones of `topic` are about, by partition, in order.
 
     A frame has pieces [first offset in `topic`, by, partition, first, last, when], as in `named`.

@@ -29,10 +29,7 @@ class Headcount:
 
 
 def changes(experiment: Experiment) -> list[tuple[Fault, int, Change]]:
-    """Each fault in the order of time, with the members that there are then and what it changes.
-
-    Drawn faults have no order, and each is by itself.
-    """
+    """Each fault, the members that there are then, and what it changes; in order unless drawn."""
     faults, members = list(experiment.faults), experiment.group.members
     if experiment.at_random:
         return [(fault, members, KINDS[fault.kind].change(fault, members)) for fault in faults]
@@ -70,7 +67,13 @@ def check_role(fault: Fault, experiment: Experiment) -> None:
                 "controllers=1"
             )
         if dependency := dependency_in(role):
-            _check_dependency(fault, dependency, experiment)
+            app = experiment.app  # without a program it is not known yet what there is
+            if app is not None and dependency not in app.dependencies:
+                known = ", ".join(app.dependencies)
+                raise BadInput(
+                    f"target {fault.target!r} of {fault.kind} does not exist: {app.name} has "
+                    f"{f'[dependency] {known}' if known else 'no [dependency]'}"
+                )
             continue
         if numbered is None:
             if role not in ROLES:
@@ -96,17 +99,6 @@ def check_role(fault: Fault, experiment: Experiment) -> None:
                 f"target {role!r} of {fault.kind} does not exist: the topic has partitions 0 to "
                 f"{experiment.load.partitions - 1}"
             )
-
-
-def _check_dependency(fault: Fault, name: str, experiment: Experiment) -> None:
-    """Without a program it is not known yet what there is."""
-    app = experiment.app
-    if app is not None and name not in app.dependencies:
-        known = ", ".join(app.dependencies)
-        raise BadInput(
-            f"target {fault.target!r} of {fault.kind} does not exist: {app.name} has "
-            f"{f'[dependency] {known}' if known else 'no [dependency]'}"
-        )
 
 
 def lanes(experiment: Experiment) -> tuple[str, ...]:

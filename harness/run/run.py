@@ -8,7 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -50,6 +50,22 @@ from harness.run.why import cannot_run
 AFTER_S: Final = 1.0  # kept running when all is well: a member about to drop out would have
 
 
+@dataclass(frozen=True)
+class Order:
+    """What is played, and where it is kept.
+
+    Its program, limits and versions are the experiment's. `label` names it on the screen (else
+    `name`), and `port_base` is the first port that it takes (else any that are free).
+    """
+
+    name: str
+    experiment: Experiment
+    results: Path  # absolute; the run gets a folder of its own below
+    seed: int
+    port_base: int | None = None
+    label: str = ""
+
+
 class ExperimentRun:
     """One run.
 
@@ -66,36 +82,33 @@ class ExperimentRun:
 
     def __init__(
         self,
-        name: str,
-        experiment: Experiment,
+        order: Order,
         tools: Tools,
         run_dir: Path,
+        say: Progress,
+        on_phase: Progress,
+        look: Callable[[Scene], None],
         *,
-        seed: int,
-        port_base: int | None = None,
-        progress: Progress = lambda _text: None,
-        on_phase: Progress = lambda _name: None,
-        look: Callable[[Scene], None] = lambda _scene: None,
-        to_be_left: bool = False,
+        to_be_left: bool,
     ) -> None:
         """`to_be_left`: where faults are drawn, the first Ctrl-C means that no more are to come."""
-        self._experiment = experiment
+        experiment = self._experiment = order.experiment
         self._tools = tools
         self.run_dir = run_dir
         self._run = run_dir.name
         self._images = experiment.app is not None and bool(experiment.app.image)
         self._backend = backend_of(experiment.cluster.backend, images=self._images)
-        self._say = progress
+        self._say = say
         self._on_phase = on_phase
         self._look = look
         self._to_be_left = to_be_left
         self._drawing: Scene | None = None  # while faults are drawn there
-        self._ports = Ports(port_base)
-        self._random = random.Random(seed)
+        self._ports = Ports(order.port_base)
+        self._random = random.Random(order.seed)
         self._keep: frozenset[int] = frozenset()  # what must outlive the run's other processes
         self._left: set[str] = set()  # what of it is still to be ended
         self._turn = Turn(self._run, gently=experiment.cluster.backend == "embedded")
-        self._manifest = first_record(name, experiment, tools, self._run, seed)
+        self._manifest = first_record(order.name, experiment, tools, self._run, order.seed)
 
     def play(self) -> None:
         """Run it to the end.
@@ -112,30 +125,34 @@ class ExperimentRun:
             except Interrupted:
                 self._end("interrupted", "it was interrupted before it was complete")
                 raise
-            except HarnessError as error:
-                self._end("void", str(error))
-                raise
-            except (ConnectionError, TimeoutError) as error:
-                why = str(error) or type(error).__name__
-                self._end("void", f"a part of the run could not be reached: {why}")
-                raise VoidRun(
-                    f"a part of the run could not be reached ({why}), so the run is void: "
-                    f"{here(self.run_dir / 'logs')} may say why; run again"
-                ) from error
-            except OSError as error:
-                self._end("void", f"the machine refused: {error}")
-                raise VoidRun(
-                    f"the machine refused ({error}), so the run is void: make room or lift the "
-                    "limit, and run again"
-                ) from error
-            except MemoryError as error:
-                self._end("void", "there was not enough memory")
-                raise VoidRun(f"the run is void: {NO_MEMORY}") from error
             except Exception as error:
-                self._end("void", f"the harness failed: {type(error).__name__}: {error}")
-                raise
+                reason, sentence = self._why_void(error)
+                self._end("void", reason)
+                if not sentence:
+                    raise
+                raise VoidRun(sentence) from error
             else:
                 self._end("complete", "")
+
+    def _why_void(self, error: Exception) -> tuple[str, str]:
+        """The reason for the manifest; and what is raised instead of an error that says nothing."""
+        match error:
+            case HarnessError():
+                return str(error), ""
+            case ConnectionError() | TimeoutError():
+                why, what = str(error) or type(error).__name__, "a part of the run"
+                return f"{what} could not be reached: {why}", (
+                    f"{what} could not be reached ({why}), so the run is void: "
+                    f"{here(self._logs)} may say why; run again"
+                )
+            case OSError():
+                return f"the machine refused: {error}", (
+                    f"the machine refused ({error}), so the run is void: make room or lift the "
+                    "limit, and run again"
+                )
+            case MemoryError():
+                return "there was not enough memory", f"the run is void: {NO_MEMORY}"
+        return f"the harness failed: {type(error).__name__}: {error}", ""
 
     def _leave(self) -> bool:
         """Have no more faults come, if that is what Ctrl-C means now. The scene says so."""
@@ -146,10 +163,7 @@ class ExperimentRun:
 
     @contextmanager
     def _planned(self) -> Iterator[Plan]:
-        """The plan of the cluster, its secrets made up; inside, links are as it says.
-
-        Raises BadInput for what the backend has not, ClusterError where ports are taken, OSError.
-        """
+        """The plan of the cluster, its secrets made up; inside, links are as it says."""
         experiment, cluster = self._experiment, self._experiment.cluster
         settings = group_settings(experiment.group, cluster.releases[0]) | cluster.settings
         wanted = replace(cluster, settings=settings)
@@ -196,19 +210,8 @@ class ExperimentRun:
                 self._manifest["versions"] |= started.versions()
                 self._manifest["effective"] |= broker_facts(plan)
             view = ClusterView(self.run_dir / "journals" / "observer.journal")
-            scene = Scene(
-                self._experiment,
-                started,
-                fleet,
-                view,
-                observer,
-                TOPIC,
-                self._random,
-                dependencies=dependencies,
-                look=self._look,
-                say=self._say,
-            )
-            self._play_scene(scene)
+            ours = self._experiment, started, fleet, view, observer, TOPIC, self._random
+            self._play_scene(Scene(*ours, dependencies, self._look, self._say))
         finally:
             # Each of these whatever becomes of the others; the last error is the run's.
             with uninterrupted(self._say), ExitStack() as last_first:
@@ -286,23 +289,18 @@ class ExperimentRun:
             if stuck := scene.fleet.close_members():
                 raise VoidRun(f"members did not close in order ({'; '.join(stuck)}): see logs/")
         self._manifest["host"]["cpu_pressure"] = pressure.shares()
+        where = scene.cluster.plan, experiment.load.partitions
         if experiment.group.commit == "transaction":
-            with self._phase("read output"):
-                journal = Journal(self.run_dir / "journals" / "output.journal", member="harness")
-                read_output(scene.cluster.plan, OUTPUT, experiment.load.partitions, journal)
-                journal.end()
-        if (app := experiment.app) is not None and app.effects.output_topic:
-            with self._phase("read output"):
-                journal = Journal(self.run_dir / "journals" / WRITTEN, member="harness")
-                naming = naming_of_app(app, scene.fleet.rounds)
-                read_written(
-                    scene.cluster.plan,
-                    app.effects.output_topic,
-                    experiment.load.partitions,
-                    naming,
-                    journal,
-                )
-                journal.end()
+            self._read("output.journal", lambda journal: read_output(*where, OUTPUT, journal))
+        if (app := experiment.app) is not None and (topic := app.effects.output_topic):
+            naming = naming_of_app(app, scene.fleet.rounds)
+            self._read(WRITTEN, lambda journal: read_written(*where, topic, journal, naming))
+
+    def _read(self, name: str, read: Callable[[Journal], None]) -> None:
+        with self._phase("read output"):
+            journal = Journal(self.run_dir / "journals" / name, member="harness")
+            read(journal)
+            journal.end()
 
     def _probe(self, scene: Scene, playing: beside.Playing) -> None:
         with self._phase(f"probe {playing.name}"):
@@ -335,10 +333,7 @@ class ExperimentRun:
             self._as_far_as_it_goes(scene, lambda: self._recover(scene))
 
     def _as_far_as_it_goes(self, scene: Scene, phase: Callable[[], None]) -> None:
-        """Play a phase. What a group does not reach in time, rules judge, if it is not ours to do.
-
-        So it is with a program under test, and where a client library has given up.
-        """
+        """Play a phase; what a program, or a client that gave up, does not reach is for rules."""
         try:
             phase()
         except WaitTimeout as timeout:
@@ -351,12 +346,8 @@ class ExperimentRun:
         _reach(scene, "steady state after the faults", scene.well, joining.recover_s(scene))
         before = scene.fleet.processed()
         _reach(scene, "records from every partition", lambda: scene.consuming(before), 30)
-        _reach(
-            scene,
-            f"{AFTER_S:g} s of steady state",
-            lambda: scene.well_for(AFTER_S),
-            joining.recover_s(scene),
-        )
+        what = f"{AFTER_S:g} s of steady state"
+        _reach(scene, what, lambda: scene.well(AFTER_S), joining.recover_s(scene))
 
     def _drain(self, scene: Scene) -> None:
         if stuck := scene.fleet.stop_producer():

@@ -46,17 +46,6 @@ class ClusterView:
 
 
 @dataclass(frozen=True)
-class FaultState:
-    """A fault of the schedule, and how far it is; times in seconds since steady state."""
-
-    kind: str
-    target: str  # the role; once it is resolved, the thing
-    phase: str
-    inject_s: float
-    heal_s: float | None
-
-
-@dataclass(frozen=True)
 class FaultStep:
     """What a fault that goes on step by step has begun, or has done, to one process.
 
@@ -97,7 +86,7 @@ class Scene:
     missed_until: float = 0.0  # monotonic seconds: a program that was killed may be waited for
     disturbed_at: float = 0.0  # likewise: when a fault was injected or healed last
     well_since: float | None = None  # likewise: the group is steady and the cluster whole since
-    faults: dict[str, FaultState] = field(default_factory=dict)
+    faults: dict[str, Any] = field(default_factory=dict)  # by name, as the nemesis planned them
     leaving: bool = False  # no more faults are to come: the user has had enough
     said_leaving: bool = False
     said_given_up: set[str] = field(default_factory=set)
@@ -109,10 +98,7 @@ class Scene:
     posted: dict[str, int] = field(default_factory=dict)
 
     def follow(self) -> None:
-        """Read every journal on, and make sure that nothing has died outside the plan.
-
-        Raises VoidRun naming what died.
-        """
+        """Read every journal on. Raises VoidRun naming what died outside the plan."""
         self.fleet.follow()
         self.view.follow()
         given_up = self.given_up()
@@ -140,11 +126,8 @@ class Scene:
             self.say("no more faults: the run ends and is judged; Ctrl-C again ends it at once")
         self.look(self)
 
-    def well(self) -> bool:
-        return self.well_since is not None
-
-    def well_for(self, least_s: float) -> bool:
-        return self.well_since is not None and time.monotonic() >= self.well_since + least_s
+    def well(self, for_s: float = 0.0) -> bool:
+        return self.well_since is not None and time.monotonic() >= self.well_since + for_s
 
     def wait(self, what: str, condition: Callable[[], bool], timeout_s: Patience) -> None:
         """Wait for a condition while everything is followed; `timeout_s` as of `wait_until`.
@@ -166,11 +149,7 @@ class Scene:
 
     @property
     def over_at(self) -> float:
-        """When the time of the faults is over, in monotonic seconds.
-
-        Who was killed is missed until its session ends, and a run that ended before would show
-        nothing of that.
-        """
+        """The end of the faults, in monotonic seconds: a killed member is missed for a while."""
         return max(self.steady_at + self.experiment.duration_s + self.late_s, self.missed_until)
 
     @property
@@ -205,11 +184,9 @@ class Scene:
         )
 
     def _thin(self) -> list[str]:
-        return [
-            f"{topic}-{number} {row['isr']}"
-            for (topic, number), row in self.view.partitions.items()
-            if len(row["isr"]) < row["replicas"]
-        ]
+        rows = self.view.partitions.items()
+        thin = [(place, row["isr"]) for place, row in rows if len(row["isr"]) < row["replicas"]]
+        return [f"{topic}-{number} {isr}" for (topic, number), isr in thin]
 
     def consuming(self, since: dict[int, int]) -> bool:
         """Whether every partition has been processed past where it stood in `since`."""
@@ -217,16 +194,11 @@ class Scene:
         return all(now.get(number, 0) > since.get(number, 0) for number in range(self.partitions))
 
     def given_up(self) -> list[Member]:
-        """Members of a steady group that ended because of a fatal error of their client library.
-
-        The group did that, so it is for rules to judge. A client that cannot even join shows
-        nothing.
-        """
-        return [
-            member
-            for member in self.fleet.members.values()
-            if self.fleet.settled and not member.expected_end and member.gave_up
-        ]
+        """Members of a group that was steady whose client library gave up: rules judge that."""
+        if not self.fleet.settled:
+            return []
+        members = self.fleet.members.values()
+        return [each for each in members if not each.expected_end and each.gave_up]
 
     @property
     def deserted(self) -> bool:
@@ -234,15 +206,13 @@ class Scene:
         return not self.fleet.live() and bool(self.given_up())
 
     def describe(self) -> str:
-        members = ", ".join(
-            f"{member.name} {sorted(member.assigned)}" for member in self.fleet.live()
-        )
+        members = ", ".join(f"{each.name} {sorted(each.assigned)}" for each in self.fleet.live())
         dead = [broker for broker, alive in self.view.brokers.items() if not alive]
         thin = ", ".join(self._thin()[:6])
-        counted = plural(self.view.group.get("members", 0), "member")
+        group = self.view.group
         return (
-            f"group {self.view.group.get('state', 'unseen')} with "
-            f"{counted}; assigned: {members or 'none'}; "
+            f"group {group.get('state', 'unseen')} with "
+            f"{plural(group.get('members', 0), 'member')}; assigned: {members or 'none'}; "
             f"brokers down: {dead or 'none'}; out of sync: {thin or 'none'}; "
             f"processed {self.fleet.processed()}"
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Final
@@ -26,7 +26,8 @@ from harness.run.estimate import estimate_s
 
 if TYPE_CHECKING:
     from harness.run.member import Member
-    from harness.run.scene import FaultState, Scene
+    from harness.run.nemesis import PlannedFault
+    from harness.run.scene import Scene
 
 _EVERY_S: Final = 0.25
 _SAID_EVERY_S: Final = 10.0  # of what is counted, where nothing is drawn
@@ -76,10 +77,7 @@ class Screen:
 
     @contextmanager
     def showing(self, drawn: Callable[[], RenderableType]) -> Iterator[None]:
-        """Draw what `drawn` gives while the body goes on, by a thread that does nothing else.
-
-        Only on a terminal; the view is gone after that, the lines stay.
-        """
+        """Draw what `drawn` gives, by a thread, on a terminal; only the lines stay after that."""
         with self._drawn(get_renderable=drawn, refresh_per_second=1 / _EVERY_S / 2):
             yield
 
@@ -119,10 +117,7 @@ class Screen:
 
 
 class Relayed(Screen):
-    """A screen that is another process's: lines (`say`) and drawings (`view`) are sent there.
-
-    `columns` is how wide its terminal is, null where there is none to draw on.
-    """
+    """A screen of another process, so many `columns` wide if it can draw: it is sent all."""
 
     def __init__(self, tell: Callable[..., None], columns: int | None) -> None:
         super().__init__()
@@ -178,7 +173,9 @@ class RunView:
 
     def _table(self, scene: Scene, now: float) -> Table:
         table = Table.grid(padding=(0, 2))
-        table.add_row("brokers", _brokers(scene))
+        seen, nodes = scene.view, scene.cluster.plan.brokers
+        alive = {node.id: seen.brokers.get(node.id, False) for node in nodes}
+        table.add_row("brokers", dots(alive, seen.group.get("coordinator")))
         table.add_row("group", self._group(scene, now))
         members = list(scene.fleet.members.values())
         for member in members[:_MOST_MEMBERS]:
@@ -191,11 +188,8 @@ class RunView:
 
     def _group(self, scene: Scene, now: float) -> str:
         group = scene.view.group
-        generations = [
-            member.generation
-            for member in scene.fleet.members.values()
-            if member.running and member.generation is not None
-        ]
+        living = (member for member in scene.fleet.members.values() if member.running)
+        generations = [each.generation for each in living if each.generation is not None]
         parts = [str(group.get("state", "not seen yet"))]
         if generations:
             parts.append(f"generation {max(generations)}")
@@ -211,14 +205,13 @@ class RunView:
         return (after - before) / (until - since) if until > since else 0.0
 
 
-def _brokers(scene: Scene) -> Text:
-    coordinator = scene.view.group.get("coordinator")
+def dots(brokers: Mapping[int, bool], coordinator: int | None = None) -> Text:
+    """Each broker, and whether it answers."""
     text = Text()
-    for node in scene.cluster.plan.brokers:
-        alive = scene.view.brokers.get(node.id, False)
-        text.append(f"{'●' if alive else '○'} {node.id}", "green" if alive else "red")
-        text.append(" down" if not alive else "")
-        text.append(" coordinator   " if node.id == coordinator else "   ")
+    for number, alive in brokers.items():
+        text.append(f"{'●' if alive else '○'} {number}", "green" if alive else "red")
+        text.append("" if alive else " down")
+        text.append(" coordinator   " if number == coordinator else "   ")
     return text
 
 
@@ -229,8 +222,8 @@ def _member(member: Member) -> Text:
     return Text(f"partitions {owned}" if owned else "no partitions")
 
 
-def _fault(fault: FaultState, scene: Scene, now: float) -> Text:
-    what = f"{fault.kind} of {fault.target}: {fault.phase}"
+def _fault(fault: PlannedFault, scene: Scene, now: float) -> Text:
+    what = f"{fault}: {fault.phase}"
     if fault.phase == "planned":
         left = fault.inject_s - (now - scene.steady_at) if scene.steady_at else None
         return Text(f"{what}, in {max(0.0, left):.0f} s" if left is not None else what, "dim")

@@ -8,6 +8,7 @@ import json
 import subprocess
 import time
 from collections import Counter
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -35,11 +36,7 @@ class SinkAnswer:
 
 
 class Sink:
-    """A sink for the programs of one run.
-
-    `start` it, hand out `url`, and `stop` it. `order` spoils and mends its answers, `ask` shows how
-    it answers now, and `posts` what has come.
-    """
+    """A sink for the programs of one run: `order` spoils and mends how it answers."""
 
     def __init__(self, run: str, run_dir: Path, port: int, naming: Naming) -> None:
         self._run = run
@@ -77,20 +74,12 @@ class Sink:
         processes.tell(self._process, json.dumps(mood))
 
     def ask(self, member: str | None = None, *, patience_s: float) -> SinkAnswer:
-        """Ask it as this process would, by a GET, which leaves nothing on record.
-
-        Without a process it is asked as one that no order names.
-        """
+        """Ask as this process by a GET, or as one that no order names: nothing is on record."""
+        began, status = time.monotonic(), None
         connection = http.client.HTTPConnection(LOOPBACK, self._port, timeout=patience_s)
-        began = time.monotonic()
-        status = None
-        try:
+        with closing(connection), suppress(OSError, http.client.HTTPException):
             connection.request("GET", f"/{member or _PROBE}")
             status = connection.getresponse().status
-        except (OSError, http.client.HTTPException):
-            pass
-        finally:
-            connection.close()
         return SinkAnswer(status, (time.monotonic() - began) * 1_000)
 
     def posts(self, member: str | None = None) -> int:

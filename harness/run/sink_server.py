@@ -96,16 +96,7 @@ class _Handler(BaseHTTPRequestHandler):
     sink: PostTaker  # of the class that is made for one
 
     def do_POST(self) -> None:
-        self._answer(takes=True)
-
-    def do_PUT(self) -> None:
-        self._answer(takes=True)
-
-    def do_GET(self) -> None:
-        """As a post is answered, and nothing is put on record."""
-        self._answer(takes=False)
-
-    def _answer(self, *, takes: bool) -> None:
+        """Put on record what comes, but for a GET, and answer in the mood of now."""
         found = _MEMBER.fullmatch(self.path)
         body = self._body()
         if body is None:
@@ -122,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._say(HTTPStatus.SERVICE_UNAVAILABLE, "out of order, as a fault has it")
             return
         try:
-            if takes:
+            if self.command != "GET":
                 header = self.headers.get(NUMBER_HEADER)
                 self.sink.take(member, header, query, body.decode(errors="replace"))
         except Unnamed as unnamed:
@@ -130,6 +121,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.sink.wait(member)
         self._say(HTTPStatus.NO_CONTENT)
+
+    do_PUT = do_GET = do_POST  # noqa: N815 (names by which they are called)
 
     def _body(self) -> bytes | None:
         """What was sent; null where it cannot be read, and that has been answered."""

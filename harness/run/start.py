@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from harness.base import processes
@@ -13,29 +13,15 @@ from harness.cluster.backends import check_engines
 from harness.cluster.dependency_proxies import check_reachable
 from harness.experiment import Experiment
 from harness.provision import kafka, setup_steps, wheels
-from harness.provision.tools import Tools, resolve_tools
+from harness.provision.tools import resolve_tools
 from harness.run.estimate import growth_bytes
 from harness.run.faults import KINDS
 from harness.run.folder import reserve, sweep, sweep_results
 from harness.run.interrupts import Progress
-from harness.run.run import ExperimentRun
+from harness.run.run import ExperimentRun, Order
 from harness.run.screen import Screen
 
-
-@dataclass(frozen=True)
-class Order:
-    """What is played, and where it is kept.
-
-    Its program, limits and versions are the experiment's. `label` names it on the screen (else
-    `name`), and `port_base` is the first port that it takes (else any that are free).
-    """
-
-    name: str
-    experiment: Experiment
-    results: Path  # absolute; the run gets a folder of its own below
-    seed: int
-    port_base: int | None = None
-    label: str = ""
+__all__ = ["Order", "bring_versions", "default_seed", "play_run"]
 
 
 def default_seed(name: str) -> int:
@@ -44,10 +30,7 @@ def default_seed(name: str) -> int:
 
 
 def bring_versions(experiments: Iterable[Experiment]) -> None:
-    """Set up the versions of Kafka, and of members' clients, that were never set up here.
-
-    Raises BadInput for an unknown one, SetupError where it cannot be had.
-    """
+    """Set up versions of Kafka and clients that never were. Raises BadInput, SetupError."""
     every = list(experiments)
     for version in sorted({version for each in every for version in each.cluster.releases}):
         if not kafka.is_set_up(version):
@@ -78,17 +61,6 @@ def _clients(experiment: Experiment) -> set[tuple[str, str]]:
     return {(member.client, member.client_version) for member in members if member.client_version}
 
 
-def _checked_tools(experiment: Experiment) -> Tools:
-    """The tools of a run, all that its members need as it was fetched. Raises SetupError."""
-    for client, version in sorted(_clients(experiment)):
-        if client == "java":
-            kafka.check_jars(version)
-        else:
-            wheels.installed(version)
-    cluster = experiment.cluster
-    return resolve_tools(cluster.kafka_version, cluster.upgraded_from)
-
-
 def play_run(
     order: Order,
     screen: Screen,
@@ -108,7 +80,10 @@ def play_run(
     experiment = order.experiment
     check_reachable([experiment])
     bring_versions([experiment])
-    tools = _checked_tools(experiment)
+    for client, version in sorted(_clients(experiment)):  # as they were fetched
+        (kafka.check_jars if client == "java" else wheels.installed)(version)
+    cluster = experiment.cluster
+    tools = resolve_tools(cluster.kafka_version, cluster.upgraded_from)
     check_engines([experiment], _plays_embedded)
     sweep(screen.say)
     if alone:
@@ -125,16 +100,6 @@ def play_run(
             watch.phase(phase)
             on_phase(phase)
 
-        ExperimentRun(
-            order.name,
-            experiment,
-            tools,
-            run_dir,
-            seed=order.seed,
-            port_base=order.port_base,
-            progress=screen.say,
-            on_phase=begun,
-            look=watch.look,
-            to_be_left=alone,
-        ).play()
+        ours = order, tools, run_dir, screen.say, begun, watch.look
+        ExperimentRun(*ours, to_be_left=alone).play()
     return run_dir

@@ -107,9 +107,6 @@ def turns(folder: Path, at_once: int) -> dict[str, str]:
 
 
 def usual_jobs() -> int:
-    """How many runs this machine may measure at one time, by its cores and its memory.
-
-    Both are chosen with room: only two cores, and one run at a time on them, have been measured.
-    """
+    """How many runs may be measured at once, with room: only one on two cores was tried."""
     gb = psutil.virtual_memory().total // 10**9
     return max(1, min(cores() // _CORES_OF_A_RUN, gb // _GB_OF_A_RUN))

@@ -56,8 +56,8 @@ class Waits:
 
     def _look_for_processes(self) -> None:
         own = str(os.getpid())  # it only watches, and nothing waits for it
-        living = [each.name for each in self._proc.iterdir() if each.name.isdecimal()]
-        living = [pid for pid in living if pid != own]
+        names = (each.name for each in self._proc.iterdir())
+        living = [name for name in names if name.isdecimal() and name != own]
         self._names = {pid: self._names[pid] for pid in living if pid in self._names}
         self._strangers = {pid: self._strangers[pid] for pid in living if pid in self._strangers}
         for pid in living:
@@ -95,11 +95,7 @@ class Waits:
 
 
 class Pressure:
-    """For how much of the time since it was made this machine kept anything waiting.
-
-    Linux's totals (PSI) are of the whole machine, or of the container that we are in: work beside
-    the run is in them too, which is just what a run has to tell of.
-    """
+    """For how much of the time this machine, or our container, kept anything waiting (PSI)."""
 
     def __init__(
         self,
@@ -111,10 +107,7 @@ class Pressure:
         self._before_us, self._begun_ns = self._totals_us(), clock_ns()
 
     def shares(self) -> dict[str, float]:
-        """Of the time since then: in which `some` thread waited, and in which all did (`full`).
-
-        Nothing where the kernel does not tell.
-        """
+        """In which part of the time since `some` thread waited, and all did (`full`), if known."""
         passed_us = (self._clock_ns() - self._begun_ns) / 1e3
         return {
             name: round(min(1.0, (total_us - self._before_us[name]) / passed_us), 3)

@@ -86,15 +86,9 @@ def _close_open_faults(run_dir: Path) -> None:
     journal = Journal(path.with_name(JOURNAL), member="watchdog")
     for fault, frame in begun.items():
         if fault not in healed:
-            journal.write(
-                "fault",
-                fault=fault,
-                fault_kind=frame["fault_kind"],
-                target=frame["target"],
-                resolved=frame["resolved"],
-                phase="healed",
-                evidence="the watchdog ended the whole cluster after the harness had died",
-            )
+            said = {name: frame[name] for name in ("fault", "fault_kind", "target", "resolved")}
+            evidence = "the watchdog ended the whole cluster after the harness had died"
+            journal.write("fault", **said, phase="healed", evidence=evidence)
     journal.end()
 
 

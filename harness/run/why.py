@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from harness.base.words import plural
+from harness.base.words import listed, plural
 from harness.cluster.plan import GROUP, TOPIC
 from harness.experiment.app import App
 from harness.history.whose import SHARED
@@ -22,11 +22,7 @@ Words = Callable[[str], str]  # the last words of the program of this name
 
 
 def cannot_run(app: App) -> str:
-    """Why its command cannot be run, and what to do about it; empty where nothing speaks against.
-
-    Raises nothing: what cannot be known here, such as a script without its first line, shows when
-    the program is started.
-    """
+    """Why its command cannot be run and what to do, as far as is known; empty if it can."""
     word = app.command[0] if app.command else ""
     if not word or "{" in word or app.image:  # what is in an image shows when it is started
         return ""
@@ -94,9 +90,7 @@ def not_joined(members: Iterable[Member], brokers: BrokerSide, words: Words) -> 
 
 
 def no_progress(members: Iterable[Member], partitions: int, words: Words, *, steady: bool) -> str:
-    """All are in the group, and it was never `steady`, or does not get further in every partition;
-    empty if none runs.
-    """
+    """Members are in the group, which was never `steady` or is stuck; empty if none runs."""
     every = list(members)
     running = [member for member in every if member.running]
     if not running:
@@ -204,13 +198,12 @@ def _seen(member: Member, brokers: BrokerSide) -> str:
 
 
 def _partitions(numbers: list[int]) -> str:
-    *others, last = map(str, numbers)
-    return f"partitions {', '.join(others)} and {last}" if others else f"partition {last}"
+    return f"partition{'s' if len(numbers) > 1 else ''} {listed([*map(str, numbers)])}"
 
 
 def _each_of(members: list[Member]) -> str:
-    *others, last = (member.name for member in members)
-    return f"each of {', '.join(others)} and {last}" if others else last
+    names = listed([member.name for member in members])
+    return f"each of {names}" if len(members) > 1 else names
 
 
 def _names(found: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -99,6 +99,11 @@ def assert_fits(rows: dict[str, list[dict[str, Any]]]) -> None:
         assert len(found) == pa.Table.from_pylist(found, HISTORY[name]).num_rows
 
 
+def picked(rows: Iterable[dict[str, Any]], names: str) -> list[tuple[Any, ...]]:
+    """These columns of the rows."""
+    return [tuple(row[name] for name in names.split()) for row in rows]
+
+
 def events(frames: Sequence[dict[str, Any]], config: ConsumerConfig) -> list[dict[str, Any]]:
     return consumer_rows(journal(*frames), [], config)["client_events"]
 
@@ -125,17 +130,10 @@ def test_every_row_has_exactly_the_columns_of_the_schema(config: ConsumerConfig)
     )  # fmt: skip
     assert_fits(rows)
     assert list(rows) == ["members", "client_events", "deliveries", "commits"]
-    assert [row["event"] for row in rows["client_events"]] == [
-        "assigned",
-        "session_timed_out",
-        "stall_started",
-        "stall_ended",
-        "error",
-        "error",
-        "lost",
-        "closing",
-        "closed",
-    ]
+    assert [
+        *("assigned", "session_timed_out", "stall_started", "stall_ended", "error", "error"),
+        *("lost", "closing", "closed"),
+    ] == [row["event"] for row in rows["client_events"]]
 
 
 def test_times_become_utc_timestamps(config: ConsumerConfig) -> None:
@@ -181,11 +179,7 @@ def test_a_killed_member_has_no_end_and_its_last_work_is_not_done(config: Consum
         config,
     )
     assert_fits(rows)
-    assert tuple(rows["members"][0][name] for name in ("end", "ended_at", "journal_torn")) == (
-        None,
-        None,
-        True,
-    )
+    assert [(None, None, True)] == picked(rows["members"], "end ended_at journal_torn")
     assert [row["processed_at"] for row in rows["deliveries"]] == [T0 + 12, None]
     (commit,) = rows["commits"]
     assert (commit["answered_at"], commit["error_code"]) == (None, None)
@@ -223,13 +217,8 @@ def test_events_carry_the_member_of_the_rebalance_before_them(config: ConsumerCo
         ],
         config,
     )["client_events"]
-    assert [(row["member_id"], row["generation"]) for row in found] == [
-        (None, None),
-        ("id-1", 1),
-        ("id-1", 1),
-        ("id-2", 2),
-        ("id-2", 2),
-    ]
+    known = [(None, None), ("id-1", 1), ("id-1", 1), ("id-2", 2), ("id-2", 2)]
+    assert known == picked(found, "member_id generation")
     assert found[1]["partitions"] == [{"topic": "t", "partition": 0}]
 
 
@@ -247,22 +236,10 @@ def test_a_commit_has_the_member_that_asked_and_each_partitions_own_answer(
         config,
     )["commits"]
     assert [
-        (
-            row["how"],
-            row["partition"],
-            row["committed"],
-            row["member_id"],
-            row["asked_at"],
-            row["answered_at"],
-            row["error_code"],
-            row["error"],
-        )
-        for row in rows
-    ] == [
         ("async", 0, 6, "id-1", T0 + 11, T0 + 12, 0, None),
         ("async", 0, 5, "id-1", T0 + 10, T0 + 13, 0, None),
         ("async", 1, 7, "id-1", T0 + 10, T0 + 13, 22, "ILLEGAL_GENERATION"),
-    ]
+    ] == picked(rows, "how partition committed member_id asked_at answered_at error_code error")
 
 
 def test_an_automatic_commit_has_an_answer_only(config: ConsumerConfig) -> None:
@@ -307,24 +284,13 @@ def test_sends_by_outcome(producer: ProducerConfig) -> None:
         producer,
     )  # fmt: skip
     assert_fits(rows)
+    columns = "outcome first_number last_number first_offset last_offset count error"
     assert [
-        (
-            row["outcome"],
-            row["first_number"],
-            row["last_number"],
-            row["first_offset"],
-            row["last_offset"],
-            row["count"],
-            row["error"],
-        )
-        for row in rows["sends"]
-    ] == [
         ("acknowledged", 0, 4, 100, 104, 5, None),
         ("failed", 5, 6, None, None, 2, "_MSG_TIMED_OUT"),
         ("unanswered", 7, 7, None, None, 1, None),
-    ]
-    (member,) = rows["members"]
-    assert (member["role"], member["end"], member["group"]) == ("producer", "closed", None)
+    ] == picked(rows["sends"], columns)
+    assert [("producer", "closed", None)] == picked(rows["members"], "role end group")
 
 
 def test_what_was_sent_before_a_topic_grew_is_accounted_too(producer: ProducerConfig) -> None:
@@ -335,11 +301,8 @@ def test_what_was_sent_before_a_topic_grew_is_accounted_too(producer: ProducerCo
         ),
         producer,
     )
-    assert [(row["partition"], row["count"], row["first_sent_at"]) for row in rows["sends"]] == [
-        (0, 3, T0 + 9),
-        (1, 3, T0 + 9),
-        (2, 2, T0 + 19),
-    ]
+    sends = [(0, 3, T0 + 9), (1, 3, T0 + 9), (2, 2, T0 + 19)]
+    assert sends == picked(rows["sends"], "partition count first_sent_at")
 
 
 def test_what_a_killed_producer_may_have_sent_is_unanswered(producer: ProducerConfig) -> None:
@@ -353,11 +316,10 @@ def test_what_a_killed_producer_may_have_sent_is_unanswered(producer: ProducerCo
         producer,
     )
     assert_fits(rows)
-    assert [
-        (row["partition"], row["first_number"], row["last_number"], row["first_sent_at"])
-        for row in rows["sends"]
-        if row["outcome"] == "unanswered"
-    ] == [(0, 3, 5, T0 + 19), (1, 0, 2, T0 + 9), (1, 4, 4, T0 + 19)]
+    unanswered = [row for row in rows["sends"] if row["outcome"] == "unanswered"]
+    assert [(0, 3, 5, T0 + 19), (1, 0, 2, T0 + 9), (1, 4, 4, T0 + 19)] == picked(
+        unanswered, "partition first_number last_number first_sent_at"
+    )
 
 
 def test_many_holes_are_looked_up_in_one_reading(producer: ProducerConfig) -> None:

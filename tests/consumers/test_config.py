@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from consumers.__main__ import main
-from consumers.config import ConsumerConfig, ProducerConfig
+from consumers.config import ConsumerConfig
 from harness.base.errors import BadInput
 
 Write = Callable[[object], Path]
@@ -19,53 +19,15 @@ def test_a_good_configuration_is_read(consumer_settings: dict[str, Any], written
     assert config.sabotage is None
 
 
-@pytest.mark.parametrize(
-    ("change", "heard"),
-    [
-        ({"commit": "sometimes"}, "commit 'sometimes' is not offered"),
-        ({"protocol": "lazy"}, "protocol 'lazy' is not offered"),
-        ({"commit": "external"}, "commit external needs the setting store: give it"),
-        ({"commit": "transaction"}, "commit transaction needs the setting output: give it"),
-        ({"client": "java"}, "client java needs java_home and class_path"),
-        ({"sabotage": "sulk"}, "sabotage 'sulk' is unknown: choose commit-backwards or"),
-        ({"batch_records": 0}, "batch_records of 0 is below 1"),
-        ({"batch_records": "many"}, "batch_records must be int, not 'many'"),
-        ({"batch_records": True}, "batch_records must be int, not True"),
-        ({"sabotage": 7}, "sabotage must be str or null, not 7"),
-        ({"colour": "red"}, "unknown setting 'colour'"),
-        ({"max_poll_interval_ms": 5_000}, "max_poll_interval_ms of 5000 is below session"),
-    ],
-)
-def test_a_bad_setting_is_one_sentence(
-    consumer_settings: dict[str, Any], written: Write, change: dict[str, Any], heard: str
+def test_settings_that_are_not_those_of_the_program_are_one_sentence(
+    consumer_settings: dict[str, Any], written: Write
 ) -> None:
-    path = written({**consumer_settings, **change})
-    with pytest.raises(BadInput) as error:
+    path = written({**consumer_settings, "colour": "red"})
+    with pytest.raises(BadInput, match=rf"^{path}: .*unexpected keyword argument 'colour'$"):
         ConsumerConfig.load(path)
-    assert f"{path}: {heard}" in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-def test_a_missing_setting_is_named(consumer_settings: dict[str, Any], written: Write) -> None:
     del consumer_settings["group"]
-    with pytest.raises(BadInput, match=r"a setting is missing: .*'group'"):
+    with pytest.raises(BadInput, match=r"missing .*'group'$"):
         ConsumerConfig.load(written(consumer_settings))
-
-
-@pytest.mark.parametrize(
-    ("change", "heard"),
-    [
-        ({"acks": "2"}, "acks '2' is not offered"),
-        ({"acks": "1"}, "acks of 1 with idempotence"),
-        ({"record_bytes": 7}, "record_bytes of 7 is below 8"),
-        ({"partitions": 0}, "partitions of 0 is below 1"),
-    ],
-)
-def test_a_bad_producer_setting_is_one_sentence(
-    producer_settings: dict[str, Any], written: Write, change: dict[str, Any], heard: str
-) -> None:
-    with pytest.raises(BadInput, match=heard):
-        ProducerConfig.load(written({**producer_settings, **change}))
 
 
 @pytest.mark.parametrize("role", ["consumer", "producer"])

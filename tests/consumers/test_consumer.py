@@ -135,17 +135,10 @@ def rig(consumer_settings: dict[str, Any]) -> Iterator[Rig]:
 def test_a_batch_is_journalled_before_the_work_and_committed_after_it(rig: Rig) -> None:
     loop, client = rig.loop(assigns(P0, P1), returns(records(0, 5, 9), records(1, 3, 3)))
     loop.run()
-    assert rig.kinds() == [
-        "header",
-        "started",
-        "assigned",
-        "delivered",
-        "processed",
-        "commit_asked",
-        "commit_answered",
-        "closing",
-        "closed",
-    ]
+    kinds = (
+        "header started assigned delivered processed commit_asked commit_answered closing closed"
+    )
+    assert kinds == " ".join(rig.kinds())
     (delivered,) = rig.frames("delivered")
     assert {"poll": 2, "member_id": "id-1", "generation": 1}.items() <= delivered.items()
     assert delivered["ranges"] == [["t", 0, 5, 9, 5], ["t", 1, 3, 3, 1]]

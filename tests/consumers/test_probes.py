@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from concurrent.futures import Future
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -21,7 +21,7 @@ from consumers.probes.classic_member import (
     subscription,
 )
 from consumers.probes.scene_tables import tables
-from consumers.probes.script import Body, Question, Script, worst
+from consumers.probes.script import Body, Script, worst
 from harness.base.errors import BadInput
 from harness.history.request_log import decode_assignment
 
@@ -74,9 +74,8 @@ tools = resolve_tools()
 play(
     ProbeConfig(
         member="probe-test", bootstrap="127.0.0.1:1", topic="t", journal="", role="probe", run="r",
-        group="g", probe="poll-arguments", direct="127.0.0.1:1", partitions=1,
+        group="g", probe="poll-arguments", direct="127.0.0.1:1", protocol="eager",
         java_home=str(tools.java.parent.parent), class_path=tools.kafka_classpath,
-        session_timeout_ms=6_000, max_poll_interval_ms=60_000, protocol="eager",
     ),
     Journal(),
 )
@@ -108,13 +107,12 @@ class Coordinator:
     def until_state(self, group: str, *states: str) -> None:
         assert "CompletingRebalance" in states, "the first one has been answered already"
 
-    def begin(self, question: Question) -> Future[Body | None]:
+    def begin(self, *_: Any, instance_id: str, member_id: str, **__: Any) -> Future[Body | None]:
         answer: Future[Body | None] = Future()
-        name = question.instance_id or ""
-        if question.member_id:
-            self.rejoined.append(name)
-        self._open.append((name, answer))
-        if len(self._open) == 3 or (name == "a" and not question.member_id):
+        if member_id:
+            self.rejoined.append(instance_id)
+        self._open.append((instance_id, answer))
+        if len(self._open) == 3 or (instance_id == "a" and not member_id):
             joined, self._open = self._open, []
             generation = 1 if len(joined) == 1 else 2
             for each, parked in joined:
@@ -174,8 +172,7 @@ def test_the_worst_error_is_found_wherever_it_is() -> None:
 def test_an_unknown_probe_is_answered_with_those_there_are() -> None:
     config = ProbeConfig(
         member="probe-x", bootstrap="", topic="t", journal="", role="probe", run="", group="g",
-        probe="x", direct="", java_home="", class_path="", partitions=1, session_timeout_ms=6_000,
-        max_poll_interval_ms=6_000, protocol="eager",
+        probe="x", direct="", java_home="", class_path="", protocol="eager",
     )  # fmt: skip
     with pytest.raises(BadInput, match="no probe 'x': choose group-apis or group-states or"):
         probes.run(config)

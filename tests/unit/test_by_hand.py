@@ -10,9 +10,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import pytest
 from rich.console import Console
@@ -242,6 +243,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 Next = Callable[[float], Request | None]
+Link: TypeAlias = "Connection[Any, Any]"
 
 
 @pytest.fixture
@@ -251,11 +253,9 @@ def next_request(folder: Path) -> Iterator[Next]:
 
 
 @pytest.fixture
-def link(folder: Path, next_request: Next) -> Iterator[socket.socket]:
+def link(folder: Path, next_request: Next) -> Iterator[Link]:
     """A client's end of a connection."""
-    with control_socket._short(folder) as address, socket.socket(socket.AF_UNIX) as connected:
-        connected.connect(address)
-        connected.settimeout(PATIENCE_S)
+    with control_socket._short(folder) as address, Client(address, "AF_UNIX") as connected:
         yield connected
 
 
@@ -320,9 +320,9 @@ def test_an_error_is_answered_with_its_exit_code(
 
 
 def test_a_client_that_goes_away_is_noticed_and_others_are_served(
-    folder: Path, next_request: Next, link: socket.socket
+    folder: Path, next_request: Next, link: Link
 ) -> None:
-    link.sendall(b'{"do": "fault"}\n')
+    link.send_bytes(b'{"do": "fault"}')
     request = arrived(next_request)
     assert not request.wants_heal()
     link.close()
@@ -335,25 +335,27 @@ def test_a_client_that_goes_away_is_noticed_and_others_are_served(
     assert later.over().error is None
 
 
-def test_one_more_line_asks_for_the_heal(next_request: Next, link: socket.socket) -> None:
-    link.sendall(b'{"do": "fault"}\nheal\n')
+def test_one_more_message_asks_for_the_heal(next_request: Next, link: Link) -> None:
+    link.send_bytes(b'{"do": "fault"}')
+    link.send_bytes(b"heal")
     request = arrived(next_request)
 
     assert request.wants_heal()
     request.say("healed")
-    assert b'{"say": "healed"}\n' == link.recv(100)
+    assert b'{"say": "healed"}' == link.recv_bytes()
     request.end()
 
 
-@pytest.mark.parametrize("sent", [b"hello\n", b"[1]\n", b"\xff\n", b"x" * 70_000, b"{"])
+@pytest.mark.parametrize("sent", [b"hello", b"[1]", b"\xff", None])
 def test_what_is_no_request_is_refused(
-    next_request: Next, link: socket.socket, monkeypatch: pytest.MonkeyPatch, sent: bytes
+    next_request: Next, link: Link, monkeypatch: pytest.MonkeyPatch, sent: bytes | None
 ) -> None:
     monkeypatch.setattr(control_socket, "_REQUEST_S", 0.1)
-    link.sendall(sent)
+    if sent is not None:
+        link.send_bytes(sent)
 
     assert next_request(PATIENCE_S) is None
-    assert Exit.BAD_ARGUMENTS == json.loads(link.recv(1_000))["code"]
+    assert Exit.BAD_ARGUMENTS == json.loads(link.recv_bytes())["code"]
 
 
 def test_only_the_owner_may_connect(folder: Path, next_request: Next) -> None:
@@ -368,14 +370,14 @@ def test_where_nothing_listens_a_sentence_says_so(folder: Path) -> None:
 def test_ctrl_c_asks_for_the_heal_and_waits_for_it(
     folder: Path, next_request: Next, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    received, interrupts = control_socket._received, [KeyboardInterrupt()]
+    poll, interrupts = Connection.poll, [KeyboardInterrupt()]
 
-    def interrupted(*arguments: Any) -> bytes:
-        if interrupts:
+    def interrupted(link: Link, timeout_s: float | None = 0.0) -> bool:
+        if timeout_s is None and interrupts:
             raise interrupts.pop()
-        return received(*arguments)
+        return poll(link, timeout_s)
 
-    monkeypatch.setattr(control_socket, "_received", interrupted)
+    monkeypatch.setattr(Connection, "poll", interrupted)
     asking = Asking(folder)
     request = arrived(next_request)
     wait_until("wish", request.wants_heal, timeout_s=PATIENCE_S)
@@ -500,7 +502,7 @@ def test_a_taken_port_is_named_with_the_option_by_which_another_is_chosen(
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(ClusterError, match=f"port {port} on .*choose others by --port-base"):
-            up.bring_up(Cluster(), {"t": 6}, tmp_path, Screen(), lambda _ready: None, port)
+            up.bring_up(Cluster(), {"t": 6}, tmp_path, Screen(), lambda *_: None, port)
 
     assert [] == [*tmp_path.iterdir()]
 

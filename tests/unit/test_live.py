@@ -11,9 +11,11 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from harness.experiment import Experiment
+from harness.experiment import Experiment, Fault
+from harness.run.faults.targets import Target
 from harness.run.member import Instance, Member
-from harness.run.scene import ClusterView, FaultState, Scene
+from harness.run.nemesis import PlannedFault
+from harness.run.scene import ClusterView, Scene
 from harness.run.screen import Screen
 
 
@@ -80,23 +82,30 @@ def test_brokers_group_and_members_are_shown(terminal: Console, scene: Scene) ->
     assert "closed" in text
 
 
+def planned(
+    kind: str, target: str | None, phase: str, inject_s: float, heal_s: float | None
+) -> PlannedFault:
+    fault = Fault(kind=kind, target="any broker")
+    return PlannedFault(
+        "1", fault, inject_s, heal_s, phase, Target("broker", target) if target else None
+    )
+
+
 @pytest.mark.parametrize(
     ("fault", "heard"),
     [
-        (
-            FaultState("kill-broker", "any broker", "planned", 5, 9),
-            "of any broker: planned, in 5 s",
-        ),
-        (
-            FaultState("kill-broker", "broker-2", "injected", 0, 9),
-            "of broker-2: injected, heals in",
-        ),
-        (FaultState("kill-consumer", "member-3", "injected", 0, None), "of member-3: injected"),
-        (FaultState("kill-broker", "broker-2", "healed", 0, 9), "of broker-2: healed"),
+        (planned("kill-broker", None, "planned", 5, 9), "of any broker: planned, in 5 s"),
+        (planned("kill-broker", "broker-2", "injected", 0, 9), "of broker-2: injected, heals in"),
+        (planned("kill-consumer", "member-3", "injected", 0, None), "of member-3: injected"),
+        (planned("kill-broker", "broker-2", "healed", 0, 9), "of broker-2: healed"),
     ],
 )
 def test_each_fault_has_how_far_it_is(
-    terminal: Console, scene: Scene, monkeypatch: pytest.MonkeyPatch, fault: FaultState, heard: str
+    terminal: Console,
+    scene: Scene,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: PlannedFault,
+    heard: str,
 ) -> None:
     monkeypatch.setattr("time.monotonic", lambda: 1_000.0)
     scene.steady_at = 1_000.0

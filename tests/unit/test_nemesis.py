@@ -156,7 +156,7 @@ def test_a_fault_that_had_to_wait_lasts_as_long_as_it_was_to_last(
     stage = scene(brokers={1, 2, 3}, members=set())
     followed: list[float] = []
     stage.steady_at, stage.faults = 0.0, {}
-    stage.pass_time, stage.say = clock.pass_time, lambda _text: None
+    stage.late_s, stage.pass_time, stage.say = 0.0, clock.pass_time, lambda _text: None
     stage.steps = []
     stage.follow = lambda: followed.append(clock.now_s)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 from consumers.probes.epoch_member import EpochMember
 from consumers.probes.scene_tables import tables
-from consumers.probes.script import Body, Question, Script
+from consumers.probes.script import Body, Script
 
 
 class Answering:
@@ -18,10 +18,10 @@ class Answering:
     coordinator = staticmethod(lambda _: 1)
 
     def __init__(self) -> None:
-        self.asked: list[Question] = []
+        self.asked: list[SimpleNamespace] = []
 
-    def ask(self, question: Question, _broker: int | None = None) -> Body:
-        self.asked.append(question)
+    def ask(self, step: str, rule: str, api: str, body: Body, *_: Any, **more: Any) -> Body:
+        self.asked.append(SimpleNamespace(step=step, rule=rule, api=api, body=body, **more))
         return {"errorCode": 0, "memberId": "", "memberEpoch": 7, "assignment": None}
 
 

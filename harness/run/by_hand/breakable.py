@@ -63,11 +63,8 @@ def roles_for(kind: Kind) -> list[str]:
 
 def _at_hand(kind: Kind) -> bool:
     """Whether a kind breaks only what is the harness's own here."""
-    return kind.lever is Lever.NONE and bool(roles_for(kind)) and _breaks(kind) <= _BREAKABLE
-
-
-def _breaks(kind: Kind) -> set[Breaks]:
-    return {effects.breaks for effects in kind.ways.values()}
+    breaks = {effects.breaks for effects in kind.ways.values()}
+    return kind.lever is Lever.NONE and bool(roles_for(kind)) and breaks <= _BREAKABLE
 
 
 def _refusal(kind: Kind, experiment: Experiment) -> str:
@@ -87,7 +84,7 @@ def _kind_named(name: str, experiment: Experiment) -> Kind:
     kind = KINDS[name]
     if name in known:
         return kind
-    if Breaks.MEMBER in _breaks(kind):
+    if any(effects.breaks == Breaks.MEMBER for effects in kind.ways.values()):
         why = "the members here are your own processes: start, stop and end them yourself"
     elif not _at_hand(kind):
         why = f"by hand only brokers and links are broken: use {', '.join(known)}"
@@ -99,9 +96,8 @@ def _kind_named(name: str, experiment: Experiment) -> Kind:
 def _usual(fault: Fault) -> Fault:
     """The fault with the usual values of what its kind needs and was not given."""
     kind = KINDS[fault.kind]
-    missing: dict[str, Any] = {
-        name: _USUAL[name] for name in kind.takes if getattr(fault, name) is None
-    }
+    absent = [name for name in kind.takes if getattr(fault, name) is None]
+    missing: dict[str, Any] = {name: _USUAL[name] for name in absent}
     if kind.heals and fault.lasts_s is None:
         missing["lasts_s"] = LASTS_S
     return replace(fault, **missing)
@@ -166,10 +162,7 @@ def check_target(fault: Fault, seen: Seen, brokers: Iterable[Node]) -> None:
 
 
 def group_meant(named: str | None, seen: Seen) -> str:
-    """The group whose coordinator is meant: the one that is named, or the only one.
-
-    Raises BadInput where there is no such group, or several and none is named.
-    """
+    """The group that is named, or the only one. Raises BadInput where it is not clear which."""
     groups = sorted(seen.groups)
     if named is not None:
         if named not in groups:

@@ -82,7 +82,10 @@ def look(plan: Plan, before: Seen) -> Seen:
         for node in plan.brokers
     }
     ports = {node.id: node.port for node in plan.brokers if brokers[node.id]}
-    known = [found for port in ports.values() if (found := _metadata(port)) is not None]
+    known: list[wire.Metadata] = []
+    for port in ports.values():
+        with suppress(*_UNANSWERED):
+            known.append(wire.metadata(port, None, _ASK_S))
     partitions = before.partitions
     if known:
         best = max(known, key=lambda each: each.epochs)
@@ -95,14 +98,8 @@ def look(plan: Plan, before: Seen) -> Seen:
     return Seen(brokers, partitions, dict(sorted(groups.items())))
 
 
-def _metadata(port: int) -> wire.Metadata | None:
-    with suppress(*_UNANSWERED):
-        return wire.metadata(port, None, _ASK_S)
-    return None
-
-
 def _groups(ports: dict[int, int], partitions: dict[tuple[str, int], Any]) -> Iterator[GroupSeen]:
-    ends: wire.Places | None = None
+    ends: wire.Places = {}
     for broker, port in ports.items():
         names: list[str] = []
         with suppress(*_UNANSWERED):
@@ -112,16 +109,13 @@ def _groups(ports: dict[int, int], partitions: dict[tuple[str, int], Any]) -> It
                 found = wire.described(port, name, _ASK_S)
                 if found is None:  # it has just gone to another broker
                     continue
-                committed = _committed(port, name)
-                if committed and ends is None:
+                places = wire.committed(port, name, None, _ASK_S)
+                committed = {place: offset for place, offset in places.items() if offset >= 0}
+                if committed and not ends:
                     ends = _ends(ports, partitions)
-                lag = _lag(committed, ends or {})
+                behind = [max(0, ends[at] - n) for at, n in committed.items() if at in ends]
+                lag = sum(behind) if behind else None
                 yield GroupSeen(name, broker, found.state, found.members, lag, found.kind)
-
-
-def _committed(port: int, group: str) -> wire.Places:
-    found = wire.committed(port, group, None, _ASK_S)
-    return {place: offset for place, offset in found.items() if offset >= 0}
 
 
 def _ends(ports: dict[int, int], partitions: dict[tuple[str, int], Any]) -> wire.Places:
@@ -134,11 +128,6 @@ def _ends(ports: dict[int, int], partitions: dict[tuple[str, int], Any]) -> wire
         with suppress(*_UNANSWERED):
             found |= wire.ends(ports[broker], wanted, _ASK_S)
     return found
-
-
-def _lag(committed: wire.Places, ends: wire.Places) -> int | None:
-    behind = [max(0, ends[place] - at) for place, at in committed.items() if place in ends]
-    return sum(behind) if behind else None
 
 
 class Watch:
@@ -155,9 +144,9 @@ class Watch:
 
     def look(self) -> Seen:
         """Look now. Raises HarnessError if the thread that looks has ended."""
+        self.check()
         with self._looking:
             self.seen = look(self._plan, self.seen)
-        self.check()
         return self.seen
 
     def check(self) -> None:
@@ -169,8 +158,7 @@ class Watch:
         try:
             while not self._stop.is_set():
                 begun = time.monotonic()
-                with self._looking:
-                    self.seen = look(self._plan, self.seen)
+                self.look()
                 self._stop.wait(max(0.1, EVERY_S - (time.monotonic() - begun)))
         except Exception as problem:  # noqa: BLE001 (handed to the thread that serves)
             self._problem = problem
@@ -233,15 +221,11 @@ class Rebalances:
 
     def _take(self, line: bytes) -> Iterator[RebalanceSeen]:
         text = line.decode("utf-8", "replace")
-        try:
+        with suppress(ValueError):  # cut off by the end of its broker
             at, row = parse_stamp(text), row_of(text[text.index(MARK) :])
-        except ValueError:  # cut off by the end of its broker
-            return
-        if row is None or not row.get("group"):
-            return
-        if (found := self._of(row["group"], at, row)) is not None:
-            self.last[found.group] = found
-            yield found
+            if row and row.get("group") and (found := self._of(row["group"], at, row)):
+                self.last[found.group] = found
+                yield found
 
     def _of(self, group: str, at: int, row: dict[str, Any]) -> RebalanceSeen | None:
         last = self.last.get(group)
@@ -249,21 +233,17 @@ class Rebalances:
             case "rebalance_started":
                 return RebalanceSeen(group, at, _short(row["reason"]))
             case "assignment_received" if last is not None and last.generation is None:
-                took_ms = (at - last.began_us) / 1_000
-                return replace(
-                    last, generation=row["generation"], members=row["members"], took_ms=took_ms
-                )
+                done = {"generation": row["generation"], "members": row["members"]}
+                return replace(last, took_ms=(at - last.began_us) / 1_000, **done)
             case "epoch_bumped":
                 since, cause = self._causes.pop(group, (0, ""))
                 fresh = at - since <= _CAUSE_US
                 why = cause if fresh and cause else row.get("reason") or "what it reads changed"
                 return RebalanceSeen(group, at, _short(why), row["generation"], epoch=True)
-            case _ if row.get("reason"):
-                who, reason = row.get("member_id") or "", row["reason"]
-                cause = (
-                    reason if who in reason else f"Member {who} {reason.removeprefix('Member ')}"
-                )
-                self._causes[group] = (at, cause)
+            case _ if reason := row.get("reason"):
+                if (who := row.get("member_id") or "") not in reason:
+                    reason = f"Member {who} {reason.removeprefix('Member ')}"
+                self._causes[group] = (at, reason)
         return None
 
 

@@ -1,8 +1,9 @@
 """Injects faults into a cluster that is up as they are asked for, and heals them in time."""
 
 import time
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from itertools import count
 
 from harness.base.errors import BadInput, ClusterError, Exit, HarnessError
@@ -23,12 +24,8 @@ class ActiveFault:
     """A fault that has been injected, by which request, and until when, in monotonic seconds."""
 
     item: PlannedFault
-    target: Target
     request: Request
     until: float
-
-    def __str__(self) -> str:
-        return f"{self.item.fault.kind} of {self.target.name}"
 
     def left_s(self) -> float:
         return max(0.0, self.until - time.monotonic())
@@ -54,20 +51,24 @@ class FaultRunner:
 
     def inject(self, request: Request) -> None:
         """Inject a fault. Whatever is wrong with it is the answer to the request."""
-        self._current = request
         try:
-            self._inject(request)
-        except HarnessError as error:
-            self._fail(request, error)
+            with self._answering(request):
+                self._inject(request)
         except Interrupted:
             request.end(Exit.INTERRUPTED, "the cluster was ended before this was done")
             raise
+
+    @contextmanager
+    def _answering(self, request: Request) -> Iterator[None]:
+        """What is reported inside goes to the request as well, and an error is its answer."""
+        self._current = request
+        try:
+            yield
+        except HarnessError as error:
+            self._say(str(error))
+            request.end(error.exit_code, str(error))
         finally:
             self._current = None
-
-    def _fail(self, request: Request, error: HarnessError) -> None:
-        self._say(str(error))
-        request.end(error.exit_code, str(error))
 
     def _inject(self, request: Request) -> None:
         try:
@@ -75,15 +76,15 @@ class FaultRunner:
         except (KeyError, TypeError) as error:
             raise BadInput(f"{request.body} does not ask for a fault") from error
         target, role = self._resolve(fault, request.body.get("group"))
-        item = PlannedFault(f"{next(self._numbers)}-{fault.kind}", fault, 0.0, fault.lasts_s)
+        name = f"{next(self._numbers)}-{fault.kind}"
+        planned = PlannedFault(name, fault, 0.0, fault.lasts_s)
+        item = replace(planned, target=target)
         lasting = f", for {fault.lasts_s:g} s" if fault.lasts_s else ""
-        self._report(f"{fault.kind} of {target.name}{role}{lasting}")
+        self._report(f"{item}{role}{lasting}")
         try:
-            evidence = self._nemesis.inject(self._scene, item, target)
+            evidence = self._nemesis.inject(self._scene, planned, target)
             if not evidence.took_effect:
-                raise ClusterError(
-                    f"{fault.kind} of {target.name} did not take effect: {evidence.text}"
-                )
+                raise ClusterError(f"{item} did not take effect: {evidence.text}")
         except HarnessError:
             with suppress(HarnessError):
                 self._nemesis.heal(self._scene, item)
@@ -92,7 +93,7 @@ class FaultRunner:
             request.end()
             return
         until = time.monotonic() + fault.lasts_s
-        self.active.append(ActiveFault(item, target, request, until))
+        self.active.append(ActiveFault(item, request, until))
 
     def _resolve(self, fault: Fault, group: str | None) -> tuple[Target, str]:
         scene = self._scene
@@ -129,7 +130,7 @@ class FaultRunner:
             target: each
             for each in reversed(self.active)
             for target in found
-            if each.target.overlaps(target)
+            if each.item.hit.overlaps(target)
         }
         if free := [target for target in found if target not in taken]:
             return free
@@ -143,14 +144,9 @@ class FaultRunner:
         for each in list(self.active):
             if each.left_s() and not each.request.wants_heal():
                 continue
-            self._current = each.request
-            try:
+            with self._answering(each.request):
                 self._nemesis.heal(self._scene, each.item)
                 each.request.end()
-            except HarnessError as error:
-                self._fail(each.request, error)
-            finally:
-                self._current = None
             self.active.remove(each)
 
     def end(self) -> None:
@@ -159,6 +155,6 @@ class FaultRunner:
         for problem in problems:
             self._say(problem)
         for each in self.active:
-            each.request.say(f"{each}: ended, since the cluster ends")
+            each.request.say(f"{each.item}: ended, since the cluster ends")
             each.request.end(Exit.FAILED if problems else Exit.AS_EXPECTED, "; ".join(problems))
         self.active.clear()

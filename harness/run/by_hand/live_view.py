@@ -12,6 +12,7 @@ from harness.base.words import plural
 from harness.cluster.wire import MemberSeen
 from harness.run.by_hand.cluster_watch import GroupSeen, RebalanceSeen, Seen
 from harness.run.by_hand.fault_runner import ActiveFault
+from harness.run.screen import dots
 
 _MOST_GROUPS: Final = 8  # more are counted: the view has to fit a screen
 _MOST_MEMBERS: Final = 12  # of a group
@@ -43,7 +44,10 @@ def drawn(
     """The view of now; `head` is how it is reached, `gone` names members that were there before."""
     names = {**gone, **names_in(seen)}
     table = Table.grid(padding=(0, 2))
-    table.add_row("brokers", _brokers(seen))
+    brokers = dots(seen.brokers)
+    if thin := seen.thin():
+        brokers.append(_lacking(thin), "yellow")
+    table.add_row("brokers", brokers)
     groups = list(seen.groups.values())
     for group in groups[:_MOST_GROUPS]:
         table.add_row("group", _group(group, rebalances.get(group.name), names))
@@ -56,18 +60,8 @@ def drawn(
     if not groups:
         table.add_row("group", Text("none yet", "dim"))
     for each in active:
-        table.add_row("fault", Text(f"{each}, heals in {each.left_s():.0f} s", "bold red"))
+        table.add_row("fault", Text(f"{each.item}, heals in {each.left_s():.0f} s", "bold red"))
     return Group(Text(head, "bold"), table)
-
-
-def _brokers(seen: Seen) -> Text:
-    text = Text()
-    for number, alive in seen.brokers.items():
-        text.append(f"{'●' if alive else '○'} {number}", "green" if alive else "red")
-        text.append("   " if alive else " down   ")
-    if thin := seen.thin():
-        text.append(_lacking(thin), "yellow")
-    return text
 
 
 def _group(group: GroupSeen, last: RebalanceSeen | None, names: Mapping[str, str]) -> Text:

@@ -9,9 +9,9 @@ import random
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -75,20 +75,9 @@ _TIMERS: Final = {
     for timer, value in (("session.timeout", "6000"), ("heartbeat.interval", "2000"))
 }
 
-
-@dataclass(frozen=True)
-class Ready:
-    """What is there once it is up: its folder, and the bootstrap addresses of each lane.
-
-    No fault of a link reaches clients of `direct`. Of a secured cluster, `secured` are the files
-    with the settings of clients.
-    """
-
-    folder: Path
-    members: str
-    producers: str
-    direct: str
-    secured: Path | None = None
+# Is called with its folder, the bootstrap addresses of each lane and past all proxies, and of a
+# secured cluster the files with the settings of clients.
+Ready = Callable[[Path, str, str, str, Path | None], None]
 
 
 def bring_up(
@@ -96,16 +85,14 @@ def bring_up(
     topics: dict[str, int],
     results: Path,
     screen: Screen,
-    ready: Callable[[Ready], None],
+    ready: Ready,
     port_base: int = PORT_BASE,
 ) -> Path:
     """Bring a cluster up, call `ready` once it is, and serve it until it is ended.
 
-    Topics have their numbers of partitions.
-
-    Returns its folder. Raises SetupError where one is up already, ClusterError where a port is
-    taken or the cluster does not start, Interrupted if it is ended before it is up, VoidRun if its
-    Toxiproxy dies.
+    Topics have their numbers of partitions. Returns its folder. Raises SetupError where one is up
+    already, ClusterError where a port is taken or the cluster does not start, Interrupted if it is
+    ended before it is up, VoidRun if its Toxiproxy dies.
     """
     refuse_a_second(results, port_base)
     tools = resolve_tools(cluster.kafka_version)
@@ -134,12 +121,10 @@ class _ByHand:
         self._screen = screen
         self._record = first_record(NAME, self._experiment, tools, folder.name, seed=0)
         self._record |= {"group": None, "topic": None, "seed": None}
-        self._record["effective"] = {
-            "brokers": {node.name: plan.properties(node, Path(node.name)) for node in plan.nodes}
-        }
-        self._rebalances = Rebalances(
-            [folder / "logs" / f"{node.name}.server.log" for node in plan.brokers]
-        )
+        set_to = {node.name: plan.properties(node, Path(node.name)) for node in plan.nodes}
+        self._record["effective"] = {"brokers": set_to}
+        logs = [folder / "logs" / f"{node.name}.server.log" for node in plan.brokers]
+        self._rebalances = Rebalances(logs)
         self._seen = Seen()  # of which the changes have been printed
         self._names: dict[str, str] = {}  # of members, by their ids
         self._ended: set[str] = set()  # processes whose unplanned end has been printed
@@ -152,13 +137,12 @@ class _ByHand:
         with suppress(OSError), (self._folder / LOG).open("a", encoding="utf-8") as log:
             log.write(f"{stamp}  {text}\n")
 
-    def play(self, topics: dict[str, int], ready: Callable[[Ready], None]) -> None:
+    def play(self, topics: dict[str, int], ready: Ready) -> None:
         manifest.write(self._folder, self._record)
         # One that was up has been played, however often it was interrupted on its way down.
         became = ("interrupted", "it was ended before it was up")
         try:
-            with self._watchdog() as watchdog:
-                self._live(watchdog, topics, ready)
+            self._live(topics, ready)
         except Exception as error:
             wrong = str(error)
             if not isinstance(error, HarnessError):
@@ -174,69 +158,53 @@ class _ByHand:
                 ended = {"ended_at": manifest.now(), "groups": sorted(self._rebalances.last)}
                 manifest.write(self._folder, self._record | ended)
 
-    @contextmanager
-    def _watchdog(self) -> Iterator[subprocess.Popen[bytes]]:
-        watchdog = beside.start_watchdog(self._folder)
+    def _live(self, topics: dict[str, int], ready: Ready) -> None:
+        """Bring it up and serve it; at last everything is ended, whatever comes between."""
+        folder, plan = self._folder, self._plan
+        cluster = backend_of(_BACKEND).make(plan, self._tools, folder / SCRATCH, folder / "logs")
+        watch = Watch(plan)
+        watchdog = beside.start_watchdog(folder)
+        last_first = ExitStack()
+        last_first.callback(self._end_processes, watchdog)
+        last_first.callback(self._stop, cluster)
+        last_first.callback(watch.stop)
         try:
-            yield watchdog
-        finally:
-            with uninterrupted(self.say):
-                processes.end_run(self._plan.run, keep=frozenset({watchdog.pid}))
-                beside.let_go(watchdog, ended=self._stopped)
-
-    def _live(
-        self,
-        watchdog: subprocess.Popen[bytes],
-        topics: dict[str, int],
-        ready: Callable[[Ready], None],
-    ) -> None:
-        cluster = backend_of(_BACKEND).make(
-            self._plan, self._tools, self._folder / SCRATCH, self._folder / "logs"
-        )
-        watch = Watch(self._plan)
-        with ExitStack() as ending:
-            ending.enter_context(self._ending(cluster, watch))
             self.say("start cluster")
             cluster.start()
-            create_users(self._plan)
-            create_topics(self._plan, topics)
-            next_request = ending.enter_context(listening(self._folder))
-            journal = Journal(self._folder / "journals" / "faults.journal", member="nemesis")
-            ending.callback(journal.end)
+            create_users(plan)
+            create_topics(plan, topics)
+            next_request = last_first.enter_context(listening(folder))
+            journal = Journal(folder / "journals" / "faults.journal", member="nemesis")
+            last_first.callback(journal.end)
             # There is no observer: the watch of this process fills the view, and what waits in the
             # scene makes sure of the watchdog instead.
-            view = ClusterView(self._folder / "journals" / "observer.journal")
-            fleet = Fleet(self._experiment, self._plan, self._tools, self._folder)
+            view = ClusterView(folder / "journals" / "observer.journal")
+            fleet = Fleet(self._experiment, plan, self._tools, folder)
             ours = self._experiment, cluster, fleet, view, watchdog, TOPIC, random.Random()
-            scene = Scene(*ours)
-            runner = FaultRunner(scene, Nemesis(journal, []), watch, self.say)
+            runner = FaultRunner(Scene(*ours), Nemesis(journal, []), watch, self.say)
             self._seen = watch.look()
             watch.start()
-            members, producers = map(self._plan.bootstrap, LANES)
-            secured = None if self._plan.secured is None else self._plan.secured.tell_clients()
-            ready(Ready(self._folder, members, producers, self._plan.direct(), secured))
+            secured = None if plan.secured is None else plan.secured.tell_clients()
+            members, producers = map(plan.bootstrap, LANES)
+            ready(folder, members, producers, plan.direct(), secured)
             self._was_up = True
+            last_first.callback(runner.end)
             try:
                 self._serve(next_request, runner, watch, cluster)
             except Interrupted:
                 heard()
                 self.say("ending")
-            finally:
-                with uninterrupted(self.say):
-                    runner.end()
-
-    @contextmanager
-    def _ending(self, cluster: RunningCluster, watch: Watch) -> Iterator[None]:
-        def stop() -> None:
-            cluster.stop()
-            self._stopped = True
-
-        try:
-            yield
         finally:
-            with uninterrupted(self.say), ExitStack() as last_first:
-                last_first.callback(stop)
-                last_first.callback(watch.stop)
+            with uninterrupted(self.say):
+                last_first.close()
+
+    def _stop(self, cluster: RunningCluster) -> None:
+        cluster.stop()
+        self._stopped = True
+
+    def _end_processes(self, watchdog: subprocess.Popen[bytes]) -> None:
+        processes.end_run(self._plan.run, keep=frozenset({watchdog.pid}))
+        beside.let_go(watchdog, ended=self._stopped)
 
     def _serve(
         self,
@@ -246,9 +214,9 @@ class _ByHand:
         cluster: RunningCluster,
     ) -> None:
         began = time.monotonic()
-        bootstrap = self._plan.bootstrap("members")
 
         def view() -> Any:
+            bootstrap = self._plan.bootstrap("members")
             head = f"up {time.monotonic() - began:.0f} s   bootstrap {bootstrap}"
             last, active = dict(self._rebalances.last), list(runner.active)
             return drawn(head, watch.seen, last, active, dict(self._names))
@@ -306,10 +274,7 @@ def standing() -> list[Path]:
 
 
 def refuse_a_second(results: Path, port_base: int) -> None:
-    """Refuse another one where `fault` would not know which is meant, or ports would be the same.
-
-    Raises SetupError with the folder of the first.
-    """
+    """Raise SetupError for a second one in the same results, or with the same ports."""
     for folder in standing():
         if folder.parent.parent == results or port_base == PORT_BASE:
             raise SetupError(
@@ -319,10 +284,7 @@ def refuse_a_second(results: Path, port_base: int) -> None:
 
 
 def the_one(results: Path) -> Path:
-    """The folder of the cluster that is meant: the one below these results, else the only one.
-
-    Raises NoData where none is up, BadInput where it is not clear which.
-    """
+    """The folder of the cluster below these results, or the only one. Raises NoData, BadInput."""
     found = standing()
     near = [folder for folder in found if folder.parent.parent == results]
     if near or len(found) == 1:

@@ -35,10 +35,7 @@ def _listen(scene: Scene, target: Target, *, on: bool) -> None:
 
 
 def _prove_killed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    """It does not run, and a connection to its direct listener is refused, or cut.
-
-    The port of a container is published by the engine, which takes the connection and cuts it.
-    """
+    """It does not run, and its direct listener refuses, or an engine that has its port cuts."""
     answer = ping.ask(scene.cluster.plan.node(target.id).port, timeout_s=_PROBE_S)
     gone = answer.outcome in {"refused", "cut"} and not scene.cluster.running(target.id)
     return Evidence(gone, f"direct listener of {target.name}: {answer}")
@@ -108,10 +105,7 @@ def _prove_older(scene: Scene, fault: Fault, target: Target) -> Evidence:
 
 
 def _await_newer(scene: Scene, fault: Fault, target: Target) -> str:
-    """It serves again, and is of the newer release; how that is known.
-
-    Raises WaitTimeout where it is of another one.
-    """
+    """It serves again and its log names the newer release. Raises WaitTimeout."""
     _await_listening(scene, fault, target)
     wanted = scene.experiment.cluster.kafka_version
     wait_until(

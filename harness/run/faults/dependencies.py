@@ -143,10 +143,6 @@ def _inject_sink(scene: Scene, fault: Fault, target: Target) -> None:
     sink.order(poster, delay_ms=fault.latency_ms or 0, refuses=fault.how == _AS_503)
 
 
-def _heal_sink(scene: Scene, _fault: Fault, target: Target) -> None:
-    _sink_of(scene).order(_poster(target))
-
-
 def _settle_sink(scene: Scene, fault: Fault, target: Target) -> None:
     """The order is on its way to the sink: wait until it answers at once again."""
 
@@ -230,7 +226,7 @@ KINDS: Final = (
         ("sink", "member"),
         _inject_sink,
         _prove_sink,
-        _heal_sink,
+        lambda scene, _fault, target: _sink_of(scene).order(_poster(target)),
         _settle_sink,
         check=_check_sink,
         takes=("latency_ms",),

@@ -80,10 +80,7 @@ def _start(scene: Scene, instance_ids: Sequence[str | None]) -> bool:
 
 
 def _rolling(scene: Scene, old: Sequence[Member]) -> None:
-    """One after the other, the new one first. A rollout stops where one does not come up.
-
-    So does a Deployment of Kubernetes with maxSurge 1 and maxUnavailable 0.
-    """
+    """One after the other, the new one first, while all come up: maxSurge 1 of Kubernetes."""
     for member in old:
         if not _start(scene, [None]):
             return
@@ -91,11 +88,7 @@ def _rolling(scene: Scene, old: Sequence[Member]) -> None:
 
 
 def _old_first(scene: Scene, old: Sequence[Member], *, same_ids: bool = False) -> None:
-    """One after the other, the old one first: maxSurge 0, or host by host.
-
-    With `same_ids` the new one has its instance id, as in a StatefulSet of Kubernetes, whose pods
-    have names that stay.
-    """
+    """One after the other, the old one first (maxSurge 0); or, as in a StatefulSet, `same_ids`."""
     for member in old:
         _end(scene, [member])
         if not _start(scene, [member.instance_id if same_ids else None]):
@@ -103,10 +96,7 @@ def _old_first(scene: Scene, old: Sequence[Member], *, same_ids: bool = False) -
 
 
 def _at_once(scene: Scene, old: Sequence[Member]) -> None:
-    """All are asked to end, and when all have ended the new ones are started.
-
-    So does a Deployment of Kubernetes whose strategy is Recreate.
-    """
+    """All end, then the new ones start: a Deployment of Kubernetes of strategy Recreate."""
     _end(scene, old)
     _start(scene, [None] * len(old))
 
@@ -126,10 +116,6 @@ def _check_deploy(fault: Fault, experiment: Experiment) -> None:
             "a process gets from the one before it: give the group static=True, or the app "
             "static = true"
         )
-
-
-def _deploy(scene: Scene, fault: Fault, _target: Target) -> None:
-    _WAYS[fault.how or next(iter(_WAYS))](scene, scene.fleet.live())
 
 
 def _check_scale(fault: Fault, _experiment: Experiment) -> None:
@@ -202,7 +188,7 @@ KINDS: Final = (
     Kind(
         "deploy",
         ("group",),
-        _deploy,
+        lambda scene, fault, _: _WAYS[fault.how or next(iter(_WAYS))](scene, scene.fleet.live()),
         _prove,
         check=_check_deploy,
         changes=lambda _fault, members: Change(members, members),

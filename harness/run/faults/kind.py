@@ -37,10 +37,7 @@ class Evidence:
 
 
 def outlasts_session(fault: Fault, experiment: Experiment, needed: Needed) -> None:
-    """Refuse a silence that ends before a session does, where a rule needs its end.
-
-    Raises BadInput with both numbers.
-    """
+    """Refuse a silence that ends before a session whose end a rule needs. Raises BadInput."""
     group, silent_ms = experiment.group, (fault.lasts_s or 0) * 1_000
     rules = needed.get(Need.SESSION_END, ())
     if rules and silent_ms <= group.session_timeout_ms:
@@ -81,7 +78,7 @@ class Kind:
 
     name: str
     targets: tuple[str, ...]  # what it can hit, as targets.kind_of says
-    inject: Callable[[Scene, Fault, Target], None]
+    inject: Callable[[Scene, Fault, Target], object]
     prove: Callable[[Scene, Fault, Target], Evidence]
     heal: Callable[[Scene, Fault, Target], None] = _nothing
     # Waits until the heal has worked, and may tell how that is known; left out when the whole
@@ -125,10 +122,7 @@ class Kind:
         return Change(int(effects.starts_process), int(effects.ends_member or replaced))
 
     def validate(self, fault: Fault, experiment: Experiment, needed: Needed) -> None:
-        """Refuse a fault that cannot be.
-
-        Raises BadInput with both numbers and the remedy.
-        """
+        """Refuse a fault that cannot be. Raises BadInput with both numbers and the remedy."""
         about = f"{self.name} of {fault.target}"
         if kind_of(fault.target) not in self.targets:
             raise BadInput(f"{self.name} cannot hit {fault.target!r}: use {roles_of(self.targets)}")
@@ -155,10 +149,7 @@ class Kind:
         self.check_needs(fault, experiment, needed)
 
     def check_way(self, fault: Fault) -> None:
-        """Refuse a way that this kind does not have: only then is it known what the fault breaks.
-
-        Raises BadInput naming those that there are.
-        """
+        """Refuse a way that this kind does not have. Raises BadInput naming those that exist."""
         if fault.how is None or (fault.how and fault.how in self.ways):
             return
         known = " or ".join(map(repr, filter(None, self.ways)))

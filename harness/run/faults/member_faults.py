@@ -62,14 +62,15 @@ def close(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.fleet.members[target.name].close()
 
 
-def _prove_closed(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    member = scene.fleet.members[target.name]
+def ended_with(scene: Scene, member: Member, code: int) -> Evidence:
+    """Wait for its end, which is to be with this exit code."""
     try:
-        scene.wait(f"end of {target.name}", lambda: not member.running, JOIN_S)
+        scene.wait(f"end of {member.name}", lambda: not member.running, JOIN_S)
     except WaitTimeout as timeout:
         return Evidence(False, str(timeout))
-    code = member.exit_code
-    return Evidence(code == 0, f"{target.name} ended with exit code {code}")
+    words = f": {scene.fleet.last_words(member.name)}" if code else ""
+    found = f"{member.name} ended with exit code {member.exit_code}{words}"
+    return Evidence(member.exit_code == code, found)
 
 
 def terminate(scene: Scene, _fault: Fault, target: Target) -> None:
@@ -79,18 +80,11 @@ def terminate(scene: Scene, _fault: Fault, target: Target) -> None:
 
 
 def terminated(member: Member) -> Evidence:
-    """No process of it is left; ours ends by itself, with exit code 0.
-
-    How a program under test ends is for the judge.
-    """
+    """Nothing of it is left, and ours ended with 0: how a program ends is for the judge."""
     if member.ending is None or not member.gone:
         return Evidence(False, f"{member.name} still runs, SIGKILL notwithstanding")
     in_order = not member.ending.killed and member.ending.exit_code == 0
     return Evidence(member.foreign or in_order, f"{member.name} ended {member.ending}")
-
-
-def _start(scene: Scene, _fault: Fault, target: Target) -> None:
-    scene.fleet.start_member(target.name)
 
 
 def is_in_group(scene: Scene, member: Member) -> bool:
@@ -111,10 +105,7 @@ def is_in_group(scene: Scene, member: Member) -> bool:
 
 
 def is_lost(scene: Scene, member: Member, started_at: float) -> bool:
-    """Whether a process will not come any more: it ended, or is a program that asks for nothing.
-
-    `started_at` is in monotonic seconds.
-    """
+    """Whether a process will not come; `started_at` is in monotonic seconds."""
     if not member.running:
         return True
     late = member.foreign and time.monotonic() >= started_at + joining.start_s(scene)
@@ -122,10 +113,7 @@ def is_lost(scene: Scene, member: Member, started_at: float) -> bool:
 
 
 def how_it_came(scene: Scene, member: Member) -> Evidence:
-    """What there is of a program that was started: a JoinGroup on record is proof enough.
-
-    Whether its coordinator lets it in depends on all others, and how soon is for the judge.
-    """
+    """What there is of a program that was started: a JoinGroup on record is proof enough."""
     name, refused = member.name, scene.fleet.brokers.refused.get(member.name)
     if member.started:  # whether or not the group is stable just now
         left = ", and it has left again" if member.closed else ""
@@ -150,10 +138,7 @@ def how_it_came(scene: Scene, member: Member) -> Evidence:
 
 
 def _prove_started(scene: Scene, _fault: Fault, target: Target) -> Evidence:
-    """The observer counts one member more in the group, asked of its coordinator.
-
-    A program under test may be several members: it is in the group once it was let in.
-    """
+    """The coordinator counts one member more, or let one of the program's into the group."""
     member = scene.fleet.members[target.name]
     if member.foreign:
         return _prove_program_started(scene, member)
@@ -170,10 +155,7 @@ def _prove_started(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 
 def _prove_program_started(scene: Scene, member: Member) -> Evidence:
-    """Wait for its JoinGroup no longer than for one of ours: others may hold it up long.
-
-    What is to be healed after that would be late.
-    """
+    """Wait for its JoinGroup as long as for ours: what is to be healed next would be late."""
     started_at = time.monotonic()
 
     def enough() -> bool:
@@ -246,10 +228,7 @@ def _prove_stalled(scene: Scene, _fault: Fault, target: Target) -> Evidence:
 
 
 def _await_stall_end(scene: Scene, _fault: Fault, target: Target) -> None:
-    """The stall ends by itself, to the millisecond, and its member's journal has that.
-
-    A later fault may have ended the member in the middle of its stall.
-    """
+    """The stall ends by itself, or a later fault has ended the member during it."""
     member = scene.fleet.members[target.name]
     scene.wait(
         f"end of the stall of {target.name}",
@@ -310,7 +289,7 @@ KINDS: Final = (
         "close-consumer",
         ("member",),
         close,
-        _prove_closed,
+        lambda scene, _fault, target: ended_with(scene, scene.fleet.members[target.name], 0),
         effects=Effects(breaks=Breaks.MEMBER, ends_member=True, proof=Proof.LEAVE),
         by_order=True,
     ),
@@ -325,7 +304,7 @@ KINDS: Final = (
     Kind(
         "start-consumer",
         ("new member",),
-        _start,
+        lambda scene, _fault, target: scene.fleet.start_member(target.name),
         _prove_started,
         effects=Effects(
             breaks=Breaks.MEMBER, adds_member=True, starts_process=True, proof=Proof.JOIN

@@ -68,18 +68,13 @@ def _prove(scene: Scene, fault: Fault, target: Target) -> Evidence:
     """Ask each broker through the lane and past it: only the lane may suffer."""
     worst: list[bool] = []
     said: list[str] = []
+    padding, patience_s = _padding_bytes(fault), _PROBE_S + _expected_ms(fault) * 2 / 1_000
     for broker, direct, proxied in ports_of(scene, target):
-        through, past = _ask_both(fault, direct, proxied)
+        through = ping.ask(proxied, timeout_s=patience_s, padding_bytes=padding)
+        past = ping.ask(direct, timeout_s=_PROBE_S, padding_bytes=padding)
         worst.append(past.outcome == "answered" and _suffers(fault, through, past))
         said.append(f"broker-{broker} through {target.name}: {through}, past it: {past}")
     return Evidence(bool(worst) and all(worst), "; ".join(said))
-
-
-def _ask_both(fault: Fault, direct: int, proxied: int) -> tuple[ping.Ping, ping.Ping]:
-    padding = _padding_bytes(fault)
-    patience_s = _PROBE_S + _expected_ms(fault) * 2 / 1_000
-    through = ping.ask(proxied, timeout_s=patience_s, padding_bytes=padding)
-    return through, ping.ask(direct, timeout_s=_PROBE_S, padding_bytes=padding)
 
 
 def _padding_bytes(fault: Fault) -> int:
@@ -128,10 +123,9 @@ def _check_bandwidth(fault: Fault, _experiment: Experiment) -> None:
 
 
 def _reset(scene: Scene, _fault: Fault, target: Target) -> None:
-    """End the connections of the lane, and of a witness on each of its links.
+    """End the connections of the lane, of a witness on each link too, with a FIN on both sides.
 
-    As where a proxy restarts or a NAT forgets, with a FIN on both sides. Toxiproxy's own toxic for
-    this leaves idle connections open, so the proxies are switched off and on again.
+    Toxiproxy's own toxic leaves idle connections open: proxies are switched off and on again.
     """
     scene.witnesses[target.name] = {
         broker: ping.Witness(proxied, timeout_s=_ASK_S)

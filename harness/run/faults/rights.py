@@ -103,22 +103,20 @@ def _refusal(scene: Scene, lane: str, port: int, what: str) -> str:
         ):
             if what == _LOGIN:
                 return ""
-            code = (_group_code if what == "group" else _topic_code)(secure)
+            code = _code(secure, what)
     except NotAdmitted as error:
         return f"lets no client in: {error}"
     return f"refuses the {what} (error {code})" if code == _REFUSED[what] else ""
 
 
-def _group_code(link: socket.socket) -> int:
-    answer = wire.ask_over(link, wire.DESCRIBE_GROUPS, {"groups": [GROUP]}, _ASK_S, _CLIENT_ID)
-    return int(answer["groups"][0]["errorCode"])
-
-
-def _topic_code(link: socket.socket) -> int:
-    """The error code of a broker's answer to a fetch from the topic's partition 0.
+def _code(link: socket.socket, what: str) -> int:
+    """The error code of a broker's answer to a question about the group, or a fetch of the topic.
 
     It need not lead the partition: whether one may read it is looked at first.
     """
+    if what == "group":
+        answer = wire.ask_over(link, wire.DESCRIBE_GROUPS, {"groups": [GROUP]}, _ASK_S, _CLIENT_ID)
+        return int(answer["groups"][0]["errorCode"])
     first = {"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1}
     asked = {
         "replicaId": -1,

@@ -5,12 +5,19 @@ from dataclasses import replace
 from typing import Final
 
 from consumers.consumer import ClientGaveUp
-from harness.base.errors import BadInput, ClusterError, WaitTimeout
+from harness.base.errors import BadInput, ClusterError
 from harness.experiment import Experiment, Fault, one_of
 from harness.history.effects import Breaks, Effects, Proof
 from harness.run import joining
 from harness.run.faults.kind import Evidence, Kind
-from harness.run.faults.member_faults import JOIN_S, await_gone, close, kill, terminate
+from harness.run.faults.member_faults import (
+    JOIN_S,
+    await_gone,
+    close,
+    ended_with,
+    kill,
+    terminate,
+)
 from harness.run.faults.targets import Target
 from harness.run.member import Member
 from harness.run.scene import Scene
@@ -78,17 +85,13 @@ def _is_refused(scene: Scene, fault: Fault) -> bool:
 def _await_successor(scene: Scene, fault: Fault, target: Target) -> None:
     """The new process has been given partitions, or has given up where it is to be refused."""
     successor = _successor(scene, target)
-    if _is_refused(scene, fault):
-        _await_refused(scene, successor, target)
+    if not _is_refused(scene, fault):
+        scene.wait(
+            f"partitions for {successor.name} in the place of {target.name}",
+            lambda: successor.ever_assigned,
+            (lambda: joining.join_s(scene)) if successor.foreign else JOIN_S,
+        )
         return
-    scene.wait(
-        f"partitions for {successor.name} in the place of {target.name}",
-        lambda: successor.ever_assigned,
-        (lambda: joining.join_s(scene)) if successor.foreign else JOIN_S,
-    )
-
-
-def _await_refused(scene: Scene, successor: Member, target: Target) -> None:
     scene.wait(
         f"end of {successor.name}, refused in the place of {target.name}",
         lambda: successor.ever_assigned or not successor.running,
@@ -115,21 +118,9 @@ def _duplicate(scene: Scene, fault: Fault, target: Target) -> None:
 
 def _prove_one_gone(scene: Scene, fault: Fault, target: Target) -> Evidence:
     """One of both processes ended as a program does whose client library gave up."""
-    if _is_refused(scene, fault):
-        return _gave_up(scene, _successor(scene, target))
-    return _gave_up(scene, scene.fleet.members[target.name])
-
-
-def _gave_up(scene: Scene, member: Member) -> Evidence:
-    try:
-        scene.wait(f"end of {member.name}", lambda: not member.running, JOIN_S)
-    except WaitTimeout as timeout:
-        return Evidence(False, str(timeout))
-    code = member.exit_code
-    return Evidence(
-        code == ClientGaveUp.exit_code,
-        f"{member.name} ended with exit code {code}: {scene.fleet.last_words(member.name)}",
-    )
+    older = scene.fleet.members[target.name]
+    gone = _successor(scene, target) if _is_refused(scene, fault) else older
+    return ended_with(scene, gone, ClientGaveUp.exit_code)
 
 
 _BOUNCE: Final = Effects(breaks=Breaks.MEMBER, starts_process=True, proof=Proof.SILENCE)

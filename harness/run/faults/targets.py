@@ -119,9 +119,13 @@ def _hit(scene: Scene, fault: Fault, candidate: Target) -> Target:
     """What a fault of links hits where a member is meant: its lane."""
     if candidate.kind != "member":
         return candidate
-    lane = scene.fleet.lane_of(candidate.name)
+    lane, broker = scene.fleet.lane_of(candidate.name), 0
     name = candidate.name if lane.startswith("member-") else lane
-    return Target("lane", name, _of_broker(scene, fault), lane)
+    if fault.of_broker is not None:
+        if not (found := _candidates(scene, fault.of_broker)):
+            raise ClusterError(f"nothing is {fault.of_broker!r} now: {scene.describe()}")
+        broker = found[0].id
+    return Target("lane", name, broker, lane)
 
 
 def _runs(scene: Scene, target: Target) -> bool:
@@ -129,15 +133,6 @@ def _runs(scene: Scene, target: Target) -> bool:
         return scene.cluster.running(target.id)
     member = scene.fleet.members.get(target.name)
     return member is None or member.running
-
-
-def _of_broker(scene: Scene, fault: Fault) -> int:
-    if fault.of_broker is None:
-        return 0
-    found = _candidates(scene, fault.of_broker)
-    if not found:
-        raise ClusterError(f"nothing is {fault.of_broker!r} now: {scene.describe()}")
-    return found[0].id
 
 
 def _candidates(scene: Scene, role: str) -> list[Target]:
@@ -148,12 +143,8 @@ def _candidates(scene: Scene, role: str) -> list[Target]:
     if role == "controller":
         return [Target("controller", node.name, node.id) for node in scene.cluster.plan.controllers]
     if role == "any leader":
-        leaders = {
-            row["leader"]
-            for (topic, _), row in view.partitions.items()
-            if topic == scene.topic and row["leader"] > 0
-        }
-        return [_broker(leader) for leader in sorted(leaders)]
+        rows = [row for (topic, _), row in view.partitions.items() if topic == scene.topic]
+        return [_broker(each) for each in sorted({row["leader"] for row in rows}) if each > 0]
     if role == "any broker":
         return [_broker(node.id) for node in scene.cluster.plan.brokers]
     if role == "any member":

@@ -119,12 +119,8 @@ def _check_leader(fault: Fault, _experiment: Experiment) -> None:
         )
 
 
-def _number(fault: Fault) -> int:
-    return int(fault.target.rpartition("-")[2])
-
-
 def _delete_records(scene: Scene, fault: Fault, target: Target) -> None:
-    number = _number(fault)
+    number = int(fault.target.rpartition("-")[2])
     _, error = wire.delete_records(_port(scene, target.id), scene.topic, number, _ASK_S)
     if error:
         raise ClusterError(
@@ -134,7 +130,7 @@ def _delete_records(scene: Scene, fault: Fault, target: Target) -> None:
 
 def _prove_records_deleted(scene: Scene, fault: Fault, target: Target) -> Evidence:
     """The log starts past what the group has committed, says the leader."""
-    number = _number(fault)
+    number = int(fault.target.rpartition("-")[2])
     place = scene.topic, number
     coordinator, group = scene.view.group["coordinator"], scene.view.group["group"]
     topics = {scene.topic: [number]}
