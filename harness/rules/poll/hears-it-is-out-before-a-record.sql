@@ -4,7 +4,7 @@
 -- why: Two members work on the same records, and what the late one commits is refused.
 -- source: KIP-62; ConsumerRebalanceListener, onPartitionsLost; librdkafka rdkafka_cgrp.c
 --   (rd_kafka_cgrp_revoke_all_rejoin_maybe)
--- id: X99 | rows: members that were too slow | unit: records | measured: handed over before the
+-- id: X99 | was: X104 | rows: members that were too slow | unit: records | measured: handed over before the
 --   member heard that it is out | high: were handed over though the member had left, and another
 --   may have had them by then | kind: in passing
 --
