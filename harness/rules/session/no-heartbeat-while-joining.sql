@@ -15,7 +15,7 @@ SELECT concat(j.member, ' (join)') AS subject, j.arrived_at AS at,
               ' ms') AS note, j.evidence
 FROM {joins} j LEFT JOIN {own_requests} h
   ON h.api IN ('HEARTBEAT', 'JOIN_GROUP') AND h.member = j.member
- -- One that was stopped meanwhile reads later what had been sent to it before.
+ -- A broker that was stopped reads later what had been sent to it before.
  AND h.broker = j.broker
  AND h.arrived_at > j.arrived_at AND h.arrived_at < j.processed_at
 WHERE ms_between(j.arrived_at, j.processed_at) > 2 * :slack_ms AND :client <> 'app'

@@ -7,9 +7,8 @@
 -- id: R08-members | rows: members whose heartbeats were answered so for longer than a session |
 --   unit: ms | measured: between other signs of life | protocols: classic | kind: always
 --
--- Stretches in which a member did nothing but have heartbeats answered REBALANCE_IN_PROGRESS.
---
--- Examined are those that outlast a session: without these heartbeats it would have run out.
+-- Stretches, longer than a session, in which a member's only signs of life were heartbeats answered
+-- REBALANCE_IN_PROGRESS.
 
 WITH marked AS (
     SELECT *, api = 'HEARTBEAT' AND error_code = :REBALANCE_IN_PROGRESS AS told

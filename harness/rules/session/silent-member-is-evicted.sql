@@ -8,11 +8,12 @@
 -- id: R01 | was: X19 | rows: evictions | unit: ms | measured: after the last sign of life | needs:
 --   session end, working coordinator | delayed by: member, toxiproxy, broker
 --
--- Evictions, and members that should have been evicted while their coordinator worked. A member may
--- also be removed while a rebalance is under way already; then no second one starts. A coordinator
--- that is stopped sees no timer end, and works off what has waited when it goes on. Law: an
--- eviction is too early if the most that the silence can have been is less than a session, too late
--- if the least is more, on time if both are within the bound, and else cannot be judged.
+-- Evictions, and members that should have been evicted while their coordinator worked. No second
+-- rebalance starts where one is under way. A coordinator that is stopped sees no timer end, and
+-- works off what has waited when it goes on.
+--
+-- Law: an eviction is too early if the most that the silence can have been is less than a session,
+-- too late if the least is more, on time if both are within the bound, and else cannot be judged.
 
 -- let FOLLOWED_MS = 1000
 --   How long after an eviction a rebalance is one that it started. Whether it started in time is

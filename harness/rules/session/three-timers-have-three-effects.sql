@@ -7,8 +7,7 @@
 -- id: R16 | rows: removals | unit: ms | measured: of silence, or without a poll | low: was removed
 --   before one of its timers ran out | protocols: classic
 --
--- Each removal needs the timer that it is made by, but for one of a member that closes.
---
+
 -- Law: who is removed was silent for a session, or unpolled for a max.poll.interval.ms, or closes.
 
 WITH {WEIGHED}, removed AS (
