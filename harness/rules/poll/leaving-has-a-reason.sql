@@ -6,12 +6,11 @@
 -- id: R07-reason | rows: members that left | clients: java | protocols: classic | kind: in passing,
 --   compares clocks
 --
--- Members that left, by whether their application had begun to close them.
---
--- One that begins just as its member leaves may have come first or second.
+-- Members that left, by whether their application had begun to close them; one that begins just as
+-- its member leaves may have come first or second.
 
 -- let CLOSED = 'the consumer is being closed'
---   What Java's AbstractCoordinator says when its application closes it, and when nobody polls.
+--   What Java's AbstractCoordinator says when its application closes it, and when it does not poll.
 -- let NOT_POLLED = 'consumer poll timeout has expired.'
 
 WITH gone AS (

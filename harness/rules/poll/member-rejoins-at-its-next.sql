@@ -1,5 +1,5 @@
--- A member told of a rebalance rejoins at its next poll
--- A member that was told of a rebalance sends its JoinGroup when its application polls next.
+-- A member that hears of a rebalance rejoins at its next poll
+-- A member that heard of a rebalance sends its JoinGroup when its application polls next.
 -- librdkafka may take one second longer, and a tick of its timer, since it sends at most one
 -- JoinGroup a second.
 -- why: A rebalance lasts until the slowest member has finished its batch, and max.poll.records
@@ -9,17 +9,15 @@
 --   JoinGroup | high: rejoined too late | protocols: classic | delayed by: member, toxiproxy,
 --   broker
 --
--- Members told of a rebalance by a heartbeat, from when their application could poll next.
---
--- It cannot while it works on a batch, waits for the answer to a commit, or stalls. Nor does being
--- told count while the callback of its last assignment is still to come: librdkafka lets that
--- answer go, and waits for the next. An answer that reached nobody does not count. Where the
--- coordinator that told it was gone before it joined, nothing is shown: a JoinGroup that waits
--- there is on no record.
+-- Members that heard of a rebalance by a heartbeat, from when their application could poll next. It
+-- cannot while it works on a batch, waits for the answer to a commit, or stalls. librdkafka ignores
+-- such an answer until the callback of its last assignment has run. Where the coordinator was gone
+-- before the member joined, a JoinGroup that waits there is on no record.
 
 -- let JOIN_INTERVAL_MS = 1000
 --   librdkafka asks to join at most once a second (rdkafka_cgrp.c, rkcg_join_intvl); the Java
 --   client does so in its next poll.
+-- let MOST_MS = :JOIN_INTERVAL_MS + :timer_late_ms + :slack_ms
 
 WITH assigned AS (
     SELECT member, generation, min(event_at) AS at FROM {client_events}
@@ -31,29 +29,22 @@ WITH assigned AS (
     WHERE r.api = 'HEARTBEAT' AND r.error_code = :REBALANCE_IN_PROGRESS
       AND coalesce(a.at < r.answered_at, true)
     GROUP BY r.member_id, r.member, r.broker, r.generation
-), joined AS (
-    SELECT t.*, min(r.arrived_at) AS arrived_at
+), polled AS (
+    SELECT t.*, min(r.arrived_at) AS arrived_at, greatest(t.told_at, max(b.to_at)) AS polled_at
     FROM told t LEFT JOIN {requests} r
       ON r.member_id = t.member_id AND r.api = 'JOIN_GROUP' AND r.arrived_at >= t.told_at
-    GROUP BY ALL
-), polled AS (
-    SELECT j.*, greatest(j.told_at, max(b.to_at)) AS polled_at
-    FROM joined j LEFT JOIN {busy} b
-      ON b.member = j.member AND b.from_at <= j.told_at AND b.to_at > j.told_at
+    LEFT JOIN {busy} b
+      ON b.member = t.member AND b.from_at <= t.told_at AND b.to_at > t.told_at
     GROUP BY ALL
 ),
--- Who left or was removed instead of joining again is not examined.
+-- Members that left or were removed instead of joining again are not examined.
 staying AS (
-    SELECT p.*, ms_between(p.polled_at, p.arrived_at) AS ms,
-           :JOIN_INTERVAL_MS + :timer_late_ms + :slack_ms AS most_ms
+    SELECT p.*, ms_between(p.polled_at, p.arrived_at) AS ms, {MOST_MS} AS most_ms
     FROM polled p LEFT JOIN {memberships} m USING (member_id)
     LEFT ANTI JOIN {tenures} t
-      ON t.next_at > p.told_at
-     AND t.next_at <= coalesce(p.arrived_at, :stopped_at)
+      ON t.next_at > p.told_at AND t.next_at <= coalesce(p.arrived_at, :stopped_at)
     WHERE p.arrived_at IS NOT NULL
-       OR m.removed_at IS NULL
-          AND after(:JOIN_INTERVAL_MS + :timer_late_ms + :slack_ms, p.polled_at)
-              < :stopped_at
+       OR m.removed_at IS NULL AND after({MOST_MS}, p.polled_at) < :stopped_at
 )
 SELECT concat(member, ' after generation ', generation) AS subject, told_at AS at,
        ms AS measured, most_ms AS bound_high,
