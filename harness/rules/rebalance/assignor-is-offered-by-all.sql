@@ -1,6 +1,5 @@
 -- The assignor is one that every member offers
--- All members of a generation are told the same assignor, and it is one that each of them has
--- offered.
+-- All members of a generation get the same assignor, and it is one that each of them has offered.
 -- why: A rolling change of the assignor works because the group keeps to one that the old and the
 --   new processes know.
 -- source: ClassicGroup.selectProtocol; JoinGroup, protocols

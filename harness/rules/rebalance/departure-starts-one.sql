@@ -5,10 +5,10 @@
 -- id: R20b | rows: departures | unit: ms | measured: until the rebalance started | high: was
 --   followed by a rebalance too late | delayed by: broker | contradicted: static
 --
--- What the coordinator was told or noticed, and static members that closed and told nobody.
+-- What the coordinator heard or noticed, and static members that closed in silence.
 
 -- let SILENT
---   Static members that closed; they do not tell the coordinator.
+--   Static members that closed.
 SELECT concat(c.member, ' (close)'), c.event_at, c.event_at, false,
        min(g.at), min(struct(g.at, g.reason)).reason, true, NULL, NULL
 FROM {client_events} c

@@ -7,10 +7,9 @@
 -- id: R12 | rows: generations | unit: assignments | measured: received | low: was never given an
 --   assignment by its leader | high: was given more than one assignment | protocols: classic
 --
--- Generations of which somebody was given a part, or that had time for it.
---
--- The group leader stays while it is among those who rejoined under the same member id. A static
--- member stays in the group for its session without joining.
+-- Generations of which some member was given a part, or that had time for it. The leader stays
+-- while it is among those that rejoined under the same member id. A static member stays in the
+-- group for its session without joining.
 
 WITH kept AS (
     SELECT g.number, count(m.member_id) AS static
@@ -24,13 +23,12 @@ WITH kept AS (
 ), led AS (
     SELECT g.*, array_contains(j.member_ids, g.leader) AS leader_joined,
            array_contains(j.member_ids, g.leader_before) AS former_joined,
-           -- Whoever joined it, whenever: lines of joins may be stamped late (R12-all).
+           -- All that joined it, whenever: lines of joins may be stamped late (R12-all).
            coalesce(size(j.member_ids), 0) AS told, coalesce(k.static, 0) AS static
-    FROM {generations} g
+    FROM {generations} g LEFT JOIN kept k USING (number)
     LEFT JOIN joined j ON same(j, g, broker, generation)
-    LEFT JOIN kept k ON k.number = g.number
     WHERE g.event = 'stabilized' AND g.members > 0
-      -- Without an assignment: only if somebody has one, or nothing came between.
+      -- Without an assignment: only if some member has one, or nothing came between.
       AND (g.times > 0 OR g.answered > 0
            OR g.next_started_at IS NULL AND g.broker_after IS NULL)
 )

@@ -1,4 +1,4 @@
--- Heartbeat answers tell members of a rebalance
+-- Heartbeat answers announce a rebalance to members
 -- The coordinator answers each member's next heartbeat with REBALANCE_IN_PROGRESS, and the member
 -- rejoins.
 -- why: A rebalance waits for every member, so heartbeat.interval.ms is part of each outage.
@@ -7,20 +7,16 @@
 --   high: learned of the rebalance too late | protocols: classic | delayed by: member, toxiproxy,
 --   broker
 --
--- Members of the generation before that rejoined and had not caused the rebalance.
---
--- A member that rejoined before its next heartbeat (the second round of a cooperative rebalance)
--- did not need to be told and is not examined, nor is one whose heartbeats a fault held up. A
--- heartbeat that had come before the rebalance began may be answered without an error after that:
--- some milliseconds, or as long as it has to wait for what was written before it.
+-- Members of the generation before that rejoined and had not caused the rebalance. A member that
+-- rejoined before its next heartbeat (the second round of a cooperative rebalance) is not examined,
+-- nor is one whose heartbeats a fault held up. A heartbeat that came before the rebalance may be
+-- answered without an error after that.
 
 WITH rejoined AS (
-    -- The first join of a generation: a follower that joins anew later is told at once
-    -- that it has this generation already.
+    -- The first join of a generation: a later one of a follower is answered at once with it.
     SELECT b.number, b.generation, b.started_at, j.member_id, j.member,
            min(j.arrived_at) AS arrived_at
-    FROM {generations} b
-    JOIN {joins} j
+    FROM {generations} b JOIN {joins} j
       ON same(j, b, broker, generation) AND in_time_of(b, j.processed_at)
     JOIN {joins} p ON p.broker = b.broker AND p.generation = b.generation_before
      AND p.member_id = j.member_id
@@ -28,9 +24,7 @@ WITH rejoined AS (
       AND j.arrived_at > b.started_at AND NOT contains(coalesce(b.reason, ''), j.member_id)
     GROUP BY b.number, b.generation, b.started_at, j.member_id, j.member
 ), told AS (
-    SELECT r.number, r.generation, r.started_at, r.member_id, r.member, r.arrived_at,
-           min(h.processed_at) FILTER (WHERE h.error_code = :REBALANCE_IN_PROGRESS)
-               AS told_at,
+    SELECT r.*, min(h.processed_at) FILTER (WHERE h.error_code = :REBALANCE_IN_PROGRESS) AS told_at,
            count_if(h.error_code = :NONE
                     AND h.arrived_at > after(:slack_ms, r.started_at)) AS misled
     FROM rejoined r

@@ -1,18 +1,17 @@
 -- A join is answered to who asked, for what all offer
--- A JoinGroup that names a member id is answered with that id. It is told the protocol type that it
--- asked with, and a protocol that all members of the generation have offered, and all are told the
--- same. A SyncGroup is answered with the protocol that it names.
--- why: A client takes over the id that it is told, and computes or reads assignments by the
---   protocol that it is told.
+-- A JoinGroup that names a member id is answered with that id. The answer has the protocol type
+-- that it asked with, and a protocol that all members of the generation have offered, the same for
+-- all. A SyncGroup is answered with the protocol that it names.
+-- why: A client takes over the id in the answer, and computes or reads assignments by the protocol
+--   in it.
 -- source: document 001, JoinGroup; ClassicGroup.selectProtocol; KIP-559
 -- id: X109 | rows: answers to JoinGroup and SyncGroup | unit: answers | protocols: classic | kind:
 --   broker, in passing
 --
--- Accepted joins and SyncGroups; versions that name no protocol type are not asked for it.
+-- Accepted joins and SyncGroups; versions without a protocol type are not asked for it.
 
 {JOINED}, agreed AS (
-    SELECT j.subject, j.sent_at, j.named, j.member_id, j.asked_type, j.told_type,
-           j.protocol, NOT exists(j.offers, o -> o.name = j.protocol) AS strange,
+    SELECT j.*, NOT exists(j.offers, o -> o.name = j.protocol) AS strange,
            count_if(NOT exists(o.other_offers, p -> p.name = j.protocol)) AS without,
            max(o.other_protocol) FILTER (WHERE o.other_protocol <> j.protocol)
                AS other_protocol

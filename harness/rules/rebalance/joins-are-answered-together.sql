@@ -20,6 +20,6 @@ SELECT concat(member, ' for generation ', generation) AS subject, arrived_at AS 
        ms AS measured, -:slack_ms AS bound_low, most_ms AS bound_high,
        concat('waited for ', CAST(round(ms_between(arrived_at, joined_at)) AS INT), ' ms')
            AS note, evidence,
-       -- A machine that stood still can only have made it longer.
+
        IF(ms > most_ms, joined_at, NULL) AS guard_from, guard_to(processed_at) AS guard_to
 FROM answered

@@ -1,23 +1,19 @@
--- A generation has one leader, which is told its members
--- All members of a generation are told the same leader, and it is one of them. The leader is told
--- each member of the generation once, with its instance id and the metadata by which it joined, and
--- nobody else. Only a static leader that joins again in a stable group is told to skip the
--- assignment.
--- why: The leader gives partitions to those that it is told of: who is left out reads nothing, and
---   the share of a stranger is read by nobody.
+-- A generation has one leader, which gets its members
+-- All members of a generation get the same leader, and it is one of them. The leader gets each
+-- member of the generation once, with its instance id and the metadata by which it joined, and no
+-- other. Only a static leader that joins again in a stable group has to skip the assignment.
+-- why: The leader gives partitions to those that it gets: a member that is left out reads nothing,
+--   and the share of a stranger is not read.
 -- source: ClassicGroup.currentClassicGroupMembers and maybeElectNewJoinedLeader; KIP-345; KIP-814
 -- id: X108 | rows: answers to JoinGroup | unit: members | protocols: classic | kind: broker, in
 --   passing
 --
--- Each accepted join by its leader, and each list of members by who joined.
---
--- A static member is listed if it has not joined again, too, as it was when it joined last.
+-- Each accepted join by its leader, and each list of members by the joins. A static member that has
+-- not joined again is listed, too, as it was when it joined last.
 
 {JOINED}, listed AS (
-    SELECT j.`group`, j.subject, j.sent_at, j.answered_at, j.generation, j.protocol,
-           size(array_distinct(transform(j.members, m -> m.memberId))) < size(j.members)
-               AS twice,
-           j.lost, one.*
+    SELECT j.`group`, j.subject, j.sent_at, j.answered_at, j.generation, j.protocol, j.lost, one.*,
+           size(array_distinct(transform(j.members, m -> m.memberId))) < size(j.members) AS twice
     FROM joined j LATERAL VIEW explode(j.members) AS one
     WHERE NOT j.later AND NOT j.skips
 ), claims AS (
@@ -27,8 +23,7 @@
     UNION ALL
     SELECT `group`, sent_at, named, instance_id, instance_id, 0, offers FROM failed
 ), known AS (
-    SELECT l.subject, l.sent_at, l.memberId, l.groupInstanceId, l.metadata, l.twice, l.lost,
-           k.sent_at AS known_at, k.instance_id, k.generation = l.generation AS in_time,
+    SELECT l.*, k.sent_at AS known_at, k.instance_id, k.generation = l.generation AS in_time,
            get(filter(k.offers, o -> o.name = l.protocol), 0).metadata AS given
     FROM listed l LEFT JOIN claims k
       ON k.`group` = l.`group` AND k.generation <= l.generation
@@ -58,22 +53,15 @@
       AND NOT exists(j.members, m -> coalesce(m.memberId = o.other, false)
                                   OR coalesce(m.groupInstanceId = o.other_instance, false))
     GROUP BY j.subject, j.sent_at
-), led AS (
-    SELECT j.subject, j.sent_at, j.leader, j.lost, max(o.other_leader) FILTER (
-               WHERE o.other_leader <> j.leader) AS other_leader
-    FROM joined j JOIN others o ON same(o, j, subject, sent_at, member_id)
-    GROUP BY ALL
 ), leading AS (
-    SELECT l.subject, l.sent_at, l.leader, l.lost, l.other_leader,
-           count(k.sent_at) AS joins
-    FROM led l JOIN joined j ON same(j, l, subject, sent_at)
+    SELECT j.*, count(k.sent_at) AS joins,
+           max(o.other_leader) FILTER (WHERE o.other_leader <> j.leader) AS other_leader
+    FROM joined j JOIN others o ON same(o, j, subject, sent_at, member_id)
     LEFT JOIN claims k
-      ON k.`group` = j.`group` AND k.generation IN (0, j.generation)
-     AND k.member_id = l.leader
+      ON k.`group` = j.`group` AND k.generation IN (0, j.generation) AND k.member_id = j.leader
     GROUP BY ALL
 ), skipping AS (
-    SELECT j.subject, j.sent_at, j.instance_id, j.leader, j.member_id, j.lost,
-           count(k.sent_at) AS before
+    SELECT j.*, count(k.sent_at) AS before
     FROM joined j LEFT JOIN joined k
       ON same(k, j, `group`, generation, instance_id) AND k.answered_at <= j.sent_at
     WHERE j.skips GROUP BY ALL

@@ -6,9 +6,8 @@
 -- source: GroupMetadataManager; ClassicGroup.add; KIP-848, Member ID
 -- id: X81 | rows: member ids | kind: broker, in passing, compares clocks
 --
--- Member ids of the coordinators' lines beside those of requests, outside a broker's trouble.
---
--- A line of a join may be stamped just after the answer to it. A static member that takes its own
+-- Member ids of the coordinators' lines beside those of requests, outside a broker's trouble. A
+-- line of a join may be stamped just after the answer to it. A static member that takes its own
 -- place has a line with its former id.
 
 WITH lines AS (

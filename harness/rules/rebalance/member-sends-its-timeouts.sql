@@ -8,9 +8,8 @@
 --   a rebalance timeout below its max.poll.interval.ms | high: asked for a rebalance timeout above
 --   its max.poll.interval.ms
 --
--- Joins that the coordinator accepted, each beside the settings of the process that asked.
---
--- In KIP-848 they are heartbeats: a join has to name the limit, a later one may.
+-- Accepted joins beside the settings of the process. In KIP-848 they are heartbeats: a join has to
+-- name the limit, a later one may.
 
 WITH modern AS (
     SELECT member, member_id, min(arrived_at) AS at,
@@ -33,8 +32,7 @@ WITH modern AS (
 SELECT concat(a.member, ' (', a.member_id, ')') AS subject, a.at,
        a.rebalance_ms AS measured, m.max_poll_interval_ms AS bound_low,
        m.max_poll_interval_ms AS bound_high,
-       IF(a.session_ms IS NULL OR m.session_timeout_ms IS NULL
-          OR m.max_poll_interval_ms IS NULL,
+       IF(a.session_ms IS NULL OR m.session_timeout_ms IS NULL OR m.max_poll_interval_ms IS NULL,
           'its settings are not on record', NULL) AS unknown,
        IF(a.session_ms <> m.session_timeout_ms,
           clause('asked for a session timeout of ', a.session_ms, ' ms instead of ',

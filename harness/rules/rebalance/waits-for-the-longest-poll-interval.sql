@@ -1,7 +1,7 @@
 -- A rebalance waits for the longest max.poll.interval.ms
 -- The coordinator waits for members to rejoin for at most the largest max.poll.interval.ms in the
 -- group, whichever member is late. It does not go on earlier while a member is missing. It waits
--- again only if nobody has rejoined by then and static members are left.
+-- again only if no member has rejoined by then and static members are left.
 -- why: One member with a large max.poll.interval.ms decides how long a stuck member can hold up the
 --   whole group.
 -- source: document 000, rebalanceTimeoutMs; ClassicGroup.rebalanceTimeoutMs
@@ -13,8 +13,7 @@
 
 {PHASES},
 missed AS (
-    SELECT p.generation, p.started_at, p.joined_at, p.ms, p.least_ms, p.most_ms,
-           p.wait_ms, p.due_at, p.evidence, count(s.member_id) AS missing
+    SELECT p.*, count(s.member_id) AS missing
     FROM phases p LEFT JOIN stragglers s ON same(s, p, generation, started_at)
     GROUP BY ALL
 )
