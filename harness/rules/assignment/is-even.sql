@@ -8,15 +8,12 @@
 --   measured: between the member with the most and the one with the fewest | high: gave a member at
 --   least two partitions more than another
 --
--- Assignments, of a group leader or of the broker, that give every partition to somebody.
+-- Assignments, of a group leader or of the broker, that give every partition to some member. The
+-- first round of a cooperative move leaves partitions out on purpose.
 --
--- The first round of a cooperative move leaves partitions out on purpose and is not examined, and
--- neither is an epoch of KIP-848 that was overtaken before everybody had been told. There, each
--- member that the target was computed for counts with what it had been told when all of them had
--- heard of it. One that was gone by then has no part in it; where another has not heard of it,
--- nothing can be said.
---
--- Whole assignments with their sizes: those that give every partition that there is to somebody.
+-- In KIP-848 each member that the target was computed for counts with what it had been given when
+-- all of them had heard of it. One that was gone by then has no part in it; where another has not
+-- heard of it, the epoch is not examined.
 
 WITH given AS (
     SELECT broker, generation, member_id, count(DISTINCT topic, partition) AS size,
@@ -64,10 +61,7 @@ grown AS (
     SELECT s.*, count(DISTINCT p.partition) AS known
     FROM sizes s LEFT JOIN {topology} p ON p.topic = :topic AND p.at <= s.at
     WHERE s.heard GROUP BY ALL
-),
-whole AS (
-    SELECT *, concat('generation ', generation) AS subject,
-           concat(partitions, ' partitions for ', members, ' members: ', sizes) AS note
-    FROM grown WHERE partitions >= greatest(:partitions, known)
 )
-SELECT subject, at, spread AS measured, 1 AS bound_high, note, evidence FROM whole
+SELECT concat('generation ', generation) AS subject, at, spread AS measured, 1 AS bound_high,
+       concat(partitions, ' partitions for ', members, ' members: ', sizes) AS note, evidence
+FROM grown WHERE partitions >= greatest(:partitions, known)

@@ -7,9 +7,8 @@
 -- id: R21 | rows: generations and partitions | unit: ms | measured: held by two | high: was held by
 --   two members at once
 --
--- Per generation what the leader gave, and per partition what the callbacks say.
---
--- Zombies that the coordinator had removed hold nothing any more, though they do not know it yet.
+-- Per generation what the leader gave, and per partition what the callbacks say. Zombies that the
+-- coordinator had removed hold nothing any more.
 
 -- let ZOMBIES = false
 
@@ -18,7 +17,7 @@
     FROM {assignments} a LEFT JOIN {generations} g
       ON same(g, a, broker, generation) AND in_time_of(g, a.at)
 ), owners AS (
-    -- Who had left before another was told holds nothing any more.
+    -- A member that left before another was given the partition holds nothing any more.
     SELECT broker, generation, number, topic, partition, min(at) AS at,
            count(DISTINCT IF(removed_at <= after(:slack_ms, told_at), NULL, member_id))
                AS owners,

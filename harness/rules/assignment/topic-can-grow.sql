@@ -4,8 +4,6 @@
 -- source: document 002, partition count
 -- id: R27-growth | rows: topics that grew | unit: partitions | measured: in total | low: has no
 --   more partitions than before
---
--- Every partition that there was before has a leader at the end, and so has every new one.
 
 WITH {GROWTH},
 seen AS (

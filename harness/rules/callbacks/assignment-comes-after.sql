@@ -18,7 +18,7 @@ WITH given AS (
 )
 SELECT concat(c.member, ' in generation ', c.generation) AS subject, c.event_at AS at,
        ms_between(g.at, c.event_at) AS measured, -:STAMP_LATE_MS AS bound_low, g.evidence,
-       -- The line of a request is stamped late by a machine that stands still.
+
        IF(c.event_at < after(-:STAMP_LATE_MS, g.at), c.event_at, NULL) AS guard_from,
        guard_to(g.at) AS guard_to
 FROM {client_events} c JOIN given g ON same(g, c, member, generation)

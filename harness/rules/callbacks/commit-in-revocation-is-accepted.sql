@@ -5,10 +5,7 @@
 -- source: document 001, rebalance listener (commit in onPartitionsRevoked)
 -- id: R15-commit | rows: commits in the callback | unit: error code | kind: in passing
 --
--- Commits made in the callback, by what the coordinator answered.
---
--- What the coordinator logged last before a commit shows in which state the commit found the group:
--- a rebalance that has started waits for the members, and takes their commits meanwhile.
+-- The coordinator's last line before a commit shows in which state the commit found the group.
 
 WITH answered AS (
     SELECT member, topic, partition, committed, min(arrived_at) AS arrived_at,

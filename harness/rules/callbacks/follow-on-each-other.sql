@@ -6,8 +6,6 @@
 -- source: ConsumerRebalanceListener; KIP-429; librdkafka INTRODUCTION, Incremental assign
 -- id: X50 | rows: members | unit: partitions | measured: out of turn | kind: in passing
 --
--- Each member's callbacks, per partition and in order; what is given up comes first.
---
 -- What comes at one moment is one rebalance: partitions are taken before others are handed over. A
 -- Java member of KIP-848 that closes gives up what it was about to be handed, too.
 

@@ -11,16 +11,13 @@
 -- Each time at which partitions of a member were given up, with those it did not commit.
 --
 -- librdkafka commits as its application gives a partition up, and sends that when it can. Java has
--- its answer before it goes on, so records of a poll after that commit are left out here: what a
--- commit may take, of this member's. A cooperative Java member hears what it gives up after it has
--- joined, and commits nothing then. Nor can it commit between JoinGroup and assignment.
+-- its answer before it goes on, so records of a poll after that commit are left out, by the slowest
+-- of the member's commits. A cooperative Java member hears what it gives up after it has joined,
+-- and commits nothing then. Nor can it commit between JoinGroup and assignment.
 
--- let OUT
+-- let OUT = (:ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID, :FENCED_INSTANCE_ID, :FENCED_MEMBER_EPOCH)
 --   Answers after which a member is none any more, and does not commit.
-(:ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID, :FENCED_INSTANCE_ID,
-:FENCED_MEMBER_EPOCH)
 
--- query
 WITH {HINDERED}, slowest AS (
     SELECT member, max(ms_between(arrived_at, answered_at)) AS ms
     FROM {own_requests} WHERE api = 'OFFSET_COMMIT' GROUP BY member
@@ -70,17 +67,16 @@ WITH {HINDERED}, slowest AS (
                               f.at)
     GROUP BY f.member, f.topic, f.partition, f.at, f.joins
 ), compared AS (
-    SELECT u.*, max(p.committed) AS committed
+    SELECT u.*, max(p.committed) AS committed,
+           coalesce(max(p.committed) < u.given, true) AS lacking
     FROM due u LEFT JOIN {positions} p
       ON p.api = 'OFFSET_COMMIT' AND same(p, u, member, topic, partition)
      AND p.arrived_at <= after(IF(u.joins, :STAMP_LATE_MS, :session_ms), u.at)
-    GROUP BY u.member, u.topic, u.partition, u.at, u.joins, u.given
-), judged AS (
-    SELECT *, coalesce(committed < given, true) AS lacking FROM compared
+    GROUP BY ALL
 )
 SELECT concat(member, IF(joins, ' (joins again)', ' (gives up)')) AS subject, at,
        count_if(lacking) AS measured, 0 AS bound_high,
        coalesce(min(clause(topic, '-', partition, ' was given up to ', given,
                            ', and committed up to ', coalesce(committed, 0)))
                     FILTER (WHERE lacking), clause(count(*), ' partitions')) AS note
-FROM judged GROUP BY member, joins, at
+FROM compared GROUP BY member, joins, at

@@ -7,12 +7,9 @@
 -- id: X02 | was not: R20a-return | rows: processes that took a static member's place | unit: ms |
 --   measured: from joining to having the partitions | protocols: classic
 --
--- Replacements in a stable group; while a rebalance runs, one more member to wait for is new.
---
--- Until the leader has assigned, a rebalance runs: it may assign to the process that is gone.
---
--- From the replacement until the new process has its partitions, no rebalance may start. Who offers
--- other assignors than its former self may change the one that is chosen, and is not examined.
+-- Replacements in a stable group. Until the leader has assigned, a rebalance runs: it may assign to
+-- the process that is gone. A process with other assignors than its former self may change the one
+-- that is chosen, and is not examined.
 
 WITH {REPLACEMENTS},
 offered AS (

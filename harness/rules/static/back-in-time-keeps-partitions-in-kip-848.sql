@@ -6,11 +6,9 @@
 -- id: X02-epoch | rows: processes that took a static member's place | unit: ms | measured: from
 --   joining to having the partitions | protocols: consumer
 --
--- The first to join under the instance id of a member that had left for now.
---
--- From that leaving until the new process has its partitions no group epoch may be bumped because
--- of the two. One that comes with other metadata is because of the topics. A process that asks an
--- unready coordinator asks again.
+-- The first to join under the instance id of a member that had left for now. From that leaving
+-- until the new process has its partitions no group epoch may be bumped because of the two. A
+-- process that asks an unready coordinator asks again.
 
 WITH {LEFT_FOR_NOW},
 steps AS (

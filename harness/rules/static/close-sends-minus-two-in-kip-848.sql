@@ -7,9 +7,8 @@
 --   low: was evicted too early | high: was evicted too late | protocols: consumer |
 --   delayed by: member, toxiproxy, broker
 --
--- Static members that closed while the run went on: their last heartbeat, and what it changed.
---
--- The session runs on from the last heartbeat before.
+-- The last heartbeat of static members that closed, and what it changed. The session runs on from
+-- the heartbeat before.
 
 WITH {LEFT_FOR_NOW},
 {CLOSINGS},

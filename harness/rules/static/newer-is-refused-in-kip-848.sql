@@ -6,10 +6,8 @@
 -- id: X05-unreleased | rows: joins with an instance id in use | unit: ms | measured: after the
 --   owner's last heartbeat | protocols: consumer
 --
--- Joins under the instance id of a member that has neither left for now nor been removed.
---
--- The owner may be alive or dead: the coordinator cannot tell. Its silence at that time is what is
--- measured. What an unready coordinator answers proves nothing.
+-- The owner may be alive or dead, which the coordinator does not know: its silence at that time is
+-- what is measured. What an unready coordinator answers proves nothing.
 
 WITH met AS (
     SELECT j.member_id, j.member, j.instance_id, j.error_code, j.arrived_at, j.processed_at,
