@@ -15,10 +15,8 @@ WITH known AS (
     SELECT partition, min(at) AS seen_at
     FROM {topology} WHERE what = 'partition' AND topic = :topic GROUP BY partition
 ), given AS (
-    SELECT a.broker, a.generation, a.topic, a.partition, a.at, a.member, a.evidence,
-           a.topic <> :topic
-           OR a.partition >= :partitions
-              AND coalesce(k.seen_at > after(:SEEN_LATE_MS, a.at), true) AS strange
+    SELECT a.*, a.topic <> :topic OR a.partition >= :partitions
+                AND coalesce(k.seen_at > after(:SEEN_LATE_MS, a.at), true) AS strange
     FROM {assignments} a LEFT JOIN known k ON k.partition = a.partition
     WHERE :client <> 'app'
 )

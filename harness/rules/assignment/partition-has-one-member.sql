@@ -12,18 +12,15 @@
 
 -- let ZOMBIES = false
 
-{OVERLAPS}, given AS (
-    SELECT a.*, coalesce(g.number, 0) AS number
-    FROM {assignments} a LEFT JOIN {generations} g
-      ON same(g, a, broker, generation) AND in_time_of(g, a.at)
-), owners AS (
+{OVERLAPS}, owners AS (
     -- A member that left before another was given the partition holds nothing any more.
     SELECT broker, generation, number, topic, partition, min(at) AS at,
-           count(DISTINCT IF(removed_at <= after(:slack_ms, told_at), NULL, member_id))
-               AS owners,
-           min(evidence) AS evidence
-    FROM (SELECT *, max(at) OVER (PARTITION BY broker, generation, number, topic, partition)
-                        AS told_at FROM given)
+           min(evidence) AS evidence,
+           count(DISTINCT IF(removed_at <= after(:slack_ms, last_at), NULL, member_id)) AS owners
+    FROM (SELECT a.*, g.number, max(a.at) OVER (PARTITION BY
+                     a.broker, a.generation, g.number, a.topic, a.partition) AS last_at
+          FROM {assignments} a LEFT JOIN {generations} g
+            ON same(g, a, broker, generation) AND in_time_of(g, a.at))
     GROUP BY broker, generation, number, topic, partition
 )
 SELECT concat(topic, '-', partition) AS subject, from_at AS at, ms AS measured,

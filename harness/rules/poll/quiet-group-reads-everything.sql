@@ -54,23 +54,16 @@ WITH loud AS (
         UNION ALL
         SELECT topic, partition, first_offset, from_at, to_at, member, NULL FROM polled
     )
-), waits AS (
-    SELECT topic, partition, greatest(from_at, send.last_answered_at) AS from_at, to_at, member
-    FROM sent WHERE to_at IS NOT NULL AND send.last_offset >= place
-), full AS (
-    SELECT d.member, d.polled_at
-    FROM {deliveries} d JOIN {members} m USING (member)
-    GROUP BY d.member, d.polled_at, d.poll, m.batch_records
-    HAVING sum(d.count) >= m.batch_records
 ), after_noise AS (
     SELECT topic, partition, from_at, to_at, member,
            max(loud_to) OVER (PARTITION BY topic, partition ORDER BY at) AS loud_to
     FROM (
-        SELECT topic, partition, to_at AS at, from_at, to_at, member, NULL AS loud_to
-        FROM waits
+        SELECT topic, partition, to_at AS at, greatest(from_at, send.last_answered_at) AS from_at,
+               to_at, member, NULL AS loud_to
+        FROM sent WHERE to_at IS NOT NULL AND send.last_offset >= place
         UNION ALL
         SELECT p.topic, p.partition, l.from_at, NULL, NULL, NULL, l.to_at
-        FROM loud l CROSS JOIN (SELECT DISTINCT topic, partition FROM waits) p
+        FROM loud l CROSS JOIN (SELECT DISTINCT topic, partition FROM polled) p
     )
 ), after_full AS (
     SELECT topic, partition, from_at, to_at,
@@ -80,7 +73,10 @@ WITH loud AS (
         FROM after_noise
         WHERE to_at IS NOT NULL AND NOT coalesce(loud_to >= from_at, FALSE)
         UNION ALL
-        SELECT NULL, NULL, member, polled_at, NULL, NULL, polled_at FROM full
+        SELECT NULL, NULL, d.member, d.polled_at, NULL, NULL, d.polled_at
+        FROM {deliveries} d JOIN {members} m USING (member)
+        GROUP BY d.member, d.polled_at, d.poll, m.batch_records
+        HAVING sum(d.count) >= m.batch_records
     )
 ), longest AS (
     SELECT topic, partition, count(*) AS polls,

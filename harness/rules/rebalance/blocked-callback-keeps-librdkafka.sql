@@ -7,12 +7,7 @@
 -- id: X31 | rows: callbacks past the limit | unit: ms | measured: until removed or returned |
 --   clients: librdkafka | protocols: classic
 
-WITH stalls AS (
-    SELECT e.member, e.event_at AS at, e.duration_ms, m.max_poll_interval_ms AS limit_ms
-    FROM {client_events} e JOIN {members} m USING (member)
-    WHERE e.event = 'callback_stall_started'
-      AND e.duration_ms - 500 - :slack_ms > m.max_poll_interval_ms
-), signs AS (
+WITH signs AS (
     SELECT member, 'leave asked' AS what, arrived_at AS at, CAST(NULL AS STRING) AS evidence
     FROM {own_requests} WHERE api = 'LEAVE_GROUP'
     UNION ALL
@@ -21,12 +16,16 @@ WITH stalls AS (
     UNION ALL
     SELECT member, removed_by, removed_at, evidence FROM {memberships}
 ), found AS (
-    SELECT s.*, min(x.at) FILTER (WHERE x.what = 'leave asked') AS left_at,
+    SELECT e.member, e.event_at AS at, e.duration_ms, m.max_poll_interval_ms AS limit_ms,
+           min(x.at) FILTER (WHERE x.what = 'leave asked') AS left_at,
            count_if(x.what = 'max_poll_exceeded') AS noticed,
            min(struct(x.at, x.what, x.evidence)) FILTER (
                WHERE x.what NOT IN ('leave asked', 'max_poll_exceeded')) AS removed
-    FROM stalls s LEFT JOIN signs x
-      ON x.member = s.member AND x.at >= s.at AND x.at <= after(s.duration_ms, s.at)
+    FROM {client_events} e JOIN {members} m ON m.member = e.member
+    LEFT JOIN signs x
+      ON x.member = e.member AND x.at BETWEEN e.event_at AND after(e.duration_ms, e.event_at)
+    WHERE e.event = 'callback_stall_started'
+      AND e.duration_ms - 500 - :slack_ms > m.max_poll_interval_ms
     GROUP BY ALL
 )
 SELECT concat(member, ' (callback)') AS subject, at,

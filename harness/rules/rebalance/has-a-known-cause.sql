@@ -126,18 +126,14 @@ WITH starts AS (
      AND NOT exists(c.partitions, p -> NOT array_contains(a.assigned, p))
      AND (a.before IS NULL OR exists(c.partitions, p -> NOT array_contains(a.before, p)))
     GROUP BY a.member, a.at
-), heard AS (
+), taken AS (
     SELECT c.member, c.event, c.event_at AS at, size(c.partitions) AS partitions,
-           coalesce(max(g.at), c.event_at) AS given_at
-    FROM {client_events} c LEFT JOIN gave g
-      ON g.member = c.member AND g.heard_at = c.event_at AND c.event = 'assigned'
-    WHERE c.event IN ('assigned', 'revoked', 'lost')
+           max(struct(a.event_at AS at, coalesce(g.at, a.event_at) AS given_at)) AS since
+    FROM {client_events} c LEFT JOIN {client_events} a
+      ON a.member = c.member AND a.event = 'assigned' AND a.event_at < c.event_at
+    LEFT JOIN gave g ON g.member = a.member AND g.heard_at = a.event_at
+    WHERE c.event IN ('revoked', 'lost') AND size(c.partitions) > 0
     GROUP BY c.member, c.event, c.event_at, c.partitions
-), handed AS (
-    SELECT member, event, at, partitions,
-           max(IF(event = 'assigned', struct(at, given_at), NULL)) OVER (
-               PARTITION BY member ORDER BY at, IF(event = 'assigned', 1, 0) {BEFORE}) AS since
-    FROM heard
 ), causes AS (
     -- Answers that are no plain "stay", and ends of its own. They count from their arrival, which a
     -- line that is stamped late puts too late as well.
@@ -159,13 +155,12 @@ WITH starts AS (
     WHERE reason IN ('commit', 'work') AND to_at > after(:heartbeat_ms, from_at)
 ), given_up AS (
     SELECT h.member, h.event, h.at, h.partitions, count(c.at) + count(o.from_at) AS causes
-    FROM handed h LEFT JOIN causes c
+    FROM taken h LEFT JOIN causes c
       ON c.member = h.member
      AND IF(c.begun_at IS NULL,
             c.at > h.since.given_at AND c.at <= after(:STAMP_LATE_MS, h.at),
             c.at > h.since.at AND c.begun_at <= h.since.at)
     LEFT JOIN topics o ON o.from_at <= h.at AND o.to_at >= h.at
-    WHERE h.event <> 'assigned' AND h.partitions > 0
     GROUP BY h.member, h.event, h.at, h.partitions
 )
 SELECT concat(IF(event = 'epoch_bumped', 'epoch ', 'rebalance of generation '),

@@ -11,6 +11,8 @@
 -- Each accepted join by its leader, and each list of members by the joins. A static member that has
 -- not joined again is listed, too, as it was when it joined last.
 
+-- let GIVEN = get(filter(k.offers, o -> o.name = l.protocol), 0).metadata
+
 {JOINED}, listed AS (
     SELECT j.`group`, j.subject, j.sent_at, j.answered_at, j.generation, j.protocol, j.lost, one.*,
            size(array_distinct(transform(j.members, m -> m.memberId))) < size(j.members) AS twice
@@ -22,18 +24,15 @@
     FROM joined
     UNION ALL
     SELECT `group`, sent_at, named, instance_id, instance_id, 0, offers FROM failed
-), known AS (
-    SELECT l.*, k.sent_at AS known_at, k.instance_id, k.generation = l.generation AS in_time,
-           get(filter(k.offers, o -> o.name = l.protocol), 0).metadata AS given
+), found AS (
+    SELECT l.*, count(k.sent_at) AS joins, max(k.instance_id) AS instance_id,
+           collect_set({GIVEN}) FILTER (WHERE k.generation = l.generation) AS now,
+           collect_set({GIVEN}) AS ever
     FROM listed l LEFT JOIN claims k
       ON k.`group` = l.`group` AND k.generation <= l.generation
      AND k.sent_at <= l.answered_at
      AND (k.member_id = l.memberId OR k.by_instance = l.groupInstanceId)
-), found AS (
-    SELECT subject, sent_at, memberId, groupInstanceId, metadata, twice, lost,
-           count(known_at) AS joins, max(instance_id) AS instance_id,
-           collect_set(given) FILTER (WHERE in_time) AS now, collect_set(given) AS ever
-    FROM known GROUP BY subject, sent_at, memberId, groupInstanceId, metadata, twice, lost
+    GROUP BY ALL
 ), strange AS (
     SELECT subject, sent_at, max(lost) AS lost, count_if(joins = 0) AS strangers,
            min(CASE WHEN twice THEN 'was told of a member twice'

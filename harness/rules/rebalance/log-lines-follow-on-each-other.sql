@@ -66,13 +66,11 @@ WITH lines AS (
 ), worst AS (
     SELECT broker, count(*) AS times, min(struct(at, evidence, what)) AS first
     FROM odd GROUP BY broker
-), brokers AS (
-    SELECT broker, min(at) AS at, count(*) AS lines,
-           min_by(evidence, struct(at, evidence)) AS evidence
-    FROM lines GROUP BY broker
 )
-SELECT concat('lines of broker-', b.broker) AS subject, coalesce(w.first.at, b.at) AS at,
+SELECT concat('lines of broker-', l.broker) AS subject, coalesce(w.first.at, min(l.at)) AS at,
        coalesce(w.times, 0) AS measured, 0 AS bound_high,
        IF(w.times IS NOT NULL, clause('logged: ', w.first.what), NULL) AS wrong,
-       concat(b.lines, ' lines') AS note, coalesce(w.first.evidence, b.evidence) AS evidence
-FROM brokers b LEFT JOIN worst w ON w.broker = b.broker
+       concat(count(*), ' lines') AS note,
+       coalesce(w.first.evidence, min_by(l.evidence, struct(l.at, l.evidence))) AS evidence
+FROM lines l LEFT JOIN worst w ON w.broker = l.broker
+GROUP BY l.broker, w.first, w.times

@@ -33,21 +33,17 @@ WITH rounds AS (
     SELECT broker, generation, min(rebalance_timeout_ms) AS least_ms,
            max(rebalance_timeout_ms) AS most_ms, min(at) AS first_at
     FROM ordered GROUP BY broker, generation
-), arrivals AS (
-    SELECT r.number, ms_between(r.started_at, j.at) AS ms
-    FROM rounds r JOIN ordered j ON same(j, r, broker, generation)
-    WHERE r.initial AND j.turn > 1 AND j.at > after(-:STAMP_LATE_MS, r.started_at)
 ),
 -- In which of the delays, counted from 1, each came: the earliest and the latest that can
 -- be. A member that came with the first may have come before the first delay began.
 counted AS (
     SELECT number,
-           CASE WHEN ms > :slack_ms THEN
-                CAST(ceil((ms - :slack_ms) / nullif(:initial_delay_ms, 0)) AS INT) END
-               AS earliest,
-           greatest(1, CAST(ceil((ms + :slack_ms) / nullif(:initial_delay_ms, 0)) AS INT))
-               AS latest
-    FROM arrivals
+           IF(ms > :slack_ms, CAST(ceil((ms - :slack_ms) / nullif(:initial_delay_ms, 0)) AS INT),
+              NULL) AS earliest,
+           greatest(1, CAST(ceil((ms + :slack_ms) / nullif(:initial_delay_ms, 0)) AS INT)) AS latest
+    FROM (SELECT r.number, ms_between(r.started_at, j.at) AS ms
+          FROM rounds r JOIN ordered j ON same(j, r, broker, generation)
+          WHERE r.initial AND j.turn > 1 AND j.at > after(-:STAMP_LATE_MS, r.started_at))
 ), delays AS (
     SELECT number, true AS sure, earliest AS delay FROM counted WHERE earliest = latest
     UNION
@@ -60,18 +56,6 @@ extended AS (
     FROM (SELECT *, row_number() OVER (PARTITION BY number, sure ORDER BY delay) AS place
           FROM delays)
     GROUP BY number
-), initial_waits AS (
-    SELECT r.*,
-           -- The line that a rebalance starts is written after the timer was set.
-           least(:initial_delay_ms * (1 + coalesce(e.least, 0)),
-                 coalesce(l.least_ms, :max_poll_ms)) - :slack_ms
-               - coalesce(greatest(0, ms_between(l.first_at, r.started_at)), 0) AS low,
-           least(:initial_delay_ms * (1 + coalesce(e.most, 0)),
-                 coalesce(l.most_ms, :max_poll_ms))
-               + greatest(:initial_delay_ms - :slack_ms, :slack_ms) AS high
-    FROM rounds r LEFT JOIN extended e USING (number)
-    LEFT JOIN limits l ON same(l, r, broker, generation)
-    WHERE r.initial AND r.event = 'stabilized' AND r.started_at IS NOT NULL
 ), steps AS (
     SELECT broker, at, CAST(NULL AS INT) AS generation FROM {coordinator_events}
     WHERE `group` = :group AND event IN ('left', 'evicted', 'stragglers_removed',
@@ -88,11 +72,20 @@ extended AS (
     WHERE r.event = 'stabilized' AND r.started_at IS NOT NULL AND NOT r.initial
     GROUP BY ALL
 ), waits AS (
-    SELECT broker, concat('generation ', generation, ' (of an empty group)') AS subject,
-           started_at, started_at AS from_at, joined_at, ms, low, high,
+    SELECT r.broker, concat('generation ', r.generation, ' (of an empty group)') AS subject,
+           r.started_at, r.started_at AS from_at, r.joined_at, r.ms,
+           -- The line that a rebalance starts is written after the timer was set.
+           least(:initial_delay_ms * (1 + coalesce(e.least, 0)),
+                 coalesce(l.least_ms, :max_poll_ms)) - :slack_ms
+               - coalesce(greatest(0, ms_between(l.first_at, r.started_at)), 0) AS low,
+           least(:initial_delay_ms * (1 + coalesce(e.most, 0)),
+                 coalesce(l.most_ms, :max_poll_ms))
+               + greatest(:initial_delay_ms - :slack_ms, :slack_ms) AS high,
            CAST(NULL AS STRING) AS too_high,
-           concat('the delay is ', :initial_delay_ms, ' ms') AS note, evidence
-    FROM initial_waits
+           concat('the delay is ', :initial_delay_ms, ' ms') AS note, r.evidence
+    FROM rounds r LEFT JOIN extended e USING (number)
+    LEFT JOIN limits l ON same(l, r, broker, generation)
+    WHERE r.initial AND r.event = 'stabilized' AND r.started_at IS NOT NULL
     UNION ALL
     -- A line shows for which members a rebalance waited until its time-out, by removing them. A
     -- static member stays. Timers count milliseconds: a wait of the whole delay is a delay.

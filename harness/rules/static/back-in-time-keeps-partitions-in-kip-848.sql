@@ -18,14 +18,12 @@ steps AS (
     SELECT member_id, processed_at AS at, answered_at,
            array_sort(transform(assigned, p -> concat(p.topic, '-', p.partition))) AS parts
     FROM {consumer_heartbeats} WHERE error_code = :NONE AND assigned IS NOT NULL
-), had AS (
-    SELECT o.*, max(struct(g.at, g.parts)).parts AS had
-    FROM gone o LEFT JOIN given g ON g.member_id = o.member_id AND g.at <= o.at
-    GROUP BY ALL
 ), asked AS (
-    SELECT o.*, min(struct(b.arrived_at AS at, b.member_id, b.member, b.error_code,
-                           b.processed_at, b.evidence)) AS new
-    FROM had o JOIN {consumer_heartbeats} b
+    SELECT o.*, max(struct(g.at, g.parts)).parts AS had,
+           min(struct(b.arrived_at AS at, b.member_id, b.member, b.error_code,
+                      b.processed_at, b.evidence)) AS new
+    FROM gone o LEFT JOIN given g ON g.member_id = o.member_id AND g.at <= o.at
+    JOIN {consumer_heartbeats} b
       ON b.instance_id = o.instance_id AND b.member_id <> o.member_id
      AND b.generation = 0 AND b.arrived_at > o.at
      AND b.error_code NOT IN
