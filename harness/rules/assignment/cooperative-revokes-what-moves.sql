@@ -10,16 +10,13 @@
 -- given up, and to whom it goes. Where members or partitions came or went between, the second may
 -- differ.
 
-WITH given_up AS (
-    SELECT o.member, o.topic, o.partition, o.to_at AS at
-    FROM {ownership} o LEFT ANTI JOIN {client_events} c
-      ON c.member = o.member AND c.event = 'closing' AND c.event_at <= o.to_at
-    WHERE o.ended_by = 'revoked'
-), followed AS (
-    SELECT g.*, min(struct(o.from_at, o.member)) AS next
-    FROM given_up g LEFT JOIN {ownership} o
-      ON same(o, g, topic, partition) AND o.from_at >= g.at
-    GROUP BY ALL
+WITH followed AS (
+    SELECT g.member, g.topic, g.partition, g.to_at AS at, min(struct(o.from_at, o.member)) AS next
+    FROM {ownership} g LEFT ANTI JOIN {client_events} c
+      ON c.member = g.member AND c.event = 'closing' AND c.event_at <= g.to_at
+    LEFT JOIN {ownership} o
+      ON same(o, g, topic, partition) AND o.from_at >= g.to_at
+    WHERE g.ended_by = 'revoked' GROUP BY ALL
 ), changes AS (
     SELECT explode(array(joined_at, removed_at)) AS at, true AS of_members FROM {memberships}
     UNION ALL

@@ -8,12 +8,10 @@
 --   measured: between the member with the most and the one with the fewest | high: gave a member at
 --   least two partitions more than another
 --
--- Assignments, of a group leader or of the broker, that give every partition to some member. The
--- first round of a cooperative move leaves partitions out on purpose.
---
--- In KIP-848 each member that the target was computed for counts with what it had been given when
--- all of them had heard of it. One that was gone by then has no part in it; where another has not
--- heard of it, the epoch is not examined.
+-- The first round of a cooperative move leaves partitions out on purpose. In KIP-848 each member
+-- that the target was computed for counts with what it had been given when all of them had heard of
+-- it. One that was gone by then has no part in it; where another has not heard of it, the epoch is
+-- not examined.
 
 WITH led AS (
     -- A static member that came back later joined in the same generation, under another id.

@@ -4,7 +4,7 @@
 -- why: Cooperative rebalancing exists so that kept partitions are consumed without a break.
 -- source: KIP-429
 -- id: X01-kept | was not: R25-rebalance | rows: partitions kept | unit: ms | measured: of
---   standstill | high: stood still for longer than at any time between rebalances | protocols:
+--   standstill | high: was not read for longer than at any time between rebalances | protocols:
 --   cooperative | delayed by: members, toxiproxy, brokers
 --
 -- Partitions whose owner kept them through a rebalance, against the longest standstill of any

@@ -31,11 +31,10 @@ SELECT concat(topic, '-', partition) AS subject, from_at AS at, ms AS measured,
        CAST(NULL AS STRING) AS evidence
 FROM longest
 UNION ALL
-SELECT concat('generation ', generation) AS subject, min(at) AS at,
-       NULL AS measured, NULL AS bound_low, NULL AS bound_high,
+SELECT concat('generation ', generation), min(at), NULL, NULL, NULL,
        CASE WHEN max(owners) > 1
             THEN clause(max(struct(owners, topic, partition)).topic, '-',
                         max(struct(owners, topic, partition)).partition,
-                        ' was given to ', max(owners), ' members') END AS wrong,
-       'each partition was given to one member' AS note, min(evidence) AS evidence
+                        ' was given to ', max(owners), ' members') END,
+       'each partition was given to one member', min(evidence)
 FROM owners GROUP BY broker, generation, number

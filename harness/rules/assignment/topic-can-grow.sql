@@ -6,13 +6,11 @@
 --   more partitions than before
 
 WITH {GROWTH},
-seen AS (
-    SELECT partition, max(struct(at, leader)).leader AS leader
-    FROM {topology} WHERE what = 'partition' AND topic = :topic GROUP BY partition
-), counted AS (
-    SELECT count_if(partition < :partitions AND leader >= 0) AS before,
-           count_if(partition >= :partitions AND leader >= 0) AS added
-    FROM seen
+counted AS (
+    SELECT count_if(partition < :partitions AND last.leader >= 0) AS before,
+           count_if(partition >= :partitions AND last.leader >= 0) AS added
+    FROM (SELECT partition, max(struct(at, leader)) AS last FROM {topology}
+          WHERE what = 'partition' AND topic = :topic GROUP BY partition)
 )
 SELECT concat(:topic, ' (', g.fault, ')') AS subject, g.at,
        c.before + c.added AS measured, :partitions + 1 AS bound_low,

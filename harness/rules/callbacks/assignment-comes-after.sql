@@ -7,8 +7,6 @@
 -- id: R15-assigned | rows: callbacks for assigned partitions | unit: ms | measured: after the
 --   answer to the SyncGroup | low: ran before the coordinator had answered the SyncGroup |
 --   protocols: classic | delayed by: member, toxiproxy, broker | kind: in passing
---
--- Callbacks by the first SyncGroup that gave the member its part in that generation.
 
 WITH given AS (
     SELECT member, generation, min(processed_at) AS at,

@@ -6,10 +6,8 @@
 -- why: An application may not commit what it had of a lost partition, so it is repeated.
 -- source: KIP-429, onPartitionsLost; librdkafka rdkafka_assignment.c
 -- id: X74 | was: X84 | rows: members that lost partitions | unit: callbacks | measured: without a
---   reason | high: was told that partitions were lost, without a reason | kind: in passing,
---   compares clocks
---
--- Callbacks for lost partitions, each with what its member heard since it was handed them.
+--   reason | high: heard that partitions were lost, without a reason | kind: in passing, compares
+--   clocks
 --
 -- Which of several reasons made its client give up does not matter. A Java member that closes while
 -- it joins anew has no generation then, and loses what it has.

@@ -7,9 +7,8 @@
 -- id: X51 | rows: member ids | unit: generations | measured: that it had not | kind: in passing,
 --   compares clocks
 --
--- What a member id's callbacks, records and commits name, beside the answers to its requests. An
--- answer's line is stamped late, so it counts from its request's arrival. A librdkafka that joins
--- anew has its next member id already when it says what it lost as the one before.
+-- An answer's line is stamped late, so it counts from its request's arrival. A librdkafka that
+-- joins anew has its next member id already when it says what it lost as the one before.
 
 WITH given AS (
     SELECT member, member_id, generation, min(arrived_at) AS at FROM (

@@ -8,8 +8,8 @@
 --   fetch | low: returned less than the default allows, and left records behind | high: returned
 --   more than max.partition.fetch.bytes | clients: java
 --
--- Fetches, each with its size by the client's log. That does not name its batches, so a size above
--- a limit that a single batch may exceed cannot be judged.
+-- The client's log does not name the batches of a fetch, so a size above a limit that a single
+-- batch may exceed cannot be judged.
 
 -- let BATCH_BYTES = 1000000
 --   The largest batch that our producer makes: librdkafka's batch.size unless set.

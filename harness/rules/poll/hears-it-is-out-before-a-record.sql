@@ -7,8 +7,6 @@
 -- id: X99 | was: X104 | rows: members that were too slow | unit: records | measured: handed over
 --   before the member heard that it is out | high: were handed over though the member had left, and
 --   another may have had them by then | kind: in passing
---
--- Records that were polled between the limit and the callback, or the next join, after it.
 
 WITH heard AS (
     SELECT member, event_at AS at FROM {client_events}

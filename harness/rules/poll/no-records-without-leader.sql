@@ -5,8 +5,6 @@
 -- source: document 000, broker crash (an idle consumer)
 -- id: R11-idle | rows: partitions without a leader | unit: records | measured: handed out without a
 --   leader | high: handed out records that it could not have fetched | kind: broker
---
--- Partitions without a leader for longer than the time in which what was fetched is over.
 
 -- let FETCHED_MS = 1000
 --   What a member fetched before the leader was gone it may still hand out, as fast as it works.
@@ -27,7 +25,7 @@ WITH seen AS (
     WHERE l.alone AND ms_between(l.from_at, l.to_at) > 2 * :FETCHED_MS
     GROUP BY ALL
 )
-SELECT concat(h.topic, '-', h.partition, ' of ', coalesce(h.member, 'nobody')) AS subject,
+SELECT concat(h.topic, '-', h.partition, ' of ', coalesce(h.member, 'no member')) AS subject,
        h.from_at AS at, coalesce(sum(d.count), 0) AS measured, 0 AS bound_high,
        concat('without a leader for ', ms_between(h.from_at, h.to_at), ' ms') AS note
 FROM held h LEFT JOIN {deliveries} d ON same(d, h, topic, partition)

@@ -1,10 +1,10 @@
 -- A quiet group reads all its partitions
 -- The records of each partition reach its member within 2.5 s of their acknowledgement while
 -- nothing changes in the group and nothing fails.
--- why: A partition that nobody reads shows in no rebalance and no error, only in its lag.
+-- why: A partition that is not read shows in no rebalance and no error, only in its lag.
 -- source: fetch.max.wait.ms; KafkaConsumer.poll
 -- id: X38 | rows: partitions | unit: ms | measured: from the acknowledgement to the poll at most |
---   high: stood still, although the group was well | delayed by: members, toxiproxy, brokers |
+--   high: was not read, although the group was well | delayed by: members, toxiproxy, brokers |
 --   kind: always
 --
 -- Per partition the longest time that a record waited in quiet time: from its acknowledgement, or

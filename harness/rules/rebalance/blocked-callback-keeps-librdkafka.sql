@@ -35,7 +35,7 @@ SELECT concat(member, ' (callback)') AS subject, at,
             WHEN noticed > 0 THEN 'was warned by its client that it does not poll'
             WHEN removed.what <> 'stragglers_removed'
             THEN clause('was removed otherwise: ', removed.what) END AS wrong,
-       concat(IF(removed.what IS NULL, 'nobody noticed it before it returned',
+       concat(IF(removed.what IS NULL, 'it was not noticed before it returned',
                  'the coordinator removed it as a straggler'),
               '; its limit is ', limit_ms, ' ms') AS note,
        removed.evidence AS evidence

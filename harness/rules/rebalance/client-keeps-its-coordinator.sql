@@ -6,8 +6,7 @@
 -- id: R08-client | rows: members answered REBALANCE_IN_PROGRESS for longer than a session | unit:
 --   ms | measured: since the last answer without an error | protocols: classic | kind: in passing
 --
--- From the last answer without an error to the last of the heartbeats answered so in a row. Between
--- two answers there has to be less than a session, or the client's session ends rightly.
+-- Between two answers there has to be less than a session, or the client's session ends rightly.
 
 -- let SAYS_SO = (api = 'HEARTBEAT' AND error_code = :REBALANCE_IN_PROGRESS)
 
@@ -31,7 +30,7 @@ WITH numbered AS (
      AND c.event_at >= after(m.session_timeout_ms, s.from_at) AND c.event_at <= s.to_at
     GROUP BY ALL
 )
-SELECT concat(member, ' (told)') AS subject, from_at AS at,
+SELECT concat(member, ' (kept waiting)') AS subject, from_at AS at,
        ms_between(from_at, to_at) AS measured,
        IF(ended_at IS NOT NULL,
           clause('took its session for ended after ',

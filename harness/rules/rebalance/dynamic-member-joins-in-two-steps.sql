@@ -7,9 +7,8 @@
 -- id: X08-members | rows: joins | unit: ms | measured: from the id to the join | protocols: classic
 --   | kind: always
 --
--- Member ids that joined, by the coordinator's lines; static members, by their requests. An id that
--- was given and never came back is no join. But one of ours that was given one and comes for
--- another did not use it, which only an answer that was lost in a disturbance explains.
+-- An id that was given and never came back is no join. But a member of ours that was given one and
+-- comes for another did not use it, which only an answer that was lost in a disturbance explains.
 
 WITH asked AS (
     SELECT *, lead(struct(arrived_at, error_code, member_id)) OVER w AS next

@@ -6,13 +6,11 @@
 -- source: document 002, rebalance conditions (that there are no others)
 -- id: R20f | rows: rebalances and partitions given up
 --
--- Each start of a rebalance, each new epoch, and each callback that took partitions away.
---
 -- The cause of a rebalance has to be in the coordinator's log beside it and be what the reason
--- names: a member that joined, left or was evicted. A member that joined or left must have asked
--- for it. A member that was there already and joins again needs a reason: it has to give up a
--- partition that it had (cooperative), it offers other assignors, it was refused something, its
--- topic has got partitions, or the answer that gave it its part may have been lost.
+-- names. A member that joined or left must have asked for it. A member that was there already and
+-- joins again needs a reason: it has to give up a partition that it had (cooperative), it offers
+-- other assignors, it was refused something, its topic has got partitions, or the answer that gave
+-- it its part may have been lost.
 --
 -- Law: a member gives up a partition only after an answer that makes it do so, later than the
 -- answer that gave it its last part though maybe before its application heard of that, or by its
@@ -24,7 +22,6 @@
 --   been resumed).
 -- let CAUSE_NOTICED_MS = 3000
 --   How long a client that notices new partitions only by its own refresh may take beyond it.
--- let NOT_READY = :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR
 
 WITH starts AS (
     SELECT at, event, generation, evidence, reason,
@@ -183,6 +180,6 @@ UNION ALL
 SELECT concat(member, ' (', event, ')'), at,
        IF(causes = 0,
           clause('gave up ', partitions, IF(partitions = 1, ' partition', ' partitions'),
-                 ' although nothing had told it to'), NULL),
+                 ' without a reason'), NULL),
        NULL, concat('gave up ', partitions), NULL
 FROM given_up

@@ -3,9 +3,9 @@
 -- rejoins.
 -- why: A rebalance waits for every member, so heartbeat.interval.ms is part of each outage.
 -- source: document 003, HEARTBEAT
--- id: R32 | rows: members told of a rebalance | unit: ms | measured: after the rebalance started |
---   high: learned of the rebalance too late | protocols: classic | delayed by: member, toxiproxy,
---   broker
+-- id: R32 | rows: members that heard of a rebalance | unit: ms | measured: after the rebalance
+--   started | high: learned of the rebalance too late | protocols: classic | delayed by: member,
+--   toxiproxy, broker
 --
 -- Members of the generation before that rejoined and had not caused the rebalance. A member that
 -- rejoined before its next heartbeat (the second round of a cooperative rebalance) is not examined,
@@ -23,8 +23,9 @@ WITH rejoined AS (
     WHERE b.event = 'stabilized' AND b.broker = b.broker_before
       AND j.arrived_at > b.started_at AND NOT contains(coalesce(b.reason, ''), j.member_id)
     GROUP BY b.number, b.generation, b.started_at, j.member_id, j.member
-), told AS (
-    SELECT r.*, min(h.processed_at) FILTER (WHERE h.error_code = :REBALANCE_IN_PROGRESS) AS told_at,
+), heard AS (
+    SELECT r.*, min(h.processed_at) FILTER (
+                    WHERE h.error_code = :REBALANCE_IN_PROGRESS) AS heard_at,
            count_if(h.error_code = :NONE
                     AND h.arrived_at > after(:slack_ms, r.started_at)) AS misled
     FROM rejoined r
@@ -37,10 +38,10 @@ WITH rejoined AS (
     GROUP BY ALL
 )
 SELECT concat(member, ' in generation ', generation) AS subject, started_at AS at,
-       ms_between(started_at, told_at) AS measured,
+       ms_between(started_at, heard_at) AS measured,
        :heartbeat_ms + :cadence_ms + :slack_ms AS bound_high,
-       IF(misled > 0, clause('was not told of the rebalance in answers to its heartbeats, ',
+       IF(misled > 0, clause('heard nothing of the rebalance in answers to its heartbeats, ',
                              misled, ' of them'), NULL) AS wrong,
        after(-:guard_ms, started_at) AS guard_from,
-       guard_to(coalesce(told_at, arrived_at)) AS guard_to
-FROM told WHERE told_at IS NOT NULL OR misled > 0
+       guard_to(coalesce(heard_at, arrived_at)) AS guard_to
+FROM heard WHERE heard_at IS NOT NULL OR misled > 0

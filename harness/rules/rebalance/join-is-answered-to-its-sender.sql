@@ -7,8 +7,6 @@
 -- source: document 001, JoinGroup; ClassicGroup.selectProtocol; KIP-559
 -- id: X109 | rows: answers to JoinGroup and SyncGroup | unit: answers | protocols: classic | kind:
 --   broker, in passing
---
--- Accepted joins and SyncGroups; versions without a protocol type are not asked for it.
 
 {JOINED}, agreed AS (
     SELECT j.*, NOT exists(j.offers, o -> o.name = j.protocol) AS strange,
@@ -20,26 +18,26 @@
 ), synced AS (
     SELECT concat(step, ' (', `group`, ')') AS subject, sent_at,
            get_json_object(request, '$.protocolType') AS asked_type,
-           get_json_object(answer, '$.protocolType') AS told_type,
+           get_json_object(answer, '$.protocolType') AS given_type,
            get_json_object(request, '$.protocolName') AS asked,
-           get_json_object(answer, '$.protocolName') AS told
+           get_json_object(answer, '$.protocolName') AS given
     FROM {calls} WHERE api = 'SYNC_GROUP' AND error_code = :NONE
 )
 SELECT subject, sent_at AS at,
        CASE WHEN named <> member_id
             THEN clause('named the member id ', named, ' and was answered ', member_id)
-            WHEN asked_type <> told_type
-            THEN clause('asked as ', asked_type, ' and was answered as ', told_type)
+            WHEN asked_type <> given_type
+            THEN clause('asked as ', asked_type, ' and was answered as ', given_type)
             WHEN strange OR without > 0
-            THEN clause('was told ', protocol, ', which not all members offer')
+            THEN clause('was answered ', protocol, ', which not all members offer')
             WHEN other_protocol IS NOT NULL
-            THEN clause('was told ', protocol, ' and another ', other_protocol)
+            THEN clause('was answered ', protocol, ' and another ', other_protocol)
             END AS wrong
 FROM agreed
 UNION ALL
 SELECT subject, sent_at,
-       CASE WHEN asked_type <> told_type
-            THEN clause('asked as ', asked_type, ' and was answered as ', told_type)
-            WHEN asked <> told
-            THEN clause('named ', asked, ' and was answered ', told) END
+       CASE WHEN asked_type <> given_type
+            THEN clause('asked as ', asked_type, ' and was answered as ', given_type)
+            WHEN asked <> given
+            THEN clause('named ', asked, ' and was answered ', given) END
 FROM synced

@@ -9,8 +9,7 @@
 -- JoinGroups that came before a generation began, which is when its line was written.
 
 WITH answered AS (
-    SELECT g.generation, g.joined_at, j.member, j.arrived_at, j.processed_at, j.evidence,
-           ms_between(g.joined_at, j.processed_at) AS ms,
+    SELECT j.*, g.joined_at, ms_between(g.joined_at, j.processed_at) AS ms,
            :START_MS + :slack_ms + :STAMP_LATE_MS AS most_ms
     FROM {generations} g JOIN {joins} j ON same(j, g, broker, generation)
      AND j.arrived_at <= g.joined_at AND in_time_of(g, j.processed_at)

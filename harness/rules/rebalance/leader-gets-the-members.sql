@@ -8,8 +8,7 @@
 -- id: X108 | rows: answers to JoinGroup | unit: members | protocols: classic | kind: broker, in
 --   passing
 --
--- Each accepted join by its leader, and each list of members by the joins. A static member that has
--- not joined again is listed, too, as it was when it joined last.
+-- A static member that has not joined again is listed, too, as it was when it joined last.
 
 -- let GIVEN = get(filter(k.offers, o -> o.name = l.protocol), 0).metadata
 
@@ -35,14 +34,14 @@
     GROUP BY ALL
 ), strange AS (
     SELECT subject, sent_at, max(lost) AS lost, count_if(joins = 0) AS strangers,
-           min(CASE WHEN twice THEN 'was told of a member twice'
+           min(CASE WHEN twice THEN 'got a member twice'
                     WHEN joins > 0 AND NOT groupInstanceId <=> instance_id
-                    THEN clause('was told the instance id ',
+                    THEN clause('got the instance id ',
                                 coalesce(groupInstanceId, 'none'), ' of ', memberId)
                     WHEN size(IF(size(now) > 0, now, ever)) > 0
                          AND NOT coalesce(array_contains(
                                  IF(size(now) > 0, now, ever), metadata), false)
-                    THEN clause('was told another subscription of ', memberId, ' than it ',
+                    THEN clause('got another subscription of ', memberId, ' than it ',
                                 'joined with') END) AS odd
     FROM found GROUP BY subject, sent_at
 ), missing AS (
@@ -67,19 +66,19 @@
 )
 SELECT concat(s.subject, ', members') AS subject, s.sent_at AS at,
        CASE WHEN s.odd IS NOT NULL THEN s.odd
-            WHEN m.missing IS NOT NULL THEN clause('was not told of ', m.missing)
+            WHEN m.missing IS NOT NULL THEN clause('did not get ', m.missing)
             WHEN s.strangers > 0 AND s.lost = 0
-            THEN clause('was told of ', s.strangers, ' that never joined') END AS wrong,
+            THEN clause('got ', s.strangers, ' that never joined') END AS wrong,
        IF(s.strangers > 0 AND s.lost > 0 AND s.odd IS NULL AND m.missing IS NULL,
-          'was told of one whose join may be without an answer', NULL) AS unknown
+          'got one whose join may be without an answer', NULL) AS unknown
 FROM strange s LEFT JOIN missing m ON same(m, s, subject, sent_at)
 UNION ALL
 SELECT subject, sent_at,
        CASE WHEN other_leader IS NOT NULL
-            THEN clause('was told that ', leader, ' leads, and another that ',
+            THEN clause('was answered that ', leader, ' leads, and another that ',
                         other_leader, ' does')
             WHEN joins = 0 AND lost = 0
-            THEN clause('was told that ', leader, ' leads, which did not join') END,
+            THEN clause('was answered that ', leader, ' leads, which did not join') END,
        IF(joins = 0 AND lost > 0 AND other_leader IS NULL,
           'has a leader whose join may be without an answer', NULL)
 FROM leading
@@ -87,6 +86,6 @@ UNION ALL
 SELECT concat(subject, ', assignment'), sent_at,
        CASE WHEN instance_id IS NULL OR leader <> member_id
               OR before = 0 AND lost = 0
-            THEN 'was told to skip the assignment, and is no static leader of before' END,
+            THEN 'had to skip the assignment, and is no static leader of before' END,
        IF(before = 0 AND lost > 0, 'may have joined without an answer before', NULL)
 FROM skipping

@@ -7,9 +7,6 @@
 --   by a follower | high: sent an assignment although it is not the leader | protocols: classic |
 --   kind: in passing
 --
--- Accepted SyncGroups of the group's members by who leads, as its own JoinGroup was answered; and
--- members with heartbeats and commits in a generation of which they asked for no part.
---
 -- Within a generation the leader has another id once a process has taken its place. A static member
 -- that took the place of another is not named in what the leader gave.
 

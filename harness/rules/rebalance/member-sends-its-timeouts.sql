@@ -12,17 +12,16 @@
 -- name the limit, a later one may.
 
 WITH modern AS (
-    SELECT member, member_id, min(arrived_at) AS at,
-           coalesce(max(rebalance_timeout_ms) FILTER (
-               WHERE rebalance_timeout_ms <> own_ms), max(own_ms)) AS rebalance_ms,
-           max(own_ms) AS own_ms,
-           count_if(generation = 0 AND rebalance_timeout_ms IS NULL) AS unnamed,
-           min(evidence) AS evidence
-    FROM (SELECT h.*, m.max_poll_interval_ms AS own_ms
-          FROM {consumer_heartbeats} h JOIN {members} m ON m.member = h.member
-          WHERE h.error_code = :NONE AND :protocol = 'consumer'
-            AND (h.generation = 0 OR h.rebalance_timeout_ms IS NOT NULL))
-    GROUP BY member, member_id
+    SELECT h.member, h.member_id, min(h.arrived_at) AS at, m.max_poll_interval_ms AS own_ms,
+           coalesce(max(h.rebalance_timeout_ms) FILTER (
+               WHERE h.rebalance_timeout_ms <> m.max_poll_interval_ms),
+               m.max_poll_interval_ms) AS rebalance_ms,
+           count_if(h.generation = 0 AND h.rebalance_timeout_ms IS NULL) AS unnamed,
+           min(h.evidence) AS evidence
+    FROM {consumer_heartbeats} h JOIN {members} m ON m.member = h.member
+    WHERE h.error_code = :NONE AND :protocol = 'consumer'
+      AND (h.generation = 0 OR h.rebalance_timeout_ms IS NOT NULL)
+    GROUP BY h.member, h.member_id, m.max_poll_interval_ms
 ), asked AS (
     SELECT member, member_id, min(arrived_at) AS at,
            max(session_timeout_ms) AS session_ms, max(rebalance_timeout_ms) AS rebalance_ms,

@@ -9,14 +9,12 @@
 --   high: waited on although no member came | protocols: classic | delayed by: broker | kind:
 --   always
 --
--- Rebalances of an empty group, from their start; of others, from the last one waited for.
---
 -- The delay is looked at when it is over: if a member was added, it begins again. The first
 -- member's request began it, and the line about that may come late: the least that is demanded is
 -- counted from the request. A member that came within the slack of the end of a delay may or may
--- not have been counted, so both are allowed. Only the number of delays is judged, not how late a
--- timer is. A busy machine makes a wait longer, never shorter, so only what is out of bounds is
--- guarded against it. A coordinator that is stopped looks at no timer.
+-- not have been counted. Only the number of delays is judged, not how late a timer is. A busy
+-- machine makes a wait longer, never shorter, so only what is out of bounds is guarded against it.
+-- A coordinator that is stopped looks at no timer.
 
 WITH rounds AS (
     SELECT number, broker, generation, event, started_at, joined_at, evidence,

@@ -8,8 +8,6 @@
 --   to the last join | high: lasted too long | delayed by: members, toxiproxy, brokers | headline:
 --   join cost
 --
--- Changes of a group that had members, from the coordinator's notice to the last join.
---
 -- A member rejoins when it polls next, so the work of one batch comes on top of each round. Where
 -- several changes fell into one episode, each has its rounds. A leader that gave something up may
 -- join again before another member has its part: that SyncGroup is refused, which costs one round

@@ -8,8 +8,6 @@
 -- id: R04-longest | rows: join phases longer than a member's max.poll.interval.ms | unit: ms |
 --   measured: from start to end | low: ended although a member was missing | high: lasted longer
 --   than the largest max.poll.interval.ms | protocols: classic | delayed by: broker | kind: broker
---
--- Join phases that outlasted the shortest limit of a member, or ended at a limit.
 
 {PHASES},
 missed AS (
@@ -22,7 +20,7 @@ SELECT concat('generation ', generation) AS subject, started_at AS at, ms AS mea
        wait_ms + :slack_ms AS bound_high,
        concat('limits of ', least_ms, ' to ', most_ms, ' ms, and ', missing,
               ' missing at the end',
-              IF(wait_ms > most_ms, '; nobody had rejoined at first', '')) AS note,
+              IF(wait_ms > most_ms, '; no member had rejoined at first', '')) AS note,
        evidence, guard_from(due_at, joined_at) AS guard_from,
        guard_to(joined_at) AS guard_to
 FROM missed WHERE ms > least_ms OR missing > 0

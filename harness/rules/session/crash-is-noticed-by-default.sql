@@ -14,7 +14,7 @@
 -- up to that. The moment of a kill lies between the two marks of its fault.
 
 -- let DEFAULT_SESSION_MS = 45000
---   session.timeout.ms where nobody sets it, since Kafka 3.0 and librdkafka 1.7.0.
+--   session.timeout.ms where it is not set, since Kafka 3.0 and librdkafka 1.7.0.
 
 -- let DEFAULT_HEARTBEAT_MS = 5000
 --   And how often the coordinator lets members of KIP-848 heartbeat
@@ -23,11 +23,11 @@
 -- query
 WITH said AS (
     SELECT member, max(session_timeout_ms) AS ms, :DEFAULT_SESSION_MS AS default_ms,
-           'told the coordinator a session of ' AS words
+           'sent the coordinator a session of ' AS words
     FROM {joins} GROUP BY member
     UNION ALL
     SELECT member, max(CAST(get_json_object(detail, '$.heartbeat_interval_ms') AS INT)),
-           :DEFAULT_HEARTBEAT_MS, 'was told to heartbeat at an interval of '
+           :DEFAULT_HEARTBEAT_MS, 'was to heartbeat at an interval of '
     FROM {consumer_heartbeats} WHERE error_code = :NONE AND generation >= 0
     GROUP BY member
 ), crashes AS (

@@ -6,24 +6,22 @@
 -- id: R10 | rows: partitions of crashed consumers | unit: ms | measured: from the crash to the next
 --   owner | high: was given to a live member too late | delayed by: members, toxiproxy, brokers
 --
--- Partitions of crashed members, by the callbacks of their next owners. A stalled member takes up
--- nothing, and an eager rebalance waits for it, so a partition may come to its next owner later.
+-- A stalled member takes up nothing, and an eager rebalance waits for it, so a partition may come
+-- to its next owner later.
 
-WITH orphans AS (
-    SELECT o.member, f.injecting_at, f.injected_at AS at, o.topic, o.partition
+WITH given AS (
+    SELECT o.member, f.injected_at AS at, o.topic, o.partition, min(n.from_at) AS owned_at,
+           min_by(n.member, struct(n.from_at, n.member)) AS owner,
+           :session_ms + :heartbeat_ms + 1000 + :slack_ms AS high
     FROM {fault_windows} f JOIN {ownership} o
       ON o.member = f.resolved AND o.from_at < f.injected_at
      AND (o.to_at IS NULL OR o.ended_by = 'killed' OR o.to_at >= f.injecting_at)
-    WHERE f.killed AND f.ends_member AND f.took_effect
-), given AS (
-    SELECT o.member, o.at, o.topic, o.partition, min(n.from_at) AS owned_at,
-           min_by(n.member, struct(n.from_at, n.member)) AS owner,
-           :session_ms + :heartbeat_ms + 1000 + :slack_ms AS high
-    FROM orphans o LEFT JOIN {ownership} n
+    LEFT JOIN {ownership} n
       ON same(n, o, topic, partition) AND n.member <> o.member
      -- A member that is to die in a transaction may give it up before that begins.
-     AND n.from_at >= o.injecting_at
-    GROUP BY o.member, o.at, o.topic, o.partition
+     AND n.from_at >= f.injecting_at
+    WHERE f.killed AND f.ends_member AND f.took_effect
+    GROUP BY o.member, f.injected_at, o.topic, o.partition
 ), brought AS (
     -- The rebalance that gave it to its next owner.
     SELECT g.*, max(struct(r.started_at, r.joined_at)) AS rebalance

@@ -7,8 +7,6 @@
 -- id: R35 | rows: member ids per broker | unit: heartbeats | measured: sent | needs: session end |
 --   protocols: classic
 --
--- Heartbeats per member id and broker, and each of an id that is out.
---
 -- librdkafka drops its id when its session ends or its id is unknown
 -- (rd_kafka_cgrp_handle_Heartbeat). It joins anew once its application has polled, and sends
 -- heartbeats without an id until then. A member that closes, or is about to end, need not join
@@ -16,8 +14,8 @@
 --
 -- A member asks several brokers at once, and a broker that is cut off names itself. A heartbeat is
 -- handled at any moment until its answer is ready. A broker that is just loading the group accepts
--- every heartbeat. After a change of protocol, or of a coordinator whose generation was not given
--- out, generations are compared again from the next.
+-- every heartbeat. Generations are compared again from the next after a change of protocol, or of a
+-- coordinator whose generation was not given out.
 
 {LOOKUPS}
 heartbeats AS (SELECT * FROM {own_requests} WHERE api = 'HEARTBEAT'),
@@ -36,7 +34,7 @@ drops AS (
      AND j.arrived_at >= e.at AND j.arrived_at <= h.arrived_at
     WHERE h.member_id IS NULL GROUP BY h.member, h.arrived_at
 ), {STANDS}, stale AS (
-    -- Accepted, or told to join again, in a generation that the group did not have.
+    -- Accepted, or answered by a rebalance, in a generation that the group did not have.
     SELECT h.member, h.member_id, h.broker, count(*) AS times,
            min(struct(h.arrived_at, h.generation, s.stands)) AS first
     FROM heartbeats h JOIN stands s
@@ -79,9 +77,8 @@ drops AS (
       ON t.loaded AND t.broker = b.broker AND b.error_code = :NONE
      AND b.arrived_at > after(-:slack_ms, t.to_at_before)
      AND b.arrived_at <= after(:slack_ms, t.from_at)
-    WHERE (b.dropped OR b.arrived_at > b.removed_at) AND b.error_code NOT IN (
-        :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR,
-        :GROUP_AUTHORIZATION_FAILED)
+    WHERE (b.dropped OR b.arrived_at > b.removed_at)
+      AND b.error_code NOT IN ({NOT_READY}, :GROUP_AUTHORIZATION_FAILED)
       -- A line is stamped late: one that was accepted may have come just before.
       AND NOT (b.error_code IN (:NONE, :REBALANCE_IN_PROGRESS) AND NOT b.dropped
                AND b.arrived_at <= after(:slack_ms, b.removed_at))

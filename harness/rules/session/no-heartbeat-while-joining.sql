@@ -6,8 +6,6 @@
 -- id: R34-silent | rows: JoinGroups that waited | unit: requests | measured: sent while the
 --   JoinGroup waited | high: sent heartbeats, or joined again, while its JoinGroup waited |
 --   protocols: classic | kind: in passing
---
--- Accepted JoinGroups of our own members, from when they came to their answer.
 
 SELECT concat(j.member, ' (join)') AS subject, j.arrived_at AS at,
        count(h.arrived_at) AS measured, 0 AS bound_high,

@@ -6,9 +6,8 @@
 -- id: R05 | rows: losses of the coordinator | unit: heartbeats | measured: while the coordinator
 --   was unknown | high: sent heartbeats while it knew no coordinator | protocols: classic
 --
--- By the client's own log where it says so, and by what the coordinators got. After its coordinator
--- died, a member's first heartbeat must reach the broker that its last lookup named, or one that a
--- lookup just before named.
+-- After its coordinator died, a member's first heartbeat must reach the broker that its last lookup
+-- named, or one that a lookup just before named.
 
 {LOOKUPS}{BEREFT}
 -- Of events in one moment, a heartbeat comes after a lookup's answer and before a loss.
@@ -38,7 +37,7 @@ SELECT concat(member, ' (its log)') AS subject, at, sent AS measured, 0 AS bound
 FROM by_client WHERE losses > 0
 UNION ALL
 SELECT concat(member, ' after ', fault), heartbeat_at, IF({WAS_NAMED}, 0, 1), 0,
-       coalesce(concat('sent a heartbeat to broker-', broker, ' after it was told of ',
+       coalesce(concat('sent a heartbeat to broker-', broker, ' after a lookup named ',
                        'broker-', last.coordinator),
                 'sent a heartbeat to another broker without having asked'),
        CASE WHEN asked > 0 THEN concat('asked ', asked, ' times before') END, evidence

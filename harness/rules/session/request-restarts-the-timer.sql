@@ -7,9 +7,8 @@
 --   although its session had run out | needs: working coordinator | delayed by: member, toxiproxy,
 --   broker
 --
--- The longest silence that each member id survived; evictions must not come before the end. An id
--- that survived none has the silence before its eviction, without a bound: R01 judges how late that
--- was.
+-- The longest silence that each member id survived. An id that survived none has the silence before
+-- its eviction, without a bound: R01 judges how late that was.
 --
 -- Law: no silence that surely was longer than a session is survived, and none that surely was
 -- shorter ends in an eviction.

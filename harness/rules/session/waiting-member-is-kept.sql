@@ -8,8 +8,6 @@
 --   waiting | high: was new to the group and was kept for longer than five minutes | protocols:
 --   classic | delayed by: member, toxiproxy, broker | kind: always
 --
--- JoinGroups and SyncGroups answered after a session or more, and evictions before their answers.
---
 -- A member that was added is new until the first JoinGroup with its id is answered without an
 -- error. It has five minutes from then, which another JoinGroup does not lengthen
 -- (ClassicGroupMember.hasSatisfiedHeartbeat). One that takes the place of a static member is not
@@ -22,8 +20,7 @@
 WITH accepted AS (
     SELECT member_id, min(processed_at) AS at FROM {joins} GROUP BY member_id
 ), parked AS (
-    SELECT r.member, r.api, r.broker, r.arrived_at, r.processed_at, r.evidence,
-           m.session_timeout_ms AS session_ms,
+    SELECT r.*, m.session_timeout_ms AS session_ms,
            r.api = 'JOIN_GROUP' AND coalesce(a.at > r.arrived_at, true)
                AND coalesce(m.joined_at <= after(:slack_ms, r.arrived_at), false) AS is_new,
            ms_between(r.arrived_at, r.processed_at) AS ms,

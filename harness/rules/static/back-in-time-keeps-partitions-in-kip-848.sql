@@ -25,9 +25,7 @@ steps AS (
     FROM gone o LEFT JOIN given g ON g.member_id = o.member_id AND g.at <= o.at
     JOIN {consumer_heartbeats} b
       ON b.instance_id = o.instance_id AND b.member_id <> o.member_id
-     AND b.generation = 0 AND b.arrived_at > o.at
-     AND b.error_code NOT IN
-         (:COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR)
+     AND b.generation = 0 AND b.arrived_at > o.at AND b.error_code NOT IN ({NOT_READY})
      AND (o.removed_at IS NULL OR b.arrived_at < {SEEN_AS_GONE})
     GROUP BY ALL
 ), got AS (

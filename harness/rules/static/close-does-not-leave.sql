@@ -1,11 +1,11 @@
 -- A static member closes without leaving the group
 -- A static member that closes sends no LeaveGroup. It is evicted when its session ends, and no
 -- rebalance starts before that.
--- why: Nobody processes its partitions until the session ends, even if it is gone for good.
+-- why: Its partitions are not processed until the session ends, even if it is gone for good.
 -- source: KIP-345; group.instance.id; rd_kafka_consumer_close
 -- id: X03 | rows: closed static members | unit: ms | measured: after the last sign of life | low:
---   was evicted too early | high: was evicted too late | protocols: classic |
---   delayed by: member, toxiproxy, broker
+--   was evicted too early | high: was evicted too late | protocols: classic | delayed by: member,
+--   toxiproxy, broker
 --
 -- Law: a rebalance whose reason names another member does not follow from the close.
 
