@@ -13,15 +13,14 @@
 -- application has returned from its callbacks: so any answer counts that was the last one at some
 -- time since the poll limit and a session before.
 
-WITH answers AS (
-    SELECT member, api, coalesce(member_epoch, generation) AS generation, processed_at, assigned,
-           lead(processed_at) OVER (PARTITION BY member ORDER BY processed_at, evidence) AS next_at
-    FROM {own_requests}
-    WHERE api IN ('SYNC_GROUP', 'CONSUMER_GROUP_HEARTBEAT') AND error_code = :NONE
-      AND assigned IS NOT NULL
-), given AS (
-    SELECT member, api, generation, processed_at, next_at, p.topic, p.partition
-    FROM answers LATERAL VIEW explode(assigned) AS p
+WITH given AS (
+    SELECT member, api, coalesce(member_epoch, generation) AS generation, processed_at, next_at,
+           p.topic, p.partition
+    FROM (SELECT *, lead(processed_at) OVER (
+              PARTITION BY member ORDER BY processed_at, evidence) AS next_at
+          FROM {own_requests}
+          WHERE api IN ('SYNC_GROUP', 'CONSUMER_GROUP_HEARTBEAT') AND error_code = :NONE
+            AND assigned IS NOT NULL) LATERAL VIEW explode(assigned) AS p
 ), handed AS (
     SELECT member, generation, event_at AS at,
            'was handed what no answer gave it: ' AS what, p.topic, p.partition
