@@ -239,5 +239,5 @@ def test_what_compares_clocks_says_so() -> None:
         and ":slack_ms" in text_of(rule.examine) and "guard_from" not in text_of(rule.examine)
     }  # fmt: skip
     # Times between two stamps of one process; and a reason that may be near, or far.
-    assert {"R21-stop", "R34-silent", "X101", "X42", *OF_ONE_LOG} == unmarked
+    assert {"R21-stop", "R34-silent", "R13-members", "X42", *OF_ONE_LOG} == unmarked
     assert all(rule.in_passing for rule in RULES.values() if rule.compares_clocks)

@@ -16,7 +16,7 @@ from harness.tables.vocabulary import Query, expand, text_of
 # What is judged of a program, in the order of the catalogue: a change of it is meant, or a mistake.
 JUDGED = """
     R01 R02 R03-members R04 R08-members R20e R21 R27-growth X01-two X02 X02-epoch X05-unreleased
-    X08-members X20-alone X26 X29 X32c X35 X36 X37 X39 X53 X63 X67 X101 P1 P2 P3 P4 P5 P6 P7 P8
+    X08-members X20-alone X26 X29 X32c X35 X36 X37 X39 X53 X63 X67 P1 P2 P3 P4 P5 P6 P7 P8
     P9 P10 P11 P12 P13 P14 E01 E02 E04 E05
 """
 # Of these, whoever looks at journals where there are some, and does without where there are none;

@@ -8,31 +8,23 @@
 --   measured: between the member with the most and the one with the fewest | high: gave a member at
 --   least two partitions more than another
 --
--- Assignments, of a group leader or of the broker, that give every partition to somebody.
---
--- The first round of a cooperative move leaves partitions out on purpose and is not examined, and
--- neither is an epoch of KIP-848 that was overtaken before everybody had been told. There, each
--- member that the target was computed for counts with what it had been told when all of them had
--- heard of it. One that was gone by then has no part in it; where another has not heard of it,
--- nothing can be said.
---
--- Whole assignments with their sizes: those that give every partition that there is to somebody.
+-- The first round of a cooperative move leaves partitions out on purpose. In KIP-848 each member
+-- that the target was computed for counts with what it had been given when all of them had heard of
+-- it. One that was gone by then has no part in it; where another has not heard of it, the epoch is
+-- not examined.
 
-WITH given AS (
-    SELECT broker, generation, member_id, count(DISTINCT topic, partition) AS size,
-           min(at) AS at, min(evidence) AS evidence
-    FROM {assignments} GROUP BY broker, generation, member_id
-),
--- A static member that came back later joined in the same generation, under another id.
-led AS (
-    SELECT DISTINCT 'classic' AS protocol, d.joined_at, j.generation, j.member_id,
-           coalesce(g.size, 0) AS size, g.at, g.evidence
+WITH led AS (
+    -- A static member that came back later joined in the same generation, under another id.
+    SELECT 'classic' AS protocol, d.joined_at, j.generation, j.member_id,
+           count(DISTINCT concat(a.topic, '-', a.partition)) AS size, min(a.at) AS at,
+           min(a.evidence) AS evidence, true AS heard
     FROM {joins} j JOIN {generations} d
       ON same(d, j, broker, generation) AND d.event = 'stabilized'
      AND in_time_of(d, j.processed_at)
     JOIN {memberships} m ON m.member_id = j.member_id AND m.joined_at <= d.joined_at
-    LEFT JOIN given g ON same(g, j, broker, generation, member_id)
-), told AS (
+    LEFT JOIN {assignments} a ON same(a, j, broker, generation, member_id)
+    GROUP BY d.joined_at, j.generation, j.member_id
+), answered AS (
     SELECT d.joined_at, d.generation, m.stay AS member_id, d.completed_at AS at,
            max(struct(b.processed_at, b.evidence, size(b.assigned) AS size))
                FILTER (WHERE b.assigned IS NOT NULL) AS last,
@@ -52,11 +44,10 @@ led AS (
            count(*) AS members, sum(size) AS partitions, max(size) - min(size) AS spread,
            array_join(reverse(array_sort(collect_list(size))), '+') AS sizes,
            bool_and(heard) AS heard
-    FROM (SELECT *, true AS heard FROM led
-          UNION ALL
+    FROM (SELECT * FROM led UNION ALL
           SELECT 'consumer', joined_at, generation, member_id, coalesce(last.size, 0), at,
                  evidence, heard
-          FROM told)
+          FROM answered)
     GROUP BY protocol, joined_at, generation
 ),
 -- A topic may have grown, which the group may know before the observer does.
@@ -64,10 +55,7 @@ grown AS (
     SELECT s.*, count(DISTINCT p.partition) AS known
     FROM sizes s LEFT JOIN {topology} p ON p.topic = :topic AND p.at <= s.at
     WHERE s.heard GROUP BY ALL
-),
-whole AS (
-    SELECT *, concat('generation ', generation) AS subject,
-           concat(partitions, ' partitions for ', members, ' members: ', sizes) AS note
-    FROM grown WHERE partitions >= greatest(:partitions, known)
 )
-SELECT subject, at, spread AS measured, 1 AS bound_high, note, evidence FROM whole
+SELECT concat('generation ', generation) AS subject, at, spread AS measured, 1 AS bound_high,
+       concat(partitions, ' partitions for ', members, ' members: ', sizes) AS note, evidence
+FROM grown WHERE partitions >= greatest(:partitions, known)

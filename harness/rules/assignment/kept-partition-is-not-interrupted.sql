@@ -1,22 +1,19 @@
 -- A partition that its member keeps is not interrupted
--- A partition that its member keeps through a cooperative rebalance stands still no longer than
--- between rebalances.
+-- A partition that its member keeps through a cooperative rebalance waits no longer than between
+-- rebalances.
 -- why: Cooperative rebalancing exists so that kept partitions are consumed without a break.
 -- source: KIP-429
 -- id: X01-kept | was not: R25-rebalance | rows: partitions kept | unit: ms | measured: of
---   standstill | high: stood still for longer than at any time between rebalances | protocols:
+--   standstill | high: was not read for longer than at any time between rebalances | protocols:
 --   cooperative | delayed by: members, toxiproxy, brokers
 --
--- Partitions whose owner kept them through a rebalance, and how long each stood still in it.
---
--- Measured against the longest time that any partition stood still in this run while no rebalance
--- was under way. The longest of few is longer than the longest of many now and then: so only a
--- standstill counts that lasted for half of its member's wait in the join phase, to its end, and
--- only if that wait was longer than the pauses that there are without one. Others are excused.
+-- Partitions whose owner kept them through a rebalance, against the longest standstill of any
+-- partition outside rebalances. The longest of few is longer than the longest of many now and then:
+-- so only a standstill counts that lasted for half of its member's wait in the join phase, to its
+-- end, and only if that wait was longer than the pauses that there are without one.
 
 WITH spans AS (
-    SELECT generation, joined_at, started_at,
-           coalesce(completed_at, joined_at) AS completed_at
+    SELECT generation, joined_at, started_at, coalesce(completed_at, joined_at) AS completed_at
     FROM {generations} WHERE started_at IS NOT NULL AND members > 0
 ), pauses AS (
     SELECT topic, partition, busy_until AS from_at, polled_at AS to_at,
@@ -37,8 +34,7 @@ WITH spans AS (
 ), waits AS (
     SELECT generation, member, max(processed_at) AS to_at,
            max(ms_between(arrived_at, processed_at)) AS ms,
-           after(max(ms_between(arrived_at, processed_at)) / 2, max(arrived_at))
-               AS middle_at
+           after(max(ms_between(arrived_at, processed_at)) / 2, max(arrived_at)) AS middle_at
     FROM {joins} GROUP BY generation, member
 ), measured AS (
     SELECT k.*, coalesce(st.ms, 0) AS ms, w.ms AS waited_ms,

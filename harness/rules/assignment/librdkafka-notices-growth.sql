@@ -6,12 +6,9 @@
 -- id: X16 | rows: joins that a member began by itself | unit: generations | measured: above the
 --   generation before | clients: librdkafka | protocols: eager
 --
--- Joins, after the topic grew, of members that no heartbeat had told to join.
---
--- Several notice at the same time: who started a rebalance is named in the coordinator's reason,
--- however late the line of its request or of the rebalance is stamped. Of several joins of one
--- member the last before that line is meant. One that names it because it left, or was removed,
--- tells nothing of a join.
+-- Joins, after the topic grew, of members that no heartbeat had made join. Several notice at the
+-- same time: the coordinator's reason names the member that started a rebalance, however late its
+-- lines are stamped. Of several joins of one member the last before that line is meant.
 --
 -- Law: a join that the coordinator names as the cause of a rebalance has started it.
 
@@ -23,15 +20,13 @@ moves AS (
     WHERE api = 'JOIN_GROUP' AND error_code = :NONE
        OR api = 'HEARTBEAT' AND error_code = :REBALANCE_IN_PROGRESS
     WINDOW w AS (PARTITION BY member_id ORDER BY arrived_at, evidence)
-), alone AS (
-    SELECT m.* FROM moves m JOIN grown g
-      ON m.at > g.at AND m.at <= after(:metadata_refresh_ms + :heartbeat_ms + 1000, g.at)
-    WHERE m.api = 'JOIN_GROUP' AND m.api_before = 'JOIN_GROUP'
 ), standing AS (
-    SELECT a.member, a.member_id, a.at, a.next_at, a.generation, a.evidence,
-           max(struct(g.joined_at, g.generation, g.leader, g.next_started_at)) AS last
-    FROM alone a JOIN {generations} g ON after(:slack_ms, g.joined_at) <= a.at
-    GROUP BY a.member, a.member_id, a.at, a.next_at, a.generation, a.evidence
+    SELECT m.*, max(struct(d.joined_at, d.generation, d.leader, d.next_started_at)) AS last
+    FROM moves m JOIN grown g
+      ON m.at > g.at AND m.at <= after(:metadata_refresh_ms + :heartbeat_ms + 1000, g.at)
+    JOIN {generations} d ON after(:slack_ms, d.joined_at) <= m.at
+    WHERE m.api = 'JOIN_GROUP' AND m.api_before = 'JOIN_GROUP'
+    GROUP BY ALL
 ), placed AS (
     SELECT s.member, s.at, s.generation, s.evidence, s.last.generation AS found,
            s.last.leader = s.member_id AS leads,

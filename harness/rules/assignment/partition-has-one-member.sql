@@ -7,24 +7,20 @@
 -- id: R21 | rows: generations and partitions | unit: ms | measured: held by two | high: was held by
 --   two members at once
 --
--- Per generation what the leader gave, and per partition what the callbacks say.
---
--- Zombies that the coordinator had removed hold nothing any more, though they do not know it yet.
+-- Per generation what the leader gave, and per partition what the callbacks say. Zombies that the
+-- coordinator had removed hold nothing any more.
 
 -- let ZOMBIES = false
 
-{OVERLAPS}, given AS (
-    SELECT a.*, coalesce(g.number, 0) AS number
-    FROM {assignments} a LEFT JOIN {generations} g
-      ON same(g, a, broker, generation) AND in_time_of(g, a.at)
-), owners AS (
-    -- Who had left before another was told holds nothing any more.
+{OVERLAPS}, owners AS (
+    -- A member that left before another was given the partition holds nothing any more.
     SELECT broker, generation, number, topic, partition, min(at) AS at,
-           count(DISTINCT IF(removed_at <= after(:slack_ms, told_at), NULL, member_id))
-               AS owners,
-           min(evidence) AS evidence
-    FROM (SELECT *, max(at) OVER (PARTITION BY broker, generation, number, topic, partition)
-                        AS told_at FROM given)
+           min(evidence) AS evidence,
+           count(DISTINCT IF(removed_at <= after(:slack_ms, last_at), NULL, member_id)) AS owners
+    FROM (SELECT a.*, g.number, max(a.at) OVER (PARTITION BY
+                     a.broker, a.generation, g.number, a.topic, a.partition) AS last_at
+          FROM {assignments} a LEFT JOIN {generations} g
+            ON same(g, a, broker, generation) AND in_time_of(g, a.at))
     GROUP BY broker, generation, number, topic, partition
 )
 SELECT concat(topic, '-', partition) AS subject, from_at AS at, ms AS measured,
@@ -35,11 +31,10 @@ SELECT concat(topic, '-', partition) AS subject, from_at AS at, ms AS measured,
        CAST(NULL AS STRING) AS evidence
 FROM longest
 UNION ALL
-SELECT concat('generation ', generation) AS subject, min(at) AS at,
-       NULL AS measured, NULL AS bound_low, NULL AS bound_high,
+SELECT concat('generation ', generation), min(at), NULL, NULL, NULL,
        CASE WHEN max(owners) > 1
             THEN clause(max(struct(owners, topic, partition)).topic, '-',
                         max(struct(owners, topic, partition)).partition,
-                        ' was given to ', max(owners), ' members') END AS wrong,
-       'each partition was given to one member' AS note, min(evidence) AS evidence
+                        ' was given to ', max(owners), ' members') END,
+       'each partition was given to one member', min(evidence)
 FROM owners GROUP BY broker, generation, number

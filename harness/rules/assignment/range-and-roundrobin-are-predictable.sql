@@ -8,15 +8,13 @@
 --   partitions | measured: that belong to another member | high: was given partitions that its
 --   assignor gives to another member | protocols: classic | kind: in passing
 --
--- Each member's partitions against those that are its by the assignor that was chosen.
+-- Each member's partitions against those that are its by the assignor that was chosen. Another
+-- library may order members otherwise, so `:client` is our own.
 --
--- `:client` is our own: what another library calls range may order its members otherwise.
+-- Assignors order members by what their client compares: instance ids where all are static, else
+-- member ids (Java's MemberInfo, librdkafka's rd_kafka_group_member_cmp). A group of static and
+-- dynamic members is ordered otherwise by each client, and left out.
 
--- let ORDERED
---   Members in the order in which assignors take them, by what their client compares: instance ids
---   where all are static, else member ids (Java's MemberInfo, librdkafka's
---   rd_kafka_group_member_cmp). A group of static and dynamic members is ordered otherwise by each
---   client, and left out.
 WITH joined AS (
     SELECT g.number, g.members AS known, j.broker, j.generation, j.member_id,
            max(j.protocol_name) AS assignor, max(j.instance_id) AS instance_id
@@ -35,15 +33,11 @@ WITH joined AS (
     FROM {assignments} a JOIN {generations} g
       ON same(g, a, broker, generation) AND in_time_of(g, a.at)
     GROUP BY g.number, a.topic
-)
-
--- query
-{ORDERED}, due AS (
-    SELECT o.number, o.generation, o.member_id, o.assignor, o.place, o.members,
-           s.topic, s.partitions, a.at, a.evidence, a.partition,
+), due AS (
+    SELECT o.*, s.topic, a.at, a.evidence, a.partition,
            s.partitions DIV o.members AS least, s.partitions % o.members AS more
     FROM ordered o JOIN sizes s ON s.number = o.number
-     -- Only a topic of which every partition was given tells how many there are.
+     -- How many there are shows only where every partition was given.
      AND s.upto = s.partitions
     LEFT JOIN {assignments} a ON same(a, o, broker, generation) AND a.topic = s.topic
      AND a.member_id = o.member_id

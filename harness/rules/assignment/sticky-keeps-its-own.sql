@@ -7,9 +7,7 @@
 --   kept | low: kept fewer of its partitions than its share | protocols: cooperative, consumer |
 --   kind: in passing
 --
--- What members had by the assignment before, and have still, where the assignor is sticky.
---
--- Their share is what everybody gets if all is spread evenly.
+-- A member's share is the least that an even spread gives.
 
 {STICKY}
 SELECT concat(c.member, ' in generation ', c.generation) AS subject, c.joined_at AS at,

@@ -10,14 +10,13 @@
 --   that could have stayed | high: moved partitions that could have stayed | protocols:
 --   cooperative, consumer | kind: in passing
 --
--- The most that can be kept: each its share, and as many a partition more as there are.
---
--- What members had is known where the assignment before was told to all of them, nobody has lost it
--- by itself since, and, in KIP-848, no target was passed over; a static member may have come back
--- as another process. A topic that has grown is not examined: its leader may not know yet.
+-- The most that can be kept is each member's share, and as many a partition more as there are. What
+-- members had is known where all of them got the assignment before, no partition was lost since,
+-- and, in KIP-848, no target was passed over. A static member may have come back as another
+-- process. The leader may not know yet that a topic has grown.
 
 {STICKY}, settled AS (
-    SELECT g.broker, g.generation, g.joined_at, p.joined_at AS before_at
+    SELECT g.broker, g.generation, g.joined_at
     FROM {generations} g JOIN {generations} p
       ON p.broker = g.broker AND p.generation = g.generation_before
     JOIN {rebalances} r
@@ -25,7 +24,9 @@
      AND r.completed_at IS NOT NULL
     JOIN {rebalances} q
       ON q.coordinator = p.broker AND q.generation = p.generation
-     AND q.completed_at IS NOT NULL AND q.completed_at <= g.joined_at
+     AND q.completed_at <= g.joined_at
+    LEFT ANTI JOIN {client_events} e
+      ON e.event = 'lost' AND e.event_at BETWEEN p.joined_at AND g.joined_at
     WHERE p.event = 'target_computed' OR p.answered >= p.members
 ), sums AS (
     SELECT c.broker, c.generation, c.joined_at, c.members, k.partitions,
@@ -36,17 +37,11 @@
            count(c.instance_id) AS static
     FROM compared c JOIN known k ON same(k, c, generation, joined_at)
     GROUP BY c.broker, c.generation, c.joined_at, c.members, k.partitions
-), lost AS (
-    SELECT s.broker, s.generation, count(e.event_at) AS times
-    FROM settled s LEFT JOIN {client_events} e
-      ON e.event = 'lost' AND e.event_at >= s.before_at AND e.event_at <= s.joined_at
-    GROUP BY s.broker, s.generation
 )
 SELECT concat('generation ', s.generation) AS subject, s.joined_at AS at,
        s.most - s.kept AS measured, 0 AS bound_high,
        concat('of ', s.had, ' that members had ', s.kept, ' stayed, and ', s.most,
               ' can; ', s.partitions, ' partitions for ', s.members, ' members') AS note,
        s.evidence
-FROM sums s JOIN settled t ON same(t, s, broker, generation, joined_at)
-JOIN lost l ON same(l, s, broker, generation) AND l.times = 0
+FROM sums s LEFT SEMI JOIN settled t ON same(t, s, broker, generation, joined_at)
 WHERE s.static = 0 AND s.partitions = :partitions

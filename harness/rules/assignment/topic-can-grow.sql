@@ -4,17 +4,13 @@
 -- source: document 002, partition count
 -- id: R27-growth | rows: topics that grew | unit: partitions | measured: in total | low: has no
 --   more partitions than before
---
--- Every partition that there was before has a leader at the end, and so has every new one.
 
 WITH {GROWTH},
-seen AS (
-    SELECT partition, max(struct(at, leader)).leader AS leader
-    FROM {topology} WHERE what = 'partition' AND topic = :topic GROUP BY partition
-), counted AS (
-    SELECT count_if(partition < :partitions AND leader >= 0) AS before,
-           count_if(partition >= :partitions AND leader >= 0) AS added
-    FROM seen
+counted AS (
+    SELECT count_if(partition < :partitions AND last.leader >= 0) AS before,
+           count_if(partition >= :partitions AND last.leader >= 0) AS added
+    FROM (SELECT partition, max(struct(at, leader)) AS last FROM {topology}
+          WHERE what = 'partition' AND topic = :topic GROUP BY partition)
 )
 SELECT concat(:topic, ' (', g.fault, ')') AS subject, g.at,
        c.before + c.added AS measured, :partitions + 1 AS bound_low,

@@ -11,17 +11,15 @@ WITH sizes AS (
     FROM {calls} c LATERAL VIEW explode(from_json(get_json_object(c.answer, '$.topics'),
         'array<struct<name:string,partitions:array<struct<partitionIndex:int>>>>')) AS t
     WHERE c.api = 'METADATA'
-), asked AS (
-    SELECT sent_at, step, error_code,
-           get_json_object(request, '$.topics[0].name') AS topic,
-           CAST(get_json_object(request, '$.topics[0].count') AS INT) AS wanted
-    FROM {calls} WHERE api = 'CREATE_PARTITIONS' AND answered_at IS NOT NULL
 ), sized AS (
-    SELECT a.*, max_by(s.partitions, struct(s.sent_at, s.partitions))
-                    FILTER (WHERE s.sent_at < a.sent_at) AS had,
+    SELECT a.sent_at, a.step, a.error_code, s.topic,
+           CAST(get_json_object(a.request, '$.topics[0].count') AS INT) AS wanted,
+           max_by(s.partitions, struct(s.sent_at, s.partitions))
+               FILTER (WHERE s.sent_at < a.sent_at) AS had,
            min_by(s.partitions, struct(s.sent_at, s.partitions))
                FILTER (WHERE s.sent_at > a.sent_at) AS has
-    FROM asked a JOIN sizes s ON s.topic = a.topic GROUP BY ALL
+    FROM {calls} a JOIN sizes s ON s.topic = get_json_object(a.request, '$.topics[0].name')
+    WHERE a.api = 'CREATE_PARTITIONS' AND a.answered_at IS NOT NULL GROUP BY ALL
 ), judged AS (
     SELECT *, IF(wanted > had, error_code = :NONE AND has = wanted,
                  error_code = :INVALID_PARTITIONS AND has = had) AS right,
@@ -32,6 +30,6 @@ WITH sizes AS (
 )
 SELECT concat(step, ' (', topic, ')') AS subject, sent_at AS at, wanted AS measured,
        IF(NOT right, answer, NULL) AS wrong,
-       IF(right IS NULL, 'was asked for while nobody looked at the size', NULL) AS unknown,
+       IF(right IS NULL, 'was asked for while its size was not looked at', NULL) AS unknown,
        answer AS note
 FROM judged

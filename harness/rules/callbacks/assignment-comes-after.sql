@@ -7,8 +7,6 @@
 -- id: R15-assigned | rows: callbacks for assigned partitions | unit: ms | measured: after the
 --   answer to the SyncGroup | low: ran before the coordinator had answered the SyncGroup |
 --   protocols: classic | delayed by: member, toxiproxy, broker | kind: in passing
---
--- Callbacks by the first SyncGroup that gave the member its part in that generation.
 
 WITH given AS (
     SELECT member, generation, min(processed_at) AS at,
@@ -18,7 +16,7 @@ WITH given AS (
 )
 SELECT concat(c.member, ' in generation ', c.generation) AS subject, c.event_at AS at,
        ms_between(g.at, c.event_at) AS measured, -:STAMP_LATE_MS AS bound_low, g.evidence,
-       -- The line of a request is stamped late by a machine that stands still.
+
        IF(c.event_at < after(-:STAMP_LATE_MS, g.at), c.event_at, NULL) AS guard_from,
        guard_to(g.at) AS guard_to
 FROM {client_events} c JOIN given g ON same(g, c, member, generation)

@@ -8,8 +8,6 @@
 -- id: X88 | rows: members that closed or joined again | unit: partitions | measured: kept | high:
 --   left, or joined again, with partitions that it had not given up | kind: in passing, compares
 --   clocks
---
--- What each member held when it began to close, beside its leave, and when it joined again.
 
 WITH closings AS (
     SELECT e.member, min(e.event_at) AS at FROM {client_events} e JOIN {members} m
@@ -20,14 +18,12 @@ WITH closings AS (
            min_by(r.evidence, struct(r.arrived_at, r.evidence)) AS evidence
     FROM closings c LEFT JOIN {own_requests} r
       ON r.member = c.member AND r.arrived_at >= c.at
-     AND (r.api = 'LEAVE_GROUP'
-          OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)
+     AND (r.api = 'LEAVE_GROUP' OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)
     GROUP BY c.member, c.at
 )
 SELECT concat(l.member, ' (close)') AS subject, l.at,
-       count_if(o.ended_by = 'closed' OR o.to_at > after(:slack_ms, l.left_at))
-           AS measured, 0 AS bound_high,
-       concat('had ', count(*), ' partitions') AS note, l.evidence
+       count_if(o.ended_by = 'closed' OR o.to_at > after(:slack_ms, l.left_at)) AS measured,
+       0 AS bound_high, concat('had ', count(*), ' partitions') AS note, l.evidence
 FROM leaves l JOIN {ownership} o
   ON o.member = l.member AND o.from_at <= l.at AND o.to_at >= l.at
  -- What is left over from a membership that ended is not given up any more.

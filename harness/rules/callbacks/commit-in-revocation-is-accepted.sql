@@ -5,28 +5,23 @@
 -- source: document 001, rebalance listener (commit in onPartitionsRevoked)
 -- id: R15-commit | rows: commits in the callback | unit: error code | kind: in passing
 --
--- Commits made in the callback, by what the coordinator answered.
---
--- What the coordinator logged last before a commit shows in which state the commit found the group:
--- a rebalance that has started waits for the members, and takes their commits meanwhile.
+-- The coordinator's last line before a commit shows in which state the commit found the group.
 
 WITH answered AS (
     SELECT member, topic, partition, committed, min(arrived_at) AS arrived_at,
            min(error_code) AS error_code, min(evidence) AS evidence
     FROM {positions} WHERE api = 'OFFSET_COMMIT'
     GROUP BY member, topic, partition, committed
-), made AS (
+), placed AS (
     SELECT c.member, c.topic, c.partition, c.committed, c.asked_at,
            coalesce(a.arrived_at, c.asked_at) AS at,
-           coalesce(a.error_code, c.error_code) AS error_code, a.evidence
-    FROM {commits} c LEFT JOIN answered a USING (member, topic, partition, committed)
-    WHERE c.how = 'revoke'
-), placed AS (
-    SELECT m.*, max_by(s.event, struct(s.at, s.event)) AS state
-    FROM made m LEFT JOIN {coordinator_events} s
-      ON s.`group` = :group AND s.at <= m.at
+           coalesce(a.error_code, c.error_code) AS error_code, a.evidence,
+           max_by(s.event, struct(s.at, s.event)) AS state
+    FROM {commits} c LEFT JOIN answered a ON same(a, c, member, topic, partition, committed)
+    LEFT JOIN {coordinator_events} s
+      ON s.`group` = :group AND s.at <= coalesce(a.arrived_at, c.asked_at)
      AND s.event IN ('rebalance_started', 'stabilized', 'epoch_bumped', 'target_computed')
-    GROUP BY ALL
+    WHERE c.how = 'revoke' GROUP BY ALL
 )
 SELECT concat(topic, '-', partition, ' committed by ', member) AS subject, at,
        IF(error_code <> :NONE, concat('was refused with error ', error_code), NULL)

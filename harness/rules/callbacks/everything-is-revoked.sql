@@ -5,8 +5,6 @@
 -- id: R15-all | rows: members per rebalance | unit: partitions | measured: kept through the
 --   rebalance | high: did not give up all its partitions | protocols: classic | contradicted:
 --   cooperative
---
--- Members that went through a rebalance with partitions, and how many they kept meanwhile.
 
 WITH spans AS (
     SELECT DISTINCT g.broker, g.generation, g.started_at, g.joined_at, j.member
@@ -16,9 +14,7 @@ WITH spans AS (
     WHERE g.event = 'stabilized' AND g.started_at IS NOT NULL
 ), held AS (
     SELECT s.generation, s.member, s.started_at, count(*) AS held,
-           count_if(o.to_at IS NULL
-                    -- Brokers write whole milliseconds, cut off; clients do not.
-                    OR o.to_at > after(:rounding_ms, s.joined_at)) AS kept
+           count_if(o.to_at IS NULL OR o.to_at > after(:rounding_ms, s.joined_at)) AS kept
     FROM spans s JOIN {ownership} o
       ON o.member = s.member AND o.from_at < s.started_at
      AND (o.to_at IS NULL OR o.to_at > s.started_at) AND o.removed_at IS NULL

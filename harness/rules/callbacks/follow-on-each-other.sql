@@ -6,8 +6,6 @@
 -- source: ConsumerRebalanceListener; KIP-429; librdkafka INTRODUCTION, Incremental assign
 -- id: X50 | rows: members | unit: partitions | measured: out of turn | kind: in passing
 --
--- Each member's callbacks, per partition and in order; what is given up comes first.
---
 -- What comes at one moment is one rebalance: partitions are taken before others are handed over. A
 -- Java member of KIP-848 that closes gives up what it was about to be handed, too.
 
@@ -15,10 +13,9 @@ WITH {WOKEN}, ordered AS (
     SELECT member, event, event_at, at, topic, partition,
            lag(event) OVER w AS event_before, lag(event_at) OVER w AS before_at
     FROM {callbacks} b
-    LEFT ANTI JOIN (SELECT member, min(event_at) AS at FROM {client_events}
-                    WHERE event = 'closing' GROUP BY member) c
+    LEFT ANTI JOIN {client_events} c
       ON :client = 'java' AND :protocol = 'consumer' AND b.event = 'revoked'
-     AND c.member = b.member AND c.at <= b.event_at
+     AND c.member = b.member AND c.event = 'closing' AND c.event_at <= b.event_at
     WINDOW w AS (PARTITION BY member, topic, partition
                  ORDER BY event_at, IF(event = 'assigned', 1, 0))
 ), odd AS (

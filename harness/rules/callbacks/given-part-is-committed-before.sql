@@ -8,25 +8,19 @@
 --   uncommitted | high: were given up, and what had been given of them was not committed | kind: in
 --   passing, compares clocks
 --
--- Each time at which partitions of a member were given up, with those it did not commit.
---
 -- librdkafka commits as its application gives a partition up, and sends that when it can. Java has
--- its answer before it goes on, so records of a poll after that commit are left out here: what a
--- commit may take, of this member's. A cooperative Java member hears what it gives up after it has
--- joined, and commits nothing then. Nor can it commit between JoinGroup and assignment.
+-- its answer before it goes on, so records of a poll after that commit are left out, by the slowest
+-- of the member's commits. A cooperative Java member hears what it gives up after it has joined,
+-- and commits nothing then. Nor can it commit between JoinGroup and assignment.
 
--- let OUT
+-- let OUT = (:ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID, :FENCED_INSTANCE_ID, :FENCED_MEMBER_EPOCH)
 --   Answers after which a member is none any more, and does not commit.
-(:ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID, :FENCED_INSTANCE_ID,
-:FENCED_MEMBER_EPOCH)
 
--- query
 WITH {HINDERED}, slowest AS (
     SELECT member, max(ms_between(arrived_at, answered_at)) AS ms
     FROM {own_requests} WHERE api = 'OFFSET_COMMIT' GROUP BY member
 ), steps AS (
-    SELECT member, member_id, api, error_code, arrived_at,
-           lag(struct(api, error_code, member_id)) OVER w AS former,
+    SELECT *, lag(struct(api, error_code, member_id)) OVER w AS former,
            lead(arrived_at) OVER w AS next_at
     FROM {own_requests}
     WHERE api IN ('JOIN_GROUP', 'SYNC_GROUP') OR error_code IN {OUT}
@@ -45,9 +39,10 @@ WITH {HINDERED}, slowest AS (
     WHERE :client = 'java' AND s.api = 'JOIN_GROUP' AND s.error_code = :NONE
       AND s.former.api = 'SYNC_GROUP' AND s.former.error_code = :NONE
       AND s.former.member_id = s.member_id
-), free AS (
-    SELECT g.* FROM given_up g
-    LEFT ANTI JOIN hindered h
+), due AS (
+    SELECT g.member, g.topic, g.partition, g.at, g.joins,
+           max_by(d.last_offset + 1, struct(d.polled_at, d.last_offset)) AS given
+    FROM given_up g LEFT ANTI JOIN hindered h
       ON coalesce(h.member = g.member, true) AND h.from_at <= after(:session_ms, g.at)
      AND after(:session_ms, h.to_at) >= g.at
     LEFT ANTI JOIN steps s
@@ -55,32 +50,27 @@ WITH {HINDERED}, slowest AS (
      AND s.arrived_at <= g.at AND coalesce(s.next_at > g.at, true)
      AND (s.error_code IN {OUT}
           OR :client = 'java' AND (s.api = 'JOIN_GROUP' OR s.error_code <> :NONE))
+    JOIN {ownership} o
+      ON same(o, g, member, topic, partition) AND o.from_at <= g.at
+     AND coalesce(o.to_at >= g.at, true) AND o.removed_at IS NULL
+    LEFT JOIN slowest w ON w.member = g.member
+    JOIN {deliveries} d
+      ON same(d, g, member, topic, partition) AND d.polled_at >= o.from_at
+     AND d.polled_at <= after(IF(:client = 'java', -:STAMP_LATE_MS - coalesce(w.ms, 0), 0), g.at)
     WHERE :commit = 'auto' AND (g.joins OR g.closes OR :client = 'librdkafka'
                                 OR :protocol <> 'cooperative')
-), due AS (
-    SELECT f.member, f.topic, f.partition, f.at, f.joins,
-           max_by(d.last_offset + 1, struct(d.polled_at, d.last_offset)) AS given
-    FROM free f JOIN {ownership} o
-      ON same(o, f, member, topic, partition) AND o.from_at <= f.at
-     AND coalesce(o.to_at >= f.at, true) AND o.removed_at IS NULL
-    LEFT JOIN slowest s ON s.member = f.member
-    JOIN {deliveries} d
-      ON same(d, f, member, topic, partition) AND d.polled_at >= o.from_at
-     AND d.polled_at <= after(IF(:client = 'java', -:STAMP_LATE_MS - coalesce(s.ms, 0), 0),
-                              f.at)
-    GROUP BY f.member, f.topic, f.partition, f.at, f.joins
+    GROUP BY g.member, g.topic, g.partition, g.at, g.joins
 ), compared AS (
-    SELECT u.*, max(p.committed) AS committed
+    SELECT u.*, max(p.committed) AS committed,
+           coalesce(max(p.committed) < u.given, true) AS lacking
     FROM due u LEFT JOIN {positions} p
       ON p.api = 'OFFSET_COMMIT' AND same(p, u, member, topic, partition)
      AND p.arrived_at <= after(IF(u.joins, :STAMP_LATE_MS, :session_ms), u.at)
-    GROUP BY u.member, u.topic, u.partition, u.at, u.joins, u.given
-), judged AS (
-    SELECT *, coalesce(committed < given, true) AS lacking FROM compared
+    GROUP BY ALL
 )
 SELECT concat(member, IF(joins, ' (joins again)', ' (gives up)')) AS subject, at,
        count_if(lacking) AS measured, 0 AS bound_high,
        coalesce(min(clause(topic, '-', partition, ' was given up to ', given,
                            ', and committed up to ', coalesce(committed, 0)))
                     FILTER (WHERE lacking), clause(count(*), ' partitions')) AS note
-FROM judged GROUP BY member, joins, at
+FROM compared GROUP BY member, joins, at

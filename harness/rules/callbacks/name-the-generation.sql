@@ -7,11 +7,8 @@
 -- id: X51 | rows: member ids | unit: generations | measured: that it had not | kind: in passing,
 --   compares clocks
 --
--- What a member id's callbacks, records and commits name, beside the answers to its requests.
---
 -- An answer's line is stamped late, so it counts from its request's arrival. A librdkafka that
--- joins anew has its next member id already when it says that it lost what it had as the one
--- before.
+-- joins anew has its next member id already when it says what it lost as the one before.
 
 WITH given AS (
     SELECT member, member_id, generation, min(arrived_at) AS at FROM (
@@ -36,18 +33,13 @@ WITH given AS (
 ), times AS (
     SELECT member, member_id, generation, what, has, min(at) AS at, count(*) AS times
     FROM ordered GROUP BY member, member_id, generation, what, has
-), known AS (
-    SELECT t.member, t.member_id, t.generation, t.what, t.has, t.at, t.times,
-           min(g.at) AS given_at
+), judged AS (
+    SELECT t.*, CASE WHEN coalesce(min(g.at) > after(:STAMP_LATE_MS, t.at), true)
+                     THEN 'that it was not given'
+                     WHEN t.generation < t.has THEN 'from before its last assignment' END AS odd
     FROM times t LEFT JOIN given g ON same(g, t, member, generation)
      AND (g.member_id = t.member_id OR t.what IN ('revoked', 'lost'))
-    GROUP BY t.member, t.member_id, t.generation, t.what, t.has, t.at, t.times
-), judged AS (
-    SELECT *,
-           CASE WHEN given_at IS NULL OR given_at > after(:STAMP_LATE_MS, at)
-                THEN 'that it was not given'
-                WHEN generation < has THEN 'from before its last assignment' END AS odd
-    FROM known
+    GROUP BY ALL
 ), worst AS (
     SELECT member, member_id, min(at) AS at, sum(times) AS named,
            coalesce(sum(times) FILTER (WHERE odd IS NOT NULL), 0) AS wrongly,

@@ -7,8 +7,6 @@
 -- id: R15-seek | rows: assignments | unit: records | measured: from the stored position to the
 --   first record | low: began before the stored position | high: began after the stored position
 --
--- Assignments of partitions of which a position was kept outside Kafka before.
---
 -- A member that died while it wrote a position may have kept it or not: the next owner may begin at
 -- either.
 

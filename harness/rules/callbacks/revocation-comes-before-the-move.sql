@@ -6,8 +6,6 @@
 --   | low: was assigned to another member before the callback of the member that had it | kind: of
 --   applications
 --
--- Moved partitions, by the callbacks of both members.
---
 -- A member that is handed too late what it was given counts as the next owner, if another has the
 -- partition by then and gives it up later.
 

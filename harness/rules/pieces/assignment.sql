@@ -21,13 +21,13 @@ WITH chosen AS (
     FROM {coordinator_events} WHERE `group` = :group AND event = 'target_computed'
 ), followed AS (
     -- Members that reached the epoch of a target, or whose SyncGroup was accepted. A member
-    -- that was told of a later one instead never had it.
+    -- that reached a later one instead never had it.
     SELECT DISTINCT coalesce(member_epoch, generation) AS generation, member_id
     FROM {requests}
     WHERE `group` = :group AND error_code = 0
       AND api IN ('CONSUMER_GROUP_HEARTBEAT', 'SYNC_GROUP')
 ), unsure AS (
-    -- Whoever was answered while the next target was computed may have been told of that one.
+    -- An answer while the next target was computed may have been about that one.
     SELECT DISTINCT t.broker, t.generation
     FROM targets t JOIN {requests} r
       ON r.`group` = :group AND r.error_code = 0 AND r.assigned IS NOT NULL
@@ -42,26 +42,22 @@ WITH chosen AS (
     FROM {assignments} WHERE topic = :topic GROUP BY partition
 ), known AS (
     -- A leader's metadata may be older than the growth of a topic, so only partitions that
-    -- were given to somebody count.
+    -- were given count.
     SELECT s.generation, s.joined_at,
            greatest(:partitions, count(DISTINCT g.partition)) AS partitions
     FROM sure s LEFT JOIN given g ON g.generation <= s.generation
     GROUP BY s.generation, s.joined_at
-), before AS (
-    SELECT s.broker, s.generation, s.joined_at, s.members, s.evidence, b.member_id,
-           b.member, b.instance_id, b.topic, b.partition
+), compared AS (
+    SELECT s.broker, s.generation, s.joined_at, s.members, s.evidence, b.member_id, b.member,
+           b.instance_id, count(*) AS had, count(a.partition) AS kept
     FROM sure s JOIN {assignments} b ON b.generation = s.generation_before
-    -- Who is in the group still; one that left and came back was given nothing before.
+    -- It is in the group still; one that left and came back was given nothing before.
     JOIN {memberships} m
       ON m.member_id = b.member_id AND m.joined_at <= s.joined_at
      AND m.joined_at <= after(:slack_ms, b.at)
      AND (m.removed_at IS NULL OR m.removed_at > s.joined_at)
     JOIN followed f ON same(f, b, generation, member_id)
-    WHERE b.topic = :topic
-), compared AS (
-    SELECT b.member, b.member_id, b.broker, b.generation, b.joined_at, b.members, b.evidence,
-           b.instance_id, count(*) AS had, count(a.partition) AS kept
-    FROM before b LEFT JOIN {assignments} a
-      ON same(a, b, generation, member_id, topic, partition)
-    GROUP BY ALL
+    LEFT JOIN {assignments} a
+      ON a.generation = s.generation AND same(a, b, member_id, topic, partition)
+    WHERE b.topic = :topic GROUP BY ALL
 )

@@ -1,4 +1,4 @@
--- That what a member hears, and says of itself, follows on what it heard before.
+-- What a member hears, and says of itself, follows on what it heard before.
 
 -- let WOKEN
 --   When that may be: from the stall on, since what was handed on before it is left over as well.
@@ -15,6 +15,5 @@ woken AS (
 
 -- let LEFT_OVER
 --   A member that woke up after its poll limit, in KIP-848 with Java, may be handed a partition
---   that is left over from before, and never be told that it has lost it again (measured three
---   times).
+--   that is left over from before, and never hear that it lost it again (measured three times).
 it is left over from before a stall in which the member was put out of the group

@@ -1,9 +1,8 @@
--- What a client does when nobody answers it for as long as its session lasts.
+-- What a client does without an answer for as long as its session lasts.
 
 -- let SESSION_ANSWERS
---   Answers that say something of the member, and not only that the group is elsewhere or not yet
---   loaded or that the log did not take it in time. What a coordinator writes into an isolated link
---   does not arrive; while the link is being cut, or mended, it may or may not (`doubtful`).
+--   Answers that say something of the member. What a coordinator writes into an isolated link does
+--   not arrive; while the link is being cut, or mended, it may or may not (`doubtful`).
 WITH cut_off AS (
     SELECT m.member, f.injecting_at AS from_at, coalesce(f.healed_at, :ended_at) AS to_at,
            -- A line is stamped late: an answer may have gone just before.
@@ -11,7 +10,7 @@ WITH cut_off AS (
            coalesce(f.healing_at, :ended_at) AS surely_to_at
     FROM {fault_windows} f JOIN {members} m ON f.resolved IN (m.member, m.lane)
     WHERE f.link_cut
-), told AS (
+), sent AS (
     SELECT r.member, r.member_id, r.api, r.error_code, r.processed_at, r.answered_at,
            IF(r.api IN ('JOIN_GROUP', 'SYNC_GROUP'), r.arrived_at, r.answered_at) AS heard_at,
            count(c.from_at) > 0 AS cut,
@@ -23,22 +22,20 @@ WITH cut_off AS (
       AND r.error_code IN (:NONE, :ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID,
                            :REBALANCE_IN_PROGRESS, :FENCED_INSTANCE_ID)
     GROUP BY ALL
-), answers AS (SELECT * FROM told WHERE NOT cut),
-doubtful AS (SELECT * FROM told WHERE cut AND NOT surely_cut),
+), answers AS (SELECT * FROM sent WHERE NOT cut),
+doubtful AS (SELECT * FROM sent WHERE cut AND NOT surely_cut),
 
 -- let TIME_OUTS
---   Each time-out of a client's session, with when the application was told that its assignment is
---   lost, if it was. librdkafka decides on a thread of its own and tells by callback from poll: so
---   it has a second from when the application could poll, which it cannot while it waits for the
---   answer to a commit or works on a batch.
+--   Each time-out of a client's session, with when the application heard that its assignment is
+--   lost, if it did. librdkafka calls back from poll: so it has a second from when the application
+--   could poll, which it cannot while it waits for the answer to a commit or works on a batch.
 noticed AS (
     SELECT e.member, e.event_at AS at, max(e.duration_ms) AS duration_ms,
            greatest(e.event_at, max(b.to_at)) AS could_poll_at
     FROM {client_events} e LEFT JOIN {busy} b
       ON b.member = e.member AND b.reason IN ('commit', 'work')
      AND b.from_at <= e.event_at AND b.to_at > e.event_at
-    WHERE e.event = 'session_timed_out'
-    GROUP BY e.member, e.event_at
+    WHERE e.event = 'session_timed_out' GROUP BY e.member, e.event_at
 ), time_outs AS (
     SELECT n.member, n.at, n.duration_ms, min(l.event_at) AS lost_at
     FROM noticed n LEFT JOIN {client_events} l
@@ -51,8 +48,7 @@ noticed AS (
 --   How much longer than from the last answer that it surely had (`heard_at`) a client may take
 --   until its session ends (`at`): `doubt_ms` for an answer that it may have had as well, and
 --   `stopped_ms` until it went on where it had been stopped, since a process that is stopped looks
---   at no timer. It may have been answered while it was being stopped, and it may write before it
---   is seen to go on.
+--   at no timer.
 excuses AS (
     SELECT h.member, h.at, coalesce(max(ms_between(h.heard_at, d.answered_at)), 0) AS doubt_ms,
            coalesce(max(ms_between(h.heard_at, f.healed_at)), 0) AS stopped_ms

@@ -1,5 +1,8 @@
 -- How a member finds its coordinator, and which broker its heartbeats go to.
 
+-- let NOT_READY = :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR
+--   Answers of a broker that does not coordinate the group, or not yet.
+
 -- let STANDS
 --   From when to when a group stands in which generation; null where its coordinator does not say.
 --   Who had a SYNC of a generation answered knows that it was stored, so a coordinator that loads

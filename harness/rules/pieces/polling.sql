@@ -2,10 +2,10 @@
 
 -- let FETCHES
 --   What one fetch brought of one partition, by the client's own log, and the polls that handed it
---   out. Up to where it went is told by the next fetch of the partition whose records were not
---   handed out already: the client of KIP-848 may ask again while it has records left, and drops
---   the answer if these were handed out meanwhile (seen after the first fetch in 2 of 4 runs).
-told AS (
+--   out. It went up to the next fetch of the partition whose records were not handed out already:
+--   the client of KIP-848 may ask again while it has records left, and then drops the answer (seen
+--   after the first fetch in 2 of 4 runs).
+noted AS (
     SELECT e.member, e.event_at AS at, m.batch_records,
            CAST(coalesce(nullif(from_json(m.settings, 'map<string, string>')[
                     'max.partition.fetch.bytes'], 'unset'), string(:FETCH_BYTES)) AS BIGINT)
@@ -18,10 +18,10 @@ told AS (
                AS upto
     FROM {client_events} e JOIN {members} m USING (member) WHERE e.event = 'fetched'
 ), followed AS (
-    -- What is behind the high watermark another member has read meanwhile.
+    -- What is behind the high watermark another member has read.
     SELECT *, lead(at) OVER w AS next_at,
            (lead(first) OVER w) - first - greatest((lead(first) OVER w) - upto, 0) AS records
-    FROM told t
+    FROM noted t
     WHERE NOT EXISTS (
         SELECT 1 FROM {deliveries} d
         WHERE same(d, t, member, partition) AND d.polled_at < t.at
@@ -33,8 +33,7 @@ told AS (
     )
     WINDOW w AS (PARTITION BY member, partition ORDER BY at, first)
 ), fetches AS (
-    SELECT f.member, f.partition, f.at, f.first, f.next_at, f.records, f.bytes, f.limit_bytes,
-           f.upto, f.batch_records, count(DISTINCT d.poll) AS polls,
+    SELECT f.*, count(DISTINCT d.poll) AS polls,
            sort_array(collect_set(d.polled_at), false) AS polled
     FROM followed f JOIN {deliveries} d ON same(d, f, member, partition)
      AND d.first_offset < f.first + f.records AND d.last_offset >= f.first

@@ -2,11 +2,10 @@
 
 -- let JOINED
 --   JoinGroups of probes that were accepted, in groups of their own. `others` are those that joined
---   the same generation meanwhile; a static member that takes its place in a stable group is told
---   of a generation that is complete, and is none of them. `failed` are joins without an answer,
---   and those that a coordinator could not complete: who sent one may be a member all the same, as
---   a static one is whose join could not be written to the log. `lost` counts those that name no
---   member id.
+--   the same generation at that time; a static member that takes its place in a stable group joins
+--   one that is complete, and is none of them. `failed` are joins without an answer, and those that
+--   a coordinator could not complete: their sender may be a member all the same. `lost` counts
+--   those that name no member id.
 WITH asked AS (
     SELECT c.`group`, c.step, c.sent_at, c.answered_at, c.error_code, c.instance_id,
            c.member_id AS named, concat(c.step, ' (', c.`group`, ')') AS subject,
@@ -17,7 +16,7 @@ WITH asked AS (
            get_json_object(c.answer, '$.memberId') AS member_id,
            CAST(get_json_object(c.answer, '$.generationId') AS INT) AS generation,
            get_json_object(c.answer, '$.leader') AS leader,
-           get_json_object(c.answer, '$.protocolType') AS told_type,
+           get_json_object(c.answer, '$.protocolType') AS given_type,
            get_json_object(c.answer, '$.protocolName') AS protocol,
            coalesce(get_json_object(c.answer, '$.skipAssignment') = 'true', false) AS skips,
            from_json(get_json_object(c.answer, '$.members'),

@@ -1,4 +1,4 @@
--- What becomes of a member whose application does not poll, and of its heartbeats meanwhile.
+-- What becomes of a member whose application does not poll, and of its heartbeats.
 
 -- let LEFT_BY_LIMIT
 --   Stalls past max.poll.interval.ms that begin with `event`, and when their members left. A member
@@ -18,18 +18,16 @@ WITH stalls AS (
     WHERE e.event = '{EVENT}' AND e.duration_ms > m.max_poll_interval_ms
       AND m.instance_id IS NULL
 ), leaves AS (
-    SELECT s.member, s.at, s.duration_ms, s.limit_ms, min(r.arrived_at) AS left_at,
+    SELECT s.*, min(r.arrived_at) AS left_at,
            min_by(r.member_id, struct(r.arrived_at, r.evidence)) AS member_id,
            min_by(r.evidence, struct(r.arrived_at, r.evidence)) AS evidence
     FROM stalls s LEFT JOIN {requests} r
       ON r.client_id = s.member AND r.arrived_at > s.at
-     AND (r.api = 'LEAVE_GROUP'
-          OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)
+     AND (r.api = 'LEAVE_GROUP' OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)
      AND r.arrived_at <= after(s.duration_ms + 1000, s.at)
-    GROUP BY s.member, s.at, s.duration_ms, s.limit_ms
+    GROUP BY ALL
 ), judged AS (
-    SELECT l.member, l.at, l.limit_ms, l.left_at, l.evidence,
-           count(v.member_id) AS evictions,
+    SELECT l.*, count(v.member_id) AS evictions,
            coalesce(l.left_at, after(l.limit_ms + :timer_late_ms, l.at)) AS seen_at
     FROM leaves l LEFT JOIN {evictions} v
       ON v.member = l.member AND v.evicted_at > l.at

@@ -14,6 +14,5 @@ gone AS (
 )
 
 -- let SEEN_AS_GONE = after(IF(o.removed_by = 'replaced', :slack_ms, 0), o.removed_at)
---   Until when a join may seem to arrive that found a member `o` still there. The join that
---   replaced it did, even where it seems later: a request's line is written, and stamped, after its
---   answer.
+--   Until when a join may seem to arrive that found a member `o` still there, as the join that
+--   replaced it did: a request's line is stamped after its answer.

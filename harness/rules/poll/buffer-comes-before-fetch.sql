@@ -5,8 +5,6 @@
 -- id: R25 | rows: fetches handed out by several polls | unit: polls | measured: for one fetch |
 --   clients: java
 --
--- The next fetch of a partition comes when its last records are handed out, not before.
---
 -- `polled` is stamped when a poll has returned, and the fetch is sent just before that: so it may
 -- be answered from the last but one poll on.
 

@@ -8,9 +8,8 @@
 --   fetch | low: returned less than the default allows, and left records behind | high: returned
 --   more than max.partition.fetch.bytes | clients: java
 --
--- Fetches, each with its size by the client's log, which does not tell its batches apart.
---
--- So one that is above a limit that a single batch may exceed cannot be judged.
+-- The client's log does not name the batches of a fetch, so a size above a limit that a single
+-- batch may exceed cannot be judged.
 
 -- let BATCH_BYTES = 1000000
 --   The largest batch that our producer makes: librdkafka's batch.size unless set.
@@ -23,8 +22,7 @@ SELECT concat(f.member, ', t-', partition, ' from ', first) AS subject, at, byte
        IF(bytes > limit_bytes AND bytes <= :BATCH_BYTES,
           'may be a single batch that is larger than max.partition.fetch.bytes', NULL)
            AS unknown,
-       CASE WHEN polls < ceil(records / f.batch_records)
-            THEN clause(records, ' records handed out by ', polls, ' polls') END
-           AS wrong,
+       IF(polls < ceil(records / f.batch_records),
+          clause(records, ' records handed out by ', polls, ' polls'), NULL) AS wrong,
        concat(records, ' records handed out by ', polls, ' polls') AS note
 FROM fetches f JOIN {members} m USING (member)

@@ -1,14 +1,12 @@
 -- A member that was too slow hears that it is out before it is handed a record
 -- A member whose application did not poll for max.poll.interval.ms is out of its group. When the
--- application polls again, it is told that its partitions are lost before it is handed any record.
+-- application polls again, it hears that its partitions are lost before it is handed any record.
 -- why: Two members work on the same records, and what the late one commits is refused.
 -- source: KIP-62; ConsumerRebalanceListener, onPartitionsLost; librdkafka rdkafka_cgrp.c
 --   (rd_kafka_cgrp_revoke_all_rejoin_maybe)
--- id: X99 | rows: members that were too slow | unit: records | measured: handed over before the
---   member heard that it is out | high: were handed over though the member had left, and another
---   may have had them by then | kind: in passing
---
--- Records that were polled between the limit and the callback, or the next join, after it.
+-- id: X99 | was: X104 | rows: members that were too slow | unit: records | measured: handed over
+--   before the member heard that it is out | high: were handed over though the member had left, and
+--   another may have had them by then | kind: in passing
 
 WITH heard AS (
     SELECT member, event_at AS at FROM {client_events}

@@ -7,23 +7,20 @@
 --   max.poll.interval.ms | unit: ms | measured: between heartbeats at most | high: stopped its
 --   heartbeats for too long | needs: stall within max poll | delayed by: member, toxiproxy, broker
 --
--- Gaps that touch the stall; the one to its end counts too, so that silence cannot hide.
---
--- A stall in which a fault held up heartbeats as well shows nothing of what it did to them.
+-- Gaps that touch the stall, and the one to its end. A stall in which a fault held up heartbeats is
+-- not examined.
 
 WITH slow AS (
-    SELECT * FROM (
-        -- It ends with the process at the latest.
-        SELECT e.member, e.event_at AS at, m.session_timeout_ms, m.max_poll_interval_ms,
-               least(e.duration_ms, min(ms_between(e.event_at, f.injecting_at))) AS duration_ms,
-               least(after(e.duration_ms, e.event_at), min(f.injecting_at)) AS to_at
-        FROM {client_events} e JOIN {members} m USING (member)
-        LEFT JOIN {fault_windows} f
-          ON f.resolved = e.member AND f.killed AND f.injecting_at >= e.event_at
-        WHERE e.event = 'stall_started'
-        GROUP BY e.member, e.event_at, e.duration_ms, m.session_timeout_ms,
-                 m.max_poll_interval_ms)
-    WHERE duration_ms > session_timeout_ms AND duration_ms < max_poll_interval_ms
+    -- It ends with the process at the latest.
+    SELECT e.member, e.event_at AS at,
+           least(e.duration_ms, min(ms_between(e.event_at, f.injecting_at))) AS ms,
+           least(after(e.duration_ms, e.event_at), min(f.injecting_at)) AS to_at
+    FROM {client_events} e JOIN {members} m USING (member)
+    LEFT JOIN {fault_windows} f
+      ON f.resolved = e.member AND f.killed AND f.injecting_at >= e.event_at
+    WHERE e.event = 'stall_started'
+    GROUP BY e.member, e.event_at, e.duration_ms, m.session_timeout_ms, m.max_poll_interval_ms
+    HAVING ms > m.session_timeout_ms AND ms < m.max_poll_interval_ms
 ), gaps AS (
     SELECT s.member, s.at, s.to_at, count(h.at) AS heartbeats,
            max(struct(coalesce(h.gap_ms, ms_between(s.at, h.at)) AS ms, h.at)) AS pause,
@@ -36,13 +33,12 @@ WITH slow AS (
      AND h.error_code IN (:NONE, :REBALANCE_IN_PROGRESS)
     GROUP BY s.member, s.at, s.to_at
 ), longest AS (
-    SELECT *, IF(pause.ms > rest_ms, pause.ms, rest_ms) AS ms,
+    SELECT *, greatest(pause.ms, rest_ms) AS ms,
            IF(pause.ms > rest_ms, pause.at, to_at) AS longest_to
     FROM gaps
 )
 SELECT concat(member, ' (stall)') AS subject, at, ms AS measured, high AS bound_high,
        concat(heartbeats, ' heartbeats while nothing was polled') AS note,
-       -- A machine that stood still can only have made it longer.
-       CASE WHEN ms > high THEN after(-ms, longest_to) END AS guard_from,
+       IF(ms > high, after(-ms, longest_to), NULL) AS guard_from,
        IF(ms > high, longest_to, to_at) AS guard_to
 FROM longest

@@ -1,17 +1,16 @@
 -- A Java member gives the reason why it leaves
 -- A LeaveGroup of the Java client carries its reason, and the coordinator logs it: the consumer is
 -- being closed, or its poll timeout has expired.
--- why: The coordinator's log alone then tells a deploy from a consumer that is too slow.
+-- why: The coordinator's log alone then shows a deploy, or a consumer that is too slow.
 -- source: KIP-800 (since 3.2); AbstractCoordinator.maybeLeaveGroup
 -- id: R07-reason | rows: members that left | clients: java | protocols: classic | kind: in passing,
 --   compares clocks
 --
--- Members that left, by whether their application had begun to close them.
---
--- One that begins just as its member leaves may have come first or second.
+-- Members that left, by whether their application had begun to close them; one that begins just as
+-- its member leaves may have come first or second.
 
 -- let CLOSED = 'the consumer is being closed'
---   What Java's AbstractCoordinator says when its application closes it, and when nobody polls.
+--   What Java's AbstractCoordinator says when its application closes it, and when it does not poll.
 -- let NOT_POLLED = 'consumer poll timeout has expired.'
 
 WITH gone AS (

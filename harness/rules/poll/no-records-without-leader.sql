@@ -5,8 +5,6 @@
 -- source: document 000, broker crash (an idle consumer)
 -- id: R11-idle | rows: partitions without a leader | unit: records | measured: handed out without a
 --   leader | high: handed out records that it could not have fetched | kind: broker
---
--- Partitions that nobody led for longer than the time in which what was fetched is over.
 
 -- let FETCHED_MS = 1000
 --   What a member fetched before the leader was gone it may still hand out, as fast as it works.
@@ -17,20 +15,17 @@ WITH seen AS (
     FROM {topology} WHERE what = 'partition' AND topic = :topic AND leader IS NOT NULL
 ), turns AS (
     SELECT topic, partition, alone, at AS from_at,
-           lead(at) OVER (PARTITION BY topic, partition ORDER BY at) AS to_at
+           coalesce(lead(at) OVER (PARTITION BY topic, partition ORDER BY at), :ended_at) AS to_at
     FROM seen WHERE alone_before IS NULL OR alone <> alone_before
-), leaderless AS (
-    SELECT topic, partition, from_at, coalesce(to_at, :ended_at) AS to_at
-    FROM turns
-    WHERE alone AND ms_between(from_at, coalesce(to_at, :ended_at)) > 2 * :FETCHED_MS
 ), held AS (
-    SELECT l.topic, l.partition, l.from_at, l.to_at, min(o.member) AS member
-    FROM leaderless l LEFT JOIN {ownership} o
+    SELECT l.*, min(o.member) AS member
+    FROM turns l LEFT JOIN {ownership} o
       ON same(o, l, topic, partition) AND o.from_at <= l.from_at
      AND (o.to_at IS NULL OR o.to_at > l.from_at)
-    GROUP BY l.topic, l.partition, l.from_at, l.to_at
+    WHERE l.alone AND ms_between(l.from_at, l.to_at) > 2 * :FETCHED_MS
+    GROUP BY ALL
 )
-SELECT concat(h.topic, '-', h.partition, ' of ', coalesce(h.member, 'nobody')) AS subject,
+SELECT concat(h.topic, '-', h.partition, ' of ', coalesce(h.member, 'no member')) AS subject,
        h.from_at AS at, coalesce(sum(d.count), 0) AS measured, 0 AS bound_high,
        concat('without a leader for ', ms_between(h.from_at, h.to_at), ' ms') AS note
 FROM held h LEFT JOIN {deliveries} d ON same(d, h, topic, partition)

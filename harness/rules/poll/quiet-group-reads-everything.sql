@@ -1,18 +1,16 @@
 -- A quiet group reads all its partitions
 -- The records of each partition reach its member within 2.5 s of their acknowledgement while
 -- nothing changes in the group and nothing fails.
--- why: A partition that nobody reads shows in no rebalance and no error, only in its lag.
+-- why: A partition that is not read shows in no rebalance and no error, only in its lag.
 -- source: fetch.max.wait.ms; KafkaConsumer.poll
 -- id: X38 | rows: partitions | unit: ms | measured: from the acknowledgement to the poll at most |
---   high: stood still, although the group was well | delayed by: members, toxiproxy, brokers |
+--   high: was not read, although the group was well | delayed by: members, toxiproxy, brokers |
 --   kind: always
 --
--- Per partition the longest time that a record waited in quiet time.
---
--- From its acknowledgement, or from the end of the work on what came before it, to the poll that
--- returned it. Times near a fault, a rebalance, a stall, or a commit that took long do not count.
--- Neither do those in which the member got full batches of other partitions: it works off what has
--- gathered, and a partition of which nothing has been fetched yet waits its turn.
+-- Per partition the longest time that a record waited in quiet time: from its acknowledgement, or
+-- from the end of the work on what came before it, to its poll. Times near a fault, a rebalance, a
+-- stall, or a commit that took long do not count. Neither do those in which the member got full
+-- batches of other partitions: a partition of which nothing has been fetched yet waits its turn.
 
 -- let BUSY_MS = 2000
 --   How long before the end of a change of its own a member is still busy with it.
@@ -20,8 +18,8 @@
 --   A commit that is waited for longer is what the partition waits for.
 -- let STILL_MS = 2500
 --   fetch.max.wait.ms is 500 by default and a poll of the consumer program takes 200 ms at most.
---   Measured over 68 runs: 995 ms at most, 1,190 ms on a machine that started JVMs meanwhile, and
---   1,654 ms where each batch is a transaction.
+--   Measured over 68 runs: 995 ms at most, 1,190 ms on a machine that started JVMs, and 1,654 ms
+--   where each batch is a transaction.
 
 WITH loud AS (
     SELECT injecting_at AS from_at,
@@ -39,8 +37,7 @@ WITH loud AS (
     SELECT asked_at, coalesce(answered_at, :ended_at) FROM {awaited_commits}
     WHERE coalesce(answered_at, :ended_at) > after(:LONG_COMMIT_MS, asked_at)
 ), polled AS (
-    SELECT g.topic, g.partition, g.from_at, g.to_at, p.member,
-           min(p.first_offset) AS first_offset
+    SELECT g.topic, g.partition, g.from_at, g.to_at, p.member, min(p.first_offset) AS first_offset
     FROM {gaps} g JOIN {progress} p
       ON same(p, g, topic, partition) AND p.polled_at = g.to_at
     WHERE g.to_at < :stopped_at
@@ -51,41 +48,35 @@ WITH loud AS (
     SELECT topic, partition, first_offset AS place, from_at, to_at, member,
            max(send) OVER (PARTITION BY topic, partition ORDER BY first_offset) AS send
     FROM (
-        SELECT topic, partition, first_offset, NULL AS from_at, NULL AS to_at,
-               NULL AS member, struct(first_offset, last_offset, last_answered_at) AS send
+        SELECT topic, partition, first_offset, NULL AS from_at, NULL AS to_at, NULL AS member,
+               struct(first_offset, last_offset, last_answered_at) AS send
         FROM {sends} WHERE outcome = 'acknowledged'
         UNION ALL
         SELECT topic, partition, first_offset, from_at, to_at, member, NULL FROM polled
     )
-), waits AS (
-    SELECT topic, partition, greatest(from_at, send.last_answered_at) AS from_at, to_at,
-           member
-    FROM sent WHERE to_at IS NOT NULL AND send.last_offset >= place
-), full AS (
-    SELECT d.member, d.polled_at
-    FROM {deliveries} d JOIN {members} m USING (member)
-    GROUP BY d.member, d.polled_at, d.poll, m.batch_records
-    HAVING sum(d.count) >= m.batch_records
 ), after_noise AS (
     SELECT topic, partition, from_at, to_at, member,
            max(loud_to) OVER (PARTITION BY topic, partition ORDER BY at) AS loud_to
     FROM (
-        SELECT topic, partition, to_at AS at, from_at, to_at, member, NULL AS loud_to
-        FROM waits
+        SELECT topic, partition, to_at AS at, greatest(from_at, send.last_answered_at) AS from_at,
+               to_at, member, NULL AS loud_to
+        FROM sent WHERE to_at IS NOT NULL AND send.last_offset >= place
         UNION ALL
         SELECT p.topic, p.partition, l.from_at, NULL, NULL, NULL, l.to_at
-        FROM loud l CROSS JOIN (SELECT DISTINCT topic, partition FROM waits) p
+        FROM loud l CROSS JOIN (SELECT DISTINCT topic, partition FROM polled) p
     )
 ), after_full AS (
     SELECT topic, partition, from_at, to_at,
-           max(full_at) OVER (PARTITION BY member ORDER BY at, full_at NULLS FIRST)
-               AS full_at
+           max(full_at) OVER (PARTITION BY member ORDER BY at, full_at NULLS FIRST) AS full_at
     FROM (
         SELECT topic, partition, member, to_at AS at, from_at, to_at, NULL AS full_at
         FROM after_noise
         WHERE to_at IS NOT NULL AND NOT coalesce(loud_to >= from_at, FALSE)
         UNION ALL
-        SELECT NULL, NULL, member, polled_at, NULL, NULL, polled_at FROM full
+        SELECT NULL, NULL, d.member, d.polled_at, NULL, NULL, d.polled_at
+        FROM {deliveries} d JOIN {members} m USING (member)
+        GROUP BY d.member, d.polled_at, d.poll, m.batch_records
+        HAVING sum(d.count) >= m.batch_records
     )
 ), longest AS (
     SELECT topic, partition, count(*) AS polls,

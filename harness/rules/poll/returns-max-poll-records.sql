@@ -8,8 +8,8 @@
 --   allows, and left records behind | high: got more than max.poll.records from one poll | clients:
 --   java
 --
--- The largest poll of each member; one of several partitions counts as a whole. And polls of
--- members that leave the setting out, where the same fetch had more to hand out.
+-- The largest poll of each member, over all partitions. And polls of members that leave the setting
+-- out, where the same fetch had more to hand out.
 
 -- let POLL_RECORDS = 500
 --   max.poll.records

@@ -1,34 +1,39 @@
 -- A client says that its poll limit is over
 -- A client whose application has not polled for max.poll.interval.ms says so: librdkafka by an
--- error, Java in its log.
--- why: Nobody finds a consumer that is too slow if its client leaves the group in silence.
+-- error, Java in its log. No other client says so.
+-- why: Users do not find a consumer that is too slow if its client leaves the group in silence.
 -- source: max.poll.interval.ms; rd_kafka_max_poll_exceeded; AbstractCoordinator
--- id: X85 | rows: stalls longer than max.poll.interval.ms | kind: in passing, compares clocks
+-- id: X85 | was: X78 | rows: stalls longer than max.poll.interval.ms, and times that a client said
+--   so | kind: in passing, compares clocks
 --
--- Stalls that outlast the limit, unless the process ended before.
+-- Stalls that outlast the limit, unless the process ended before. librdkafka's application hears of
+-- it when it polls again. Java looks at the limit only while it has a coordinator.
 --
--- librdkafka's application is told when it polls again. Java looks at the limit only while it has a
--- coordinator.
+-- And what a client says, beside its last poll with records: one without is on no record.
 
-WITH stalls AS (
-    SELECT e.member, e.event_at AS at, after(e.duration_ms, e.event_at) AS to_at
-    FROM {client_events} e JOIN {members} m USING (member)
-    LEFT ANTI JOIN {disturbances} d
-      ON :client = 'java' AND coalesce(d.member = e.member, true)
-     AND d.to_at >= e.event_at
-     AND d.from_at <= after(:timer_late_ms, after(m.max_poll_interval_ms, e.event_at))
-    {NOT_JOINING}
-    WHERE e.event = 'stall_started'
-      AND e.duration_ms - :timer_late_ms - :slack_ms > m.max_poll_interval_ms
-)
-SELECT concat(s.member, ' (limit)') AS subject, s.at,
+SELECT concat(e.member, ' (limit)') AS subject, e.event_at AS at,
        IF(count(n.member) = 0, 'said nothing of its poll limit', NULL) AS wrong,
-       concat('said so ', CAST(round(ms_between(s.at, min(n.event_at))) AS INT),
+       concat('said so ', CAST(round(ms_between(e.event_at, min(n.event_at))) AS INT),
               ' ms after its last poll') AS note
-FROM stalls s LEFT ANTI JOIN {fault_windows} f
-  ON f.resolved = s.member AND (f.ends_member OR f.killed) AND f.injecting_at >= s.at
- AND f.injecting_at <= after(:slack_ms, s.to_at)
+FROM {client_events} e JOIN {members} m ON m.member = e.member
+LEFT ANTI JOIN {disturbances} d
+  ON :client = 'java' AND coalesce(d.member = e.member, true) AND d.to_at >= e.event_at
+ AND d.from_at <= after(:timer_late_ms, after(m.max_poll_interval_ms, e.event_at))
+{NOT_JOINING}
+LEFT ANTI JOIN {fault_windows} f
+  ON f.resolved = e.member AND (f.ends_member OR f.killed)
+ AND f.injecting_at BETWEEN e.event_at AND after(e.duration_ms + :slack_ms, e.event_at)
 LEFT JOIN {client_events} n
-  ON n.member = s.member AND n.event = 'max_poll_exceeded' AND n.event_at >= s.at
- AND n.event_at <= after(:slack_ms, s.to_at)
-GROUP BY s.member, s.at
+  ON n.member = e.member AND n.event = 'max_poll_exceeded'
+ AND n.event_at BETWEEN e.event_at AND after(e.duration_ms + :slack_ms, e.event_at)
+WHERE e.event = 'stall_started'
+  AND e.duration_ms - :timer_late_ms - :slack_ms > m.max_poll_interval_ms
+GROUP BY e.member, e.event_at
+UNION ALL
+SELECT concat(e.member, ' (poll limit)'), e.event_at,
+       IF(ms_between(max(d.polled_at), e.event_at)
+              < m.max_poll_interval_ms - :poll_ms - :slack_ms,
+          'gave up before its poll limit was over', NULL), NULL
+FROM {client_events} e JOIN {members} m ON m.member = e.member
+JOIN {deliveries} d ON d.member = e.member AND d.polled_at < e.event_at
+WHERE e.event = 'max_poll_exceeded' GROUP BY e.member, e.event_at, m.max_poll_interval_ms

@@ -6,27 +6,23 @@
 -- id: R25-arguments | rows: polls of a probe | unit: ms | measured: until it returned with nothing
 --   | low: returned before its timeout was over | high: returned too late | clients: java | delayed
 --   by: probe, toxiproxy, broker | kind: in passing
---
--- What became of each poll of a probe, by what was wrong with it.
 
 -- let POLL_LATE_MS = 250
 --   How much later than its time-out a poll with nothing to return comes back (measured on a busy
 --   machine: 3 ms by the classic client, 117 ms by that of KIP-848).
 
 WITH polls AS (
-    SELECT step, sent_at, get_json_object(request, '$.what') AS what,
+    SELECT step, sent_at,
+           CASE get_json_object(request, '$.what')
+                WHEN 'negative time-out' THEN 'java.lang.IllegalArgumentException'
+                WHEN 'no subscription' THEN 'java.lang.IllegalStateException'
+                WHEN 'second thread' THEN 'java.util.ConcurrentModificationException'
+                ELSE '' END AS must,
            CAST(get_json_object(request, '$.timeout_ms') AS DOUBLE) AS timeout_ms,
            coalesce(get_json_object(answer, '$.said'), '') AS said,
            CAST(get_json_object(answer, '$.records') AS INT) AS records,
            CAST(get_json_object(answer, '$.took_ms') AS DOUBLE) AS took_ms
     FROM {calls} WHERE rule = 'R25-arguments'
-), due AS (
-    SELECT *, CASE what WHEN 'negative time-out' THEN 'java.lang.IllegalArgumentException'
-                        WHEN 'no subscription' THEN 'java.lang.IllegalStateException'
-                        WHEN 'second thread'
-                        THEN 'java.util.ConcurrentModificationException'
-                        ELSE '' END AS must
-    FROM polls
 )
 SELECT step AS subject, sent_at AS at, IF(must = '', took_ms, NULL) AS measured,
        IF(must = '', timeout_ms - 1, NULL) AS bound_low,
@@ -37,4 +33,4 @@ SELECT step AS subject, sent_at AS at, IF(must = '', took_ms, NULL) AS measured,
        IF(must = '', 'returned with nothing', concat('raised ', said)) AS note,
        IF(must = '', sent_at, NULL) AS guard_from,
        after(timeout_ms + :POLL_LATE_MS, sent_at) AS guard_to
-FROM due
+FROM polls

@@ -6,25 +6,22 @@
 --   members that sent no JoinGroup for it | high: has fewer members than sent a JoinGroup for it |
 --   protocols: classic | kind: broker, in passing, compares clocks
 --
--- Generations by the coordinator's line, and who was answered a JoinGroup with each.
---
+-- Generations by the coordinator's line, and the members that were answered a JoinGroup with each.
 -- A static member that does not join again is kept all the same.
 
 WITH asked AS (
-    SELECT g.number, g.broker, g.generation, g.joined_at, g.members, g.evidence,
-           g.since_at, g.until_at, count(DISTINCT j.member_id) AS asked
+    SELECT g.*, count(DISTINCT j.member_id) AS asked
     FROM {generations} g LEFT JOIN {joins} j ON same(j, g, broker, generation)
      AND in_time_of(g, j.processed_at)
      AND j.arrived_at
          <= after(IF(j.instance_id IS NULL, :STAMP_LATE_MS, :slack_ms), g.joined_at)
-    -- One that dies just then answers nobody.
+    -- One that dies just then gives no answer.
     LEFT ANTI JOIN {broker_faults} f
       ON f.killed AND f.resolved = concat('broker-', g.broker)
      AND f.injecting_at <= after(:STAMP_LATE_MS, g.joined_at)
      AND coalesce(f.injected_at, f.injecting_at) >= g.joined_at
     WHERE g.event = 'stabilized' AND g.members > 0
-    GROUP BY g.number, g.broker, g.generation, g.joined_at, g.members, g.evidence,
-             g.since_at, g.until_at
+    GROUP BY ALL
 ), kept AS (
     SELECT a.number, count(*) AS kept
     FROM asked a JOIN {memberships} m

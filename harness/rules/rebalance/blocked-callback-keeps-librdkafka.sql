@@ -6,16 +6,8 @@
 -- source: librdkafka rdkafka_int.h, rd_kafka_app_poll_blocking; max.poll.interval.ms
 -- id: X31 | rows: callbacks past the limit | unit: ms | measured: until removed or returned |
 --   clients: librdkafka | protocols: classic
---
--- Stalls in a callback past max.poll.interval.ms, and how each was found out, if it was.
 
-WITH stalls AS (
-    SELECT e.member, e.event_at AS at, e.duration_ms, m.max_poll_interval_ms AS limit_ms,
-           after(e.duration_ms, e.event_at) AS to_at
-    FROM {client_events} e JOIN {members} m USING (member)
-    WHERE e.event = 'callback_stall_started'
-      AND e.duration_ms - 500 - :slack_ms > m.max_poll_interval_ms
-), signs AS (
+WITH signs AS (
     SELECT member, 'leave asked' AS what, arrived_at AS at, CAST(NULL AS STRING) AS evidence
     FROM {own_requests} WHERE api = 'LEAVE_GROUP'
     UNION ALL
@@ -24,14 +16,17 @@ WITH stalls AS (
     UNION ALL
     SELECT member, removed_by, removed_at, evidence FROM {memberships}
 ), found AS (
-    SELECT s.member, s.at, s.duration_ms, s.limit_ms,
+    SELECT e.member, e.event_at AS at, e.duration_ms, m.max_poll_interval_ms AS limit_ms,
            min(x.at) FILTER (WHERE x.what = 'leave asked') AS left_at,
            count_if(x.what = 'max_poll_exceeded') AS noticed,
            min(struct(x.at, x.what, x.evidence)) FILTER (
                WHERE x.what NOT IN ('leave asked', 'max_poll_exceeded')) AS removed
-    FROM stalls s LEFT JOIN signs x
-      ON x.member = s.member AND x.at >= s.at AND x.at <= s.to_at
-    GROUP BY s.member, s.at, s.duration_ms, s.limit_ms
+    FROM {client_events} e JOIN {members} m ON m.member = e.member
+    LEFT JOIN signs x
+      ON x.member = e.member AND x.at BETWEEN e.event_at AND after(e.duration_ms, e.event_at)
+    WHERE e.event = 'callback_stall_started'
+      AND e.duration_ms - 500 - :slack_ms > m.max_poll_interval_ms
+    GROUP BY ALL
 )
 SELECT concat(member, ' (callback)') AS subject, at,
        coalesce(ms_between(at, removed.at), duration_ms) AS measured,
@@ -40,7 +35,7 @@ SELECT concat(member, ' (callback)') AS subject, at,
             WHEN noticed > 0 THEN 'was warned by its client that it does not poll'
             WHEN removed.what <> 'stragglers_removed'
             THEN clause('was removed otherwise: ', removed.what) END AS wrong,
-       concat(IF(removed.what IS NULL, 'nobody noticed it before it returned',
+       concat(IF(removed.what IS NULL, 'it was not noticed before it returned',
                  'the coordinator removed it as a straggler'),
               '; its limit is ', limit_ms, ' ms') AS note,
        removed.evidence AS evidence

@@ -6,12 +6,12 @@
 -- id: R20d | was not: R11 | rows: broker faults | unit: rebalances | measured: while the broker was
 --   gone | high: the group rebalanced | contradicted: all
 --
--- Per span of time: rebalances, and callbacks that took partitions away. Law: neither is the
--- broker's doing where the coordinator's reason, or the callback, is of a member that was broken
--- or ended by itself, of a process that joined for the first time, or of one that saw a topic
--- change.
+-- Rebalances, and callbacks that took partitions away, from the intent on: a broker that ends in
+-- order hands over before it is gone.
 --
--- From the intent on: a broker that is told to end hands over before it is gone.
+-- Law: neither is the broker's doing where the coordinator's reason, or the callback, is of a
+-- member that was broken or ended by itself, of a process that joined for the first time, or of one
+-- that saw a topic change.
 
 WITH spans AS (
     SELECT fault AS span, concat(fault, ' of ', resolved) AS subject, injecting_at AS from_at,

@@ -7,9 +7,8 @@
 -- id: X14 | rows: closed members | unit: ms | measured: from leaving to the rebalance | high: left,
 --   and the rebalance started too late | delayed by: member, toxiproxy, broker
 --
--- Members that were in the group when they closed; those that had left before are passed over.
---
--- Static members are to stay silent, and are not examined.
+-- Members that were in the group when they closed. Static members are to stay silent, and are not
+-- examined.
 
 -- let CAUSES
 SELECT concat(c.member, ' (close)') AS subject, c.at, g.at AS cause_at, g.rebalancing,

@@ -1,14 +1,12 @@
 -- A departure starts a rebalance
 -- A member that leaves or is evicted starts a rebalance at once, unless one is in progress.
--- why: Nobody consumes the partitions of a member that is gone until a rebalance moves them.
+-- why: The partitions of a member that is gone are not read until a rebalance moves them.
 -- source: document 002, rebalance conditions; document 003, LEAVE_GROUP
 -- id: R20b | rows: departures | unit: ms | measured: until the rebalance started | high: was
 --   followed by a rebalance too late | delayed by: broker | contradicted: static
---
--- What the coordinator was told or noticed, and static members that closed and told nobody.
 
 -- let SILENT
---   Static members that closed; they do not tell the coordinator.
+--   Static members that closed.
 SELECT concat(c.member, ' (close)'), c.event_at, c.event_at, false,
        min(g.at), min(struct(g.at, g.reason)).reason, true, NULL, NULL
 FROM {client_events} c

@@ -7,27 +7,22 @@
 -- id: X08-members | rows: joins | unit: ms | measured: from the id to the join | protocols: classic
 --   | kind: always
 --
--- Member ids that joined, by the coordinator's lines; static members, by their requests.
---
--- An id that was given and never came back is no join; what becomes of it is not asked here. But
--- one of ours that was given one and comes for another did not use it, which only an answer that
--- was lost in a disturbance explains.
+-- An id that was given and never came back is no join. But a member of ours that was given one and
+-- comes for another did not use it, which only an answer that was lost in a disturbance explains.
 
 WITH asked AS (
-    SELECT member, member_id, arrived_at, answered_at, evidence,
-           lead(arrived_at) OVER w AS next_at, lead(error_code) OVER w AS next_code,
-           lead(member_id) OVER w AS next_id, error_code, program
+    SELECT *, lead(struct(arrived_at, error_code, member_id)) OVER w AS next
     FROM {own_requests} WHERE api = 'JOIN_GROUP'
     WINDOW w AS (PARTITION BY member ORDER BY arrived_at)
 ), unused AS (
     SELECT a.member, a.member_id, a.arrived_at AS at, a.evidence,
            coalesce(min(m.member_id),
-                    max(IF(a.next_code = :MEMBER_ID_REQUIRED AND a.next_id <> a.member_id
-                           AND a.next_at < after(:session_ms, a.answered_at),
-                           a.next_id, NULL))) AS other
-    FROM asked a
+                    max(a.next.member_id) FILTER (
+                        WHERE a.next.error_code = :MEMBER_ID_REQUIRED
+                          AND a.next.member_id <> a.member_id
+                          AND a.next.arrived_at < after(:session_ms, a.answered_at))) AS other
     -- What it is in the group by already.
-    LEFT JOIN {memberships} m
+    FROM asked a LEFT JOIN {memberships} m
       ON m.member = a.member AND m.member_id <> a.member_id
      AND m.joined_at < a.arrived_at
      AND (m.removed_at IS NULL OR m.removed_at > after(:slack_ms, a.arrived_at))
@@ -36,7 +31,7 @@ WITH asked AS (
      AND u.error_code <> :MEMBER_ID_REQUIRED
     LEFT ANTI JOIN {disturbances} d
       ON coalesce(d.member = a.member, true)
-     AND d.from_at <= coalesce(a.next_at, a.answered_at)
+     AND d.from_at <= coalesce(a.next.arrived_at, a.answered_at)
      AND after(:session_ms, d.to_at) >= a.arrived_at
     WHERE a.error_code = :MEMBER_ID_REQUIRED AND a.program IS NULL
     GROUP BY a.member, a.member_id, a.arrived_at, a.evidence
@@ -50,7 +45,7 @@ WITH asked AS (
                     WHERE instance_id IS NOT NULL) s ON s.member_id = e.member_id
     WHERE `group` = :group AND event IN ('member_id_given', 'member_added')
       AND instance_id IS NULL
-      -- Nor who joins a group of KIP-848, by whichever protocol.
+      -- Joins of a group of KIP-848, by whichever protocol, have one step.
       AND coalesce(reason, '') NOT LIKE '% joins the consumer group %'
     GROUP BY member_id HAVING count_if(event = 'member_added') > 0
 ), static AS (

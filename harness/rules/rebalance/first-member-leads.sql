@@ -6,15 +6,13 @@
 --   order of arrival | high: is led by a member that came later | protocols: classic | kind:
 --   broker, in passing
 --
--- Generations of a group that nobody was in, unless the first of them went before its end.
---
--- A leader whose generation ended before it could assign anything is known by what the answers to
--- the JoinGroups say of it.
+-- Generations of a group without members before, unless the first of them went before its end. A
+-- leader whose generation ended before it could assign anything is known by the answers to the
+-- JoinGroups.
 
 WITH formed AS (
-    SELECT number, broker, generation, joined_at,
-           coalesce(leader, array_min(leaders)) AS leader, evidence,
-           lag(joined_at) OVER (ORDER BY number) AS empty_at, members_before, event
+    SELECT * EXCEPT (leader), coalesce(leader, array_min(leaders)) AS leader,
+           lag(joined_at) OVER (ORDER BY number) AS empty_at
     FROM {generations}
 ), added AS (
     SELECT f.number, f.generation, f.joined_at, f.leader, f.evidence, e.member_id,
@@ -24,13 +22,11 @@ WITH formed AS (
      AND e.at <= f.joined_at AND (f.empty_at IS NULL OR e.at > f.empty_at)
     WHERE f.event = 'stabilized' AND f.leader IS NOT NULL
       AND (f.generation = 1 OR f.members_before = 0)
-), gone AS (
-    SELECT a.number
-    FROM added a JOIN {memberships} m
-      ON m.member_id = a.member_id AND m.removed_at <= a.joined_at
-    WHERE a.place = 1
 )
 SELECT concat('generation ', a.generation) AS subject, a.joined_at AS at,
        a.place AS measured, 1 AS bound_high, concat('led by ', a.leader) AS note, a.evidence
-FROM added a LEFT ANTI JOIN gone g ON g.number = a.number
+FROM added a LEFT ANTI JOIN (
+    SELECT f.number FROM added f JOIN {memberships} m
+      ON m.member_id = f.member_id AND m.removed_at <= f.joined_at AND f.place = 1
+) g ON g.number = a.number
 WHERE a.member_id = a.leader

@@ -8,13 +8,10 @@
 -- id: R33 | rows: generations | unit: generations | measured: above the generation before | low:
 --   repeats a generation or goes back | high: skips generations | protocols: classic
 --
--- Steps between generations, each through all states.
---
 -- The coordinator's log shows each change of state: the group is being prepared, all have joined,
--- the leader's assignment is there. A generation that was overtaken before its leader gave one does
--- not show that last, and is not stored: a coordinator that takes over begins from the one before
--- and uses the number again. A group that nobody is in is forgotten with its positions
--- (GroupMetadataManager.maybeDeleteGroup): it begins anew.
+-- the leader's assignment is there. A generation that was overtaken before its leader gave one is
+-- not stored: a coordinator that takes over begins from the one before and uses the number again.
+-- An empty group may be forgotten (GroupMetadataManager.maybeDeleteGroup), and begins anew.
 
 WITH steps AS (
     SELECT *, lag(times) OVER (ORDER BY number) AS times_before FROM {generations}

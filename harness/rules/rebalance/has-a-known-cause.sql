@@ -6,20 +6,25 @@
 -- source: document 002, rebalance conditions (that there are no others)
 -- id: R20f | rows: rebalances and partitions given up
 --
--- Each start of a rebalance, each new epoch, and each callback that took partitions away.
---
 -- The cause of a rebalance has to be in the coordinator's log beside it and be what the reason
--- names: a member that joined, left or was evicted. Who joined or left must have asked for it. A
--- member that was there already and joins again needs a reason of its own. What a member gives up
--- must follow from something that it had been told since it was given its partitions.
+-- names. A member that joined or left must have asked for it. A member that was there already and
+-- joins again needs a reason: it has to give up a partition that it had (cooperative), it offers
+-- other assignors, it was refused something, its topic has got partitions, or the answer that gave
+-- it its part may have been lost.
 --
--- Law: a member gives up a partition only after an answer that tells it to, later than the answer
--- that gave it its last part though maybe before its application heard of that, or by its own end.
+-- Law: a member gives up a partition only after an answer that makes it do so, later than the
+-- answer that gave it its last part though maybe before its application heard of that, or by its
+-- own end.
 
--- let STARTED_REBALANCES
---   Every start of a rebalance, and every epoch, with what the coordinator says it is for.
+-- let NEAR_MS = 1000
+--   How far the line, or the request, that causes a rebalance stands from the line that says it
+--   started (measured: 1 ms, 50 ms on a busy machine, and 159 ms on a coordinator that had just
+--   been resumed).
+-- let CAUSE_NOTICED_MS = 3000
+--   How long a client that notices new partitions only by its own refresh may take beyond it.
+
 WITH starts AS (
-    SELECT at, broker, event, generation, evidence, reason,
+    SELECT at, event, generation, evidence, reason,
            CASE WHEN event = 'epoch_bumped' THEN 'bump'
                 WHEN reason LIKE 'Adding new member%' THEN 'join'
                 WHEN reason LIKE '%heartbeat expiration%' THEN 'expiry'
@@ -28,15 +33,11 @@ WITH starts AS (
                 ELSE 'other' END AS claims,
            nullif(regexp_extract(reason,
                '([-_.\\w]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})', 1), '') AS named,
-           lag(IF(event = 'epoch_bumped', reason, NULL)) OVER (
-               PARTITION BY event ORDER BY at, generation) AS reason_before
+           lag(reason) OVER (PARTITION BY event ORDER BY at, generation) AS reason_before
     FROM {coordinator_events}
     WHERE `group` = :group AND event IN ('rebalance_started', 'epoch_bumped')
-)
-
--- let NOTICED
---   What the coordinator noticed of members, and whether the member's request for it is on record.
-, noticed AS (
+), noticed AS (
+    -- What the coordinator noticed of members, and whether the member's request is on record.
     SELECT l.at, l.event, l.member_id,
            -- A request's times count back from its line, which a busy broker stamps late.
            l.event NOT IN ('member_added', 'left') OR count(r.arrived_at) > 0 AS asked,
@@ -47,96 +48,66 @@ WITH starts AS (
                AS twice
     FROM {coordinator_events} l LEFT JOIN {own_requests} r
       ON r.member_id = l.member_id AND r.arrived_at <= after(:NEAR_MS, l.at)
-     AND (l.event = 'member_added' AND r.api = 'JOIN_GROUP'
-          OR l.event = 'member_added' AND r.api = 'CONSUMER_GROUP_HEARTBEAT'
-             AND r.generation = 0
-          OR l.event = 'left' AND r.api = 'LEAVE_GROUP'
-          OR l.event = 'left' AND r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)
+     AND CASE l.event WHEN 'member_added' THEN r.api = 'JOIN_GROUP'
+                           OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation = 0
+                      WHEN 'left' THEN r.api = 'LEAVE_GROUP'
+                           OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0 END
     WHERE l.`group` = :group AND l.event IN ('member_added', 'left', 'left_for_now', 'evicted',
-        'fenced', 'replaced', 'stragglers_removed', 'pending_evicted', 'upgraded',
-        'downgraded')
+        'fenced', 'replaced', 'stragglers_removed', 'upgraded', 'downgraded')
     GROUP BY l.at, l.event, l.member_id, l.evidence
-), caused AS (
-    SELECT s.at, s.event, s.generation,
-           count(n.at) AS lines, count_if(n.asked) AS asked, count_if(n.twice) AS twice
+), topics AS (
+    SELECT injecting_at AS from_at, after(:metadata_refresh_ms + :CAUSE_NOTICED_MS,
+                                          coalesce(healed_at, injected_at)) AS to_at
+    FROM {fault_windows} WHERE breaks = 'topic'
+), given AS (
+    -- By generations: the line of an answer may be stamped after the rejoin that it led to.
+    SELECT member_id, generation, assigned, lag(assigned) OVER w AS assigned_before,
+           lead(generation) OVER w AS next
+    FROM {own_requests} WHERE api = 'SYNC_GROUP' AND error_code = :NONE
+    WINDOW w AS (PARTITION BY member_id ORDER BY generation, processed_at)
+), offered AS (
+    SELECT member_id, arrived_at, processed_at, assignors,
+           lag(assignors) OVER (PARTITION BY member_id ORDER BY arrived_at) AS assignors_before
+    FROM {joins}
+), judged AS (
+    SELECT s.*, count(n.at) AS lines, count_if(n.twice) > 0 AS twice,
+           count(t.from_at) > 0 AS topics, count(d.fault) > 0 AS troubled,
+           -- A member with an accepted heartbeat was given its part.
+           count_if(q.api = 'HEARTBEAT' AND q.error_code = :NONE) > 0 AS settled,
+           count_if(q.error_code NOT IN (:NONE, {NOT_READY})) > 0
+               OR count_if(o.assignors <> o.assignors_before) > 0
+               OR count_if(exists(g.assigned_before, p -> NOT array_contains(g.assigned, p))) > 0
+               -- The leader may assign to a process whose place was taken (KIP-345), so that a
+               -- coordinator that waits for the assignment begins anew.
+               OR count_if(n.event = 'replaced') > 0 AND count(a.at) = 0 AS has_reason,
+           IF(s.claims = 'rejoin', count(o.arrived_at),
+              IF(count(n.at) > 0, count_if(n.asked), 1)) = 0 AS unheard
     FROM starts s LEFT JOIN noticed n
       ON n.at >= after(-:NEAR_MS, s.at) AND n.at <= after(:slack_ms, s.at)
      AND (s.named IS NULL OR n.member_id = s.named OR n.event = 'replaced')
      AND CASE s.claims WHEN 'join' THEN n.event = 'member_added'
                        WHEN 'expiry' THEN n.event = 'evicted'
-                       WHEN 'leave' THEN n.event = 'left'
-                       ELSE n.event <> 'pending_evicted' END
-    GROUP BY s.at, s.event, s.generation
-)
-
--- let NEAR_MS = 1000
---   How far the line, or the request, that causes a rebalance stands from the line that says it
---   started (measured: 1 ms, 50 ms on a busy machine, and 159 ms on a coordinator that had just
---   been resumed).
-
--- let REJOINED
---   A member of the group that joins again needs a reason to: it has to give up a partition that it
---   had (cooperative), it offers other assignors, it was refused something, its topic has got
---   partitions, or the answer that gave it its part may have been lost.
-, topics AS (
-    SELECT injecting_at AS from_at,
-           after(:metadata_refresh_ms + :CAUSE_NOTICED_MS, coalesce(healed_at, injected_at)) AS to_at
-    FROM {fault_windows} WHERE breaks = 'topic'
-), troubles AS (
-    SELECT injecting_at AS from_at, after(:session_ms, coalesce(healed_at, :ended_at)) AS to_at
-    FROM {fault_windows} WHERE disturbs_heartbeats
-), given AS (
-    -- By generations: the line of an answer may be stamped after the rejoin that it led to.
-    SELECT member_id, generation, processed_at AS at, assigned,
-           lag(assigned) OVER (PARTITION BY member_id ORDER BY generation, processed_at)
-               AS assigned_before
-    FROM {own_requests} WHERE api = 'SYNC_GROUP' AND error_code = :NONE
-), offered AS (
-    SELECT member_id, arrived_at, processed_at, assignors,
-           lag(assignors) OVER (PARTITION BY member_id ORDER BY arrived_at) AS assignors_before
-    FROM {joins}
-), settled AS (
-    -- Who had a heartbeat accepted was given its part; and whether it was refused anything.
-    SELECT member_id, generation, min(answered_at) FILTER (WHERE api = 'HEARTBEAT'
-               AND error_code = :NONE) AS at,
-           min(answered_at) FILTER (WHERE error_code NOT IN (:NONE,
-               :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR))
-               AS refused_at
-    FROM {own_requests} WHERE api IN ('HEARTBEAT', 'OFFSET_COMMIT', 'SYNC_GROUP')
-    GROUP BY member_id, generation
-), rejoins AS (
-    SELECT s.at, s.event, s.generation, count(o.arrived_at) AS joins,
-           coalesce(min(t.at) <= s.at, false) AS settled,
-           coalesce(min(t.refused_at) <= s.at, false) AS refused,
-           coalesce(max(o.assignors <> o.assignors_before), false) AS offers,
-           coalesce(max_by(exists(g.assigned_before, p -> NOT array_contains(g.assigned, p)),
-                           struct(g.generation, g.at)), false) AS gives_up
-    FROM starts s LEFT JOIN offered o
-      ON o.member_id = s.named AND o.arrived_at <= after(:STAMP_LATE_MS, s.at)
+                       WHEN 'leave' THEN n.event = 'left' ELSE true END
+    LEFT JOIN topics t ON t.from_at <= s.at AND t.to_at >= s.at
+    LEFT JOIN {fault_windows} d
+      ON d.disturbs_heartbeats AND d.injecting_at <= s.at
+     AND after(:session_ms, coalesce(d.healed_at, :ended_at)) >= s.at
+    LEFT JOIN offered o
+      ON s.claims = 'rejoin' AND o.member_id = s.named
+     AND o.arrived_at <= after(:STAMP_LATE_MS, s.at)
      AND o.processed_at >= after(-:slack_ms, s.at)
-    LEFT JOIN given g ON g.member_id = s.named AND g.generation <= s.generation
-    LEFT JOIN settled t ON t.member_id = s.named AND t.generation = s.generation
-    WHERE s.claims = 'rejoin' GROUP BY s.at, s.event, s.generation
-), replaced AS (
-    -- Its leader may assign to a process whose place was taken (KIP-345), so that a coordinator
-    -- that waits for the assignment begins anew.
-    SELECT s.at, s.generation
-    FROM starts s LEFT SEMI JOIN {coordinator_events} r
-      ON r.`group` = :group AND r.event = 'replaced' AND r.at >= after(-:NEAR_MS, s.at)
-     AND r.at <= after(:slack_ms, s.at)
-    LEFT ANTI JOIN {coordinator_events} a
+    LEFT JOIN given g
+      ON s.claims = 'rejoin' AND g.member_id = s.named AND g.generation <= s.generation
+     AND coalesce(g.next > s.generation, true)
+    LEFT JOIN {own_requests} q
+      ON s.claims = 'rejoin' AND q.member_id = s.named AND q.generation = s.generation
+     AND q.answered_at <= s.at AND q.api IN ('HEARTBEAT', 'OFFSET_COMMIT', 'SYNC_GROUP')
+    LEFT JOIN {coordinator_events} a
       ON a.`group` = :group AND a.event = 'assignment_received'
      AND a.generation = s.generation AND a.at <= s.at
-)
-
--- let CAUSE_NOTICED_MS = 3000
---   How long a client that notices new partitions only by its own refresh may take beyond it.
-
--- let COORDINATOR_GIVEN_UP
---   Callbacks that took partitions from a member, and what it had been told before: since the
---   answer that gave it what it had, an answer that is no plain "stay", or an end of its own.
-, answers AS (
-    -- In KIP-848 one to who stays gives what the answer before it had not.
+    GROUP BY ALL
+), answers AS (
+    -- In KIP-848 one to a member that stays gives what the answer before it had not.
     SELECT member, arrived_at AS at, assigned,
            IF(api = 'SYNC_GROUP' OR generation <= 0, NULL, lag(assigned) OVER (
                PARTITION BY member_id ORDER BY arrived_at, evidence)) AS before
@@ -152,24 +123,19 @@ WITH starts AS (
      AND NOT exists(c.partitions, p -> NOT array_contains(a.assigned, p))
      AND (a.before IS NULL OR exists(c.partitions, p -> NOT array_contains(a.before, p)))
     GROUP BY a.member, a.at
-), heard AS (
+), taken AS (
     SELECT c.member, c.event, c.event_at AS at, size(c.partitions) AS partitions,
-           coalesce(max(g.at), c.event_at) AS given_at
-    FROM {client_events} c LEFT JOIN gave g
-      ON g.member = c.member AND g.heard_at = c.event_at AND c.event = 'assigned'
-    WHERE c.event IN ('assigned', 'revoked', 'lost')
+           max(struct(a.event_at AS at, coalesce(g.at, a.event_at) AS given_at)) AS since
+    FROM {client_events} c LEFT JOIN {client_events} a
+      ON a.member = c.member AND a.event = 'assigned' AND a.event_at < c.event_at
+    LEFT JOIN gave g ON g.member = a.member AND g.heard_at = a.event_at
+    WHERE c.event IN ('revoked', 'lost') AND size(c.partitions) > 0
     GROUP BY c.member, c.event, c.event_at, c.partitions
-), handed AS (
-    SELECT member, event, at, partitions,
-           max(IF(event = 'assigned', struct(at, given_at), NULL)) OVER (
-               PARTITION BY member ORDER BY at, IF(event = 'assigned', 1, 0)
-               {BEFORE}) AS since
-    FROM heard
-), told AS (
-    -- Counted from their arrival, which a line that is stamped late puts too late as well.
+), causes AS (
+    -- Answers that are no plain "stay", and ends of its own. They count from their arrival, which a
+    -- line that is stamped late puts too late as well.
     SELECT member, arrived_at AS at, CAST(NULL AS TIMESTAMP) AS begun_at FROM {own_requests}
-    WHERE api IN ('HEARTBEAT', 'OFFSET_COMMIT') AND error_code NOT IN (:NONE,
-              :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR)
+    WHERE api IN ('HEARTBEAT', 'OFFSET_COMMIT') AND error_code NOT IN (:NONE, {NOT_READY})
        OR api IN ('JOIN_GROUP', 'SYNC_GROUP', 'LEAVE_GROUP')
        OR api = 'CONSUMER_GROUP_HEARTBEAT'
           AND (error_code <> :NONE OR assigned IS NOT NULL OR generation <= 0)
@@ -180,65 +146,40 @@ WITH starts AS (
     -- An application that stalled, or was busy for longer than an interval of heartbeats, hears
     -- of its assignment when the next is under way already.
     SELECT member, after(:NEAR_MS + coalesce(duration_ms, 0), event_at), event_at
-    FROM {client_events}
-    WHERE event IN ('stall_started', 'callback_stall_started')
+    FROM {client_events} WHERE event IN ('stall_started', 'callback_stall_started')
     UNION ALL
     SELECT member, after(:NEAR_MS, to_at), from_at FROM {busy}
     WHERE reason IN ('commit', 'work') AND to_at > after(:heartbeat_ms, from_at)
 ), given_up AS (
-    SELECT h.member, h.event, h.at, h.partitions, count(t.at) AS told,
-           count(o.from_at) AS topics
-    FROM handed h LEFT JOIN told t
-      ON t.member = h.member
-     AND IF(t.begun_at IS NULL,
-            t.at > h.since.given_at AND t.at <= after(:STAMP_LATE_MS, h.at),
-            t.at > h.since.at AND t.begun_at <= h.since.at)
+    SELECT h.member, h.event, h.at, h.partitions, count(c.at) + count(o.from_at) AS causes
+    FROM taken h LEFT JOIN causes c
+      ON c.member = h.member
+     AND IF(c.begun_at IS NULL,
+            c.at > h.since.given_at AND c.at <= after(:STAMP_LATE_MS, h.at),
+            c.at > h.since.at AND c.begun_at <= h.since.at)
     LEFT JOIN topics o ON o.from_at <= h.at AND o.to_at >= h.at
-    WHERE h.event <> 'assigned' AND h.partitions > 0
     GROUP BY h.member, h.event, h.at, h.partitions
-)
-
--- query
-{STARTED_REBALANCES}{NOTICED}{REJOINED}{COORDINATOR_GIVEN_UP}
-, around AS (
-    SELECT s.at, count(DISTINCT t.from_at) AS topics, count(DISTINCT d.from_at) AS troubles
-    FROM starts s LEFT JOIN topics t ON t.from_at <= s.at AND t.to_at >= s.at
-    LEFT JOIN troubles d ON d.from_at <= s.at AND d.to_at >= s.at
-    GROUP BY s.at
-), judged AS (
-    SELECT s.*, c.lines, c.twice, coalesce(a.topics, 0) AS topics,
-           coalesce(a.troubles, 0) AS troubles, j.settled,
-           j.offers OR j.gives_up OR j.refused OR p.at IS NOT NULL AS has_reason,
-           coalesce(IF(s.claims = 'rejoin', j.joins, IF(c.lines > 0, c.asked, 1)), 0) = 0
-               AS unheard
-    FROM starts s
-    JOIN caused c ON same(c, s, at, event, generation)
-    LEFT JOIN rejoins j ON same(j, s, at, event, generation)
-    LEFT JOIN replaced p ON same(p, s, at, generation)
-    LEFT JOIN around a ON a.at = s.at
 )
 SELECT concat(IF(event = 'epoch_bumped', 'epoch ', 'rebalance of generation '),
               generation) AS subject, at,
        CASE WHEN claims = 'rejoin' AND NOT unheard AND NOT has_reason
-                 AND topics = 0 AND (settled OR troubles = 0)
+                 AND NOT topics AND (settled OR NOT troubled)
             THEN clause('began although its member had no reason to join again: ', reason)
-            WHEN claims = 'bump' AND reason <> reason_before AND topics > 0 THEN NULL
+            WHEN claims = 'bump' AND reason <> reason_before AND topics THEN NULL
             WHEN claims <> 'rejoin' AND lines = 0
             THEN clause('began without a cause on record: ', reason)
-            WHEN twice > 0
-            THEN clause('began for a member that had joined already: ', reason)
-            WHEN unheard AND troubles = 0
+            WHEN twice THEN clause('began for a member that had joined already: ', reason)
+            WHEN unheard AND NOT troubled
             THEN clause('began for what no member had asked for: ', reason) END AS wrong,
-       IF(unheard AND troubles > 0,
+       IF(unheard AND troubled,
           'the request for it may be on no log, while a broker or a link was disturbed',
           NULL) AS unknown,
        concat('the coordinator''s reason: ', reason) AS note, evidence
 FROM judged
 UNION ALL
 SELECT concat(member, ' (', event, ')'), at,
-       CASE WHEN told = 0 AND topics = 0
-            THEN clause('gave up ', partitions,
-                        IF(partitions = 1, ' partition', ' partitions'),
-                        ' although nothing had told it to') END,
+       IF(causes = 0,
+          clause('gave up ', partitions, IF(partitions = 1, ' partition', ' partitions'),
+                 ' without a reason'), NULL),
        NULL, concat('gave up ', partitions), NULL
 FROM given_up

@@ -1,38 +1,33 @@
 -- One leader per generation
 -- In each generation one member that joined it is the leader and sends the assignment once. The
 -- leader keeps its role as long as it rejoins.
--- why: Members wait in SyncGroup for the leader's assignment: without a leader nobody consumes, and
---   two leaders may disagree about who owns which partition.
+-- why: Members wait in SyncGroup for the leader's assignment: without a leader no member consumes,
+--   and two leaders may disagree about who owns which partition.
 -- source: document 001, JoinGroup phase
 -- id: R12 | rows: generations | unit: assignments | measured: received | low: was never given an
 --   assignment by its leader | high: was given more than one assignment | protocols: classic
 --
--- Generations of which somebody was given a part, or that had time for it.
---
--- The group leader stays while it is among those who rejoined under the same member id. A static
--- member stays in the group for its session without joining.
+-- Generations of which some member was given a part, or that had time for it. The leader stays
+-- while it is among those that rejoined under the same member id. A static member stays in the
+-- group for its session without joining.
 
-WITH kept AS (
-    SELECT g.number, count(m.member_id) AS static
-    FROM {generations} g JOIN {memberships} m
-      ON m.instance_id IS NOT NULL AND m.joined_at <= g.joined_at
-     AND (m.removed_at IS NULL OR m.removed_at >= g.joined_at)
-    GROUP BY g.number
-), joined AS (
+WITH joined AS (
     SELECT broker, generation, collect_set(member_id) AS member_ids
     FROM {joins} GROUP BY broker, generation
 ), led AS (
     SELECT g.*, array_contains(j.member_ids, g.leader) AS leader_joined,
            array_contains(j.member_ids, g.leader_before) AS former_joined,
-           -- Whoever joined it, whenever: lines of joins may be stamped late (R12-all).
-           coalesce(size(j.member_ids), 0) AS told, coalesce(k.static, 0) AS static
-    FROM {generations} g
-    LEFT JOIN joined j ON same(j, g, broker, generation)
-    LEFT JOIN kept k ON k.number = g.number
+           -- All that joined it, whenever: lines of joins may be stamped late (R12-all).
+           coalesce(size(j.member_ids), 0) AS known, count(m.member_id) AS static
+    FROM {generations} g LEFT JOIN joined j ON same(j, g, broker, generation)
+    LEFT JOIN {memberships} m
+      ON m.instance_id IS NOT NULL AND m.joined_at <= g.joined_at
+     AND (m.removed_at IS NULL OR m.removed_at >= g.joined_at)
     WHERE g.event = 'stabilized' AND g.members > 0
-      -- Without an assignment: only if somebody has one, or nothing came between.
+      -- Without an assignment: only if some member has one, or nothing came between.
       AND (g.times > 0 OR g.answered > 0
            OR g.next_started_at IS NULL AND g.broker_after IS NULL)
+    GROUP BY ALL
 )
 SELECT concat('generation ', generation) AS subject, joined_at AS at, times AS measured,
        1 AS bound_low, 1 AS bound_high,
@@ -41,15 +36,15 @@ SELECT concat('generation ', generation) AS subject, joined_at AS at, times AS m
             WHEN times > 0 AND leader_joined IS NULL
             THEN 'no join of this generation is on record' END AS unknown,
        CASE WHEN size(leaders) > 1
-            THEN clause('its members were told of ', size(leaders), ' leaders: ',
+            THEN clause('its members were given ', size(leaders), ' leaders: ',
                         array_join(array_sort(leaders), ' and '))
             WHEN times > 0 AND NOT leader_joined
             THEN clause('its leader ', leader, ' had not joined it')
             WHEN times > 0 AND size(leaders) = 1 AND leader <> element_at(leaders, 1)
             THEN clause('its assignment came from ', leader, ', although ',
                         element_at(leaders, 1), ' led it')
-            WHEN joined > 0 AND told + static < members
-            THEN clause('has ', members, ' members, of whom ', told, ' joined it')
+            WHEN joined > 0 AND known + static < members
+            THEN clause('has ', members, ' members, of whom ', known, ' joined it')
             WHEN times > 0 AND former_joined AND leader <> leader_before
                  AND generation_before < generation
             THEN clause('the former leader ', leader_before, ' rejoined and was replaced')

@@ -1,18 +1,15 @@
 -- A join is answered to who asked, for what all offer
--- A JoinGroup that names a member id is answered with that id. It is told the protocol type that it
--- asked with, and a protocol that all members of the generation have offered, and all are told the
--- same. A SyncGroup is answered with the protocol that it names.
--- why: A client takes over the id that it is told, and computes or reads assignments by the
---   protocol that it is told.
+-- A JoinGroup that names a member id is answered with that id. The answer has the protocol type
+-- that it asked with, and a protocol that all members of the generation have offered, the same for
+-- all. A SyncGroup is answered with the protocol that it names.
+-- why: A client takes over the id in the answer, and computes or reads assignments by the protocol
+--   in it.
 -- source: document 001, JoinGroup; ClassicGroup.selectProtocol; KIP-559
 -- id: X109 | rows: answers to JoinGroup and SyncGroup | unit: answers | protocols: classic | kind:
 --   broker, in passing
---
--- Accepted joins and SyncGroups; versions that name no protocol type are not asked for it.
 
 {JOINED}, agreed AS (
-    SELECT j.subject, j.sent_at, j.named, j.member_id, j.asked_type, j.told_type,
-           j.protocol, NOT exists(j.offers, o -> o.name = j.protocol) AS strange,
+    SELECT j.*, NOT exists(j.offers, o -> o.name = j.protocol) AS strange,
            count_if(NOT exists(o.other_offers, p -> p.name = j.protocol)) AS without,
            max(o.other_protocol) FILTER (WHERE o.other_protocol <> j.protocol)
                AS other_protocol
@@ -21,26 +18,26 @@
 ), synced AS (
     SELECT concat(step, ' (', `group`, ')') AS subject, sent_at,
            get_json_object(request, '$.protocolType') AS asked_type,
-           get_json_object(answer, '$.protocolType') AS told_type,
+           get_json_object(answer, '$.protocolType') AS given_type,
            get_json_object(request, '$.protocolName') AS asked,
-           get_json_object(answer, '$.protocolName') AS told
+           get_json_object(answer, '$.protocolName') AS given
     FROM {calls} WHERE api = 'SYNC_GROUP' AND error_code = :NONE
 )
 SELECT subject, sent_at AS at,
        CASE WHEN named <> member_id
             THEN clause('named the member id ', named, ' and was answered ', member_id)
-            WHEN asked_type <> told_type
-            THEN clause('asked as ', asked_type, ' and was answered as ', told_type)
+            WHEN asked_type <> given_type
+            THEN clause('asked as ', asked_type, ' and was answered as ', given_type)
             WHEN strange OR without > 0
-            THEN clause('was told ', protocol, ', which not all members offer')
+            THEN clause('was answered ', protocol, ', which not all members offer')
             WHEN other_protocol IS NOT NULL
-            THEN clause('was told ', protocol, ' and another ', other_protocol)
+            THEN clause('was answered ', protocol, ' and another ', other_protocol)
             END AS wrong
 FROM agreed
 UNION ALL
 SELECT subject, sent_at,
-       CASE WHEN asked_type <> told_type
-            THEN clause('asked as ', asked_type, ' and was answered as ', told_type)
-            WHEN asked <> told
-            THEN clause('named ', asked, ' and was answered ', told) END
+       CASE WHEN asked_type <> given_type
+            THEN clause('asked as ', asked_type, ' and was answered as ', given_type)
+            WHEN asked <> given
+            THEN clause('named ', asked, ' and was answered ', given) END
 FROM synced

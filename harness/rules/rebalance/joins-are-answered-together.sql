@@ -9,8 +9,7 @@
 -- JoinGroups that came before a generation began, which is when its line was written.
 
 WITH answered AS (
-    SELECT g.generation, g.joined_at, j.member, j.arrived_at, j.processed_at, j.evidence,
-           ms_between(g.joined_at, j.processed_at) AS ms,
+    SELECT j.*, g.joined_at, ms_between(g.joined_at, j.processed_at) AS ms,
            :START_MS + :slack_ms + :STAMP_LATE_MS AS most_ms
     FROM {generations} g JOIN {joins} j ON same(j, g, broker, generation)
      AND j.arrived_at <= g.joined_at AND in_time_of(g, j.processed_at)
@@ -20,6 +19,6 @@ SELECT concat(member, ' for generation ', generation) AS subject, arrived_at AS 
        ms AS measured, -:slack_ms AS bound_low, most_ms AS bound_high,
        concat('waited for ', CAST(round(ms_between(arrived_at, joined_at)) AS INT), ' ms')
            AS note, evidence,
-       -- A machine that stood still can only have made it longer.
+
        IF(ms > most_ms, joined_at, NULL) AS guard_from, guard_to(processed_at) AS guard_to
 FROM answered

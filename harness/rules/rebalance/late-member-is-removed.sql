@@ -7,8 +7,6 @@
 -- id: X09 | rows: members removed as late | unit: ms | measured: after the rebalance started | low:
 --   was removed too early | high: was removed too late | protocols: classic | delayed by: member,
 --   toxiproxy, broker | kind: broker
---
--- Members that the coordinator removed because they had not joined in time.
 
 {PHASES}
 SELECT concat(coalesce(member, member_id), ' (straggler)') AS subject, removed_at AS at,

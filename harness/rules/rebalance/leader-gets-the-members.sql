@@ -1,23 +1,20 @@
--- A generation has one leader, which is told its members
--- All members of a generation are told the same leader, and it is one of them. The leader is told
--- each member of the generation once, with its instance id and the metadata by which it joined, and
--- nobody else. Only a static leader that joins again in a stable group is told to skip the
--- assignment.
--- why: The leader gives partitions to those that it is told of: who is left out reads nothing, and
---   the share of a stranger is read by nobody.
+-- A generation has one leader, which gets its members
+-- All members of a generation get the same leader, and it is one of them. The leader gets each
+-- member of the generation once, with its instance id and the metadata by which it joined, and no
+-- other. Only a static leader that joins again in a stable group has to skip the assignment.
+-- why: The leader gives partitions to those that it gets: a member that is left out reads nothing,
+--   and the share of a stranger is not read.
 -- source: ClassicGroup.currentClassicGroupMembers and maybeElectNewJoinedLeader; KIP-345; KIP-814
 -- id: X108 | rows: answers to JoinGroup | unit: members | protocols: classic | kind: broker, in
 --   passing
 --
--- Each accepted join by its leader, and each list of members by who joined.
---
--- A static member is listed if it has not joined again, too, as it was when it joined last.
+-- A static member that has not joined again is listed, too, as it was when it joined last.
+
+-- let GIVEN = get(filter(k.offers, o -> o.name = l.protocol), 0).metadata
 
 {JOINED}, listed AS (
-    SELECT j.`group`, j.subject, j.sent_at, j.answered_at, j.generation, j.protocol,
-           size(array_distinct(transform(j.members, m -> m.memberId))) < size(j.members)
-               AS twice,
-           j.lost, one.*
+    SELECT j.`group`, j.subject, j.sent_at, j.answered_at, j.generation, j.protocol, j.lost, one.*,
+           size(array_distinct(transform(j.members, m -> m.memberId))) < size(j.members) AS twice
     FROM joined j LATERAL VIEW explode(j.members) AS one
     WHERE NOT j.later AND NOT j.skips
 ), claims AS (
@@ -26,29 +23,25 @@
     FROM joined
     UNION ALL
     SELECT `group`, sent_at, named, instance_id, instance_id, 0, offers FROM failed
-), known AS (
-    SELECT l.subject, l.sent_at, l.memberId, l.groupInstanceId, l.metadata, l.twice, l.lost,
-           k.sent_at AS known_at, k.instance_id, k.generation = l.generation AS in_time,
-           get(filter(k.offers, o -> o.name = l.protocol), 0).metadata AS given
+), found AS (
+    SELECT l.*, count(k.sent_at) AS joins, max(k.instance_id) AS instance_id,
+           collect_set({GIVEN}) FILTER (WHERE k.generation = l.generation) AS now,
+           collect_set({GIVEN}) AS ever
     FROM listed l LEFT JOIN claims k
       ON k.`group` = l.`group` AND k.generation <= l.generation
      AND k.sent_at <= l.answered_at
      AND (k.member_id = l.memberId OR k.by_instance = l.groupInstanceId)
-), found AS (
-    SELECT subject, sent_at, memberId, groupInstanceId, metadata, twice, lost,
-           count(known_at) AS joins, max(instance_id) AS instance_id,
-           collect_set(given) FILTER (WHERE in_time) AS now, collect_set(given) AS ever
-    FROM known GROUP BY subject, sent_at, memberId, groupInstanceId, metadata, twice, lost
+    GROUP BY ALL
 ), strange AS (
     SELECT subject, sent_at, max(lost) AS lost, count_if(joins = 0) AS strangers,
-           min(CASE WHEN twice THEN 'was told of a member twice'
+           min(CASE WHEN twice THEN 'got a member twice'
                     WHEN joins > 0 AND NOT groupInstanceId <=> instance_id
-                    THEN clause('was told the instance id ',
+                    THEN clause('got the instance id ',
                                 coalesce(groupInstanceId, 'none'), ' of ', memberId)
                     WHEN size(IF(size(now) > 0, now, ever)) > 0
                          AND NOT coalesce(array_contains(
                                  IF(size(now) > 0, now, ever), metadata), false)
-                    THEN clause('was told another subscription of ', memberId, ' than it ',
+                    THEN clause('got another subscription of ', memberId, ' than it ',
                                 'joined with') END) AS odd
     FROM found GROUP BY subject, sent_at
 ), missing AS (
@@ -58,41 +51,34 @@
       AND NOT exists(j.members, m -> coalesce(m.memberId = o.other, false)
                                   OR coalesce(m.groupInstanceId = o.other_instance, false))
     GROUP BY j.subject, j.sent_at
-), led AS (
-    SELECT j.subject, j.sent_at, j.leader, j.lost, max(o.other_leader) FILTER (
-               WHERE o.other_leader <> j.leader) AS other_leader
-    FROM joined j JOIN others o ON same(o, j, subject, sent_at, member_id)
-    GROUP BY ALL
 ), leading AS (
-    SELECT l.subject, l.sent_at, l.leader, l.lost, l.other_leader,
-           count(k.sent_at) AS joins
-    FROM led l JOIN joined j ON same(j, l, subject, sent_at)
+    SELECT j.*, count(k.sent_at) AS joins,
+           max(o.other_leader) FILTER (WHERE o.other_leader <> j.leader) AS other_leader
+    FROM joined j JOIN others o ON same(o, j, subject, sent_at, member_id)
     LEFT JOIN claims k
-      ON k.`group` = j.`group` AND k.generation IN (0, j.generation)
-     AND k.member_id = l.leader
+      ON k.`group` = j.`group` AND k.generation IN (0, j.generation) AND k.member_id = j.leader
     GROUP BY ALL
 ), skipping AS (
-    SELECT j.subject, j.sent_at, j.instance_id, j.leader, j.member_id, j.lost,
-           count(k.sent_at) AS before
+    SELECT j.*, count(k.sent_at) AS before
     FROM joined j LEFT JOIN joined k
       ON same(k, j, `group`, generation, instance_id) AND k.answered_at <= j.sent_at
     WHERE j.skips GROUP BY ALL
 )
 SELECT concat(s.subject, ', members') AS subject, s.sent_at AS at,
        CASE WHEN s.odd IS NOT NULL THEN s.odd
-            WHEN m.missing IS NOT NULL THEN clause('was not told of ', m.missing)
+            WHEN m.missing IS NOT NULL THEN clause('did not get ', m.missing)
             WHEN s.strangers > 0 AND s.lost = 0
-            THEN clause('was told of ', s.strangers, ' that never joined') END AS wrong,
+            THEN clause('got ', s.strangers, ' that never joined') END AS wrong,
        IF(s.strangers > 0 AND s.lost > 0 AND s.odd IS NULL AND m.missing IS NULL,
-          'was told of one whose join may be without an answer', NULL) AS unknown
+          'got one whose join may be without an answer', NULL) AS unknown
 FROM strange s LEFT JOIN missing m ON same(m, s, subject, sent_at)
 UNION ALL
 SELECT subject, sent_at,
        CASE WHEN other_leader IS NOT NULL
-            THEN clause('was told that ', leader, ' leads, and another that ',
+            THEN clause('was answered that ', leader, ' leads, and another that ',
                         other_leader, ' does')
             WHEN joins = 0 AND lost = 0
-            THEN clause('was told that ', leader, ' leads, which did not join') END,
+            THEN clause('was answered that ', leader, ' leads, which did not join') END,
        IF(joins = 0 AND lost > 0 AND other_leader IS NULL,
           'has a leader whose join may be without an answer', NULL)
 FROM leading
@@ -100,6 +86,6 @@ UNION ALL
 SELECT concat(subject, ', assignment'), sent_at,
        CASE WHEN instance_id IS NULL OR leader <> member_id
               OR before = 0 AND lost = 0
-            THEN 'was told to skip the assignment, and is no static leader of before' END,
+            THEN 'had to skip the assignment, and is no static leader of before' END,
        IF(before = 0 AND lost > 0, 'may have joined without an answer before', NULL)
 FROM skipping

@@ -1,13 +1,11 @@
 -- Only the leader's SyncGroup carries an assignment
 -- A follower's SyncGroup carries no assignment, and the leader's carries that of all members. Each
--- member is answered with what the leader gave it.
+-- member is answered with what the leader gave it, and goes on in a generation only after that.
 -- why: The assignor of one client decides for all, so the members of a group have to agree on it.
 -- source: document 001, SyncGroup; document 003, the group's state machine
--- id: R13-members | rows: SyncGroups of members | unit: partitions | measured: assigned by a
---   follower | high: sent an assignment although it is not the leader | protocols: classic | kind:
---   in passing
---
--- Accepted SyncGroups of the group's members by who leads, as its own JoinGroup was answered.
+-- id: R13-members | was: X101 | rows: SyncGroups of members | unit: partitions | measured: assigned
+--   by a follower | high: sent an assignment although it is not the leader | protocols: classic |
+--   kind: in passing
 --
 -- Within a generation the leader has another id once a process has taken its place. A static member
 -- that took the place of another is not named in what the leader gave.
@@ -44,3 +42,15 @@ SELECT concat(member, ' in generation ', generation) AS subject, arrived_at AS a
        IF(leads, concat('the leader, which assigned ', size(assignments), ' partitions'),
           concat('follows ', led_by)) AS note, evidence
 FROM compared
+UNION ALL
+SELECT concat(r.member, ' in generation ', r.generation), min(r.arrived_at), NULL, NULL,
+       'went on in a generation and never asked for its part of it', NULL,
+       min_by(r.evidence, struct(r.arrived_at, r.evidence))
+FROM {own_requests} r JOIN {generations} g
+  ON same(g, r, broker, generation) AND in_time_of(g, r.arrived_at)
+ AND g.synced_at < after(-:slack_ms, r.arrived_at)
+LEFT SEMI JOIN {joins} j ON same(j, r, member_id, generation)
+LEFT ANTI JOIN {own_requests} s
+  ON s.api = 'SYNC_GROUP' AND s.error_code = :NONE AND same(s, r, member_id, generation)
+WHERE r.api IN ('HEARTBEAT', 'OFFSET_COMMIT') AND r.error_code = :NONE
+GROUP BY r.member, r.member_id, r.generation

@@ -6,14 +6,11 @@
 -- source: GroupMetadataManager; ClassicGroup.add; KIP-848, Member ID
 -- id: X81 | rows: member ids | kind: broker, in passing, compares clocks
 --
--- Member ids of the coordinators' lines beside those of requests, outside a broker's trouble.
---
 -- A line of a join may be stamped just after the answer to it. A static member that takes its own
 -- place has a line with its former id.
 
 WITH lines AS (
-    SELECT member_id, min(at) AS at,
-           min(at) FILTER (WHERE event = 'member_added') AS added_at,
+    SELECT member_id, min(at) AS at, min(at) FILTER (WHERE event = 'member_added') AS added_at,
            min_by(evidence, struct(at, evidence)) AS evidence
     FROM {coordinator_events}
     WHERE `group` = :group AND member_id <> ''
@@ -30,14 +27,13 @@ WITH lines AS (
     SELECT member_id, h.member, coalesce(l.at, h.at) AS at,
            coalesce(l.evidence, h.evidence) AS evidence,
            CASE WHEN h.member_id IS NULL THEN 'is in the log, and in no answer'
-                WHEN h.accepted_at IS NOT NULL AND l.added_at IS NULL
-                     AND h.instance_id IS NULL
+                WHEN h.accepted_at IS NOT NULL AND l.added_at IS NULL AND h.instance_id IS NULL
                 THEN 'was accepted, and the log does not say that it joined'
                 WHEN h.accepted_at < after(-:slack_ms, l.added_at)
                 THEN 'was accepted before it had joined' END AS odd
     FROM lines l FULL OUTER JOIN heard h USING (member_id)
 )
-SELECT concat(coalesce(b.member, 'nobody'), ' (', b.member_id, ', log)') AS subject, b.at,
+SELECT concat(coalesce(b.member, 'no member'), ' (', b.member_id, ', log)') AS subject, b.at,
        IF(b.odd IS NOT NULL, clause(b.odd), NULL) AS wrong, b.evidence
 FROM compared b LEFT ANTI JOIN {unsettled} u
   ON b.odd IS NOT NULL AND u.from_at <= after(:slack_ms, b.at)

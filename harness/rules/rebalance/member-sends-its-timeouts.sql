@@ -8,22 +8,20 @@
 --   a rebalance timeout below its max.poll.interval.ms | high: asked for a rebalance timeout above
 --   its max.poll.interval.ms
 --
--- Joins that the coordinator accepted, each beside the settings of the process that asked.
---
--- In KIP-848 they are heartbeats: a join has to name the limit, a later one may.
+-- Accepted joins beside the settings of the process. In KIP-848 they are heartbeats: a join has to
+-- name the limit, a later one may.
 
 WITH modern AS (
-    SELECT member, member_id, min(arrived_at) AS at,
-           coalesce(max(rebalance_timeout_ms) FILTER (
-               WHERE rebalance_timeout_ms <> own_ms), max(own_ms)) AS rebalance_ms,
-           max(own_ms) AS own_ms,
-           count_if(generation = 0 AND rebalance_timeout_ms IS NULL) AS unnamed,
-           min(evidence) AS evidence
-    FROM (SELECT h.*, m.max_poll_interval_ms AS own_ms
-          FROM {consumer_heartbeats} h JOIN {members} m ON m.member = h.member
-          WHERE h.error_code = :NONE AND :protocol = 'consumer'
-            AND (h.generation = 0 OR h.rebalance_timeout_ms IS NOT NULL))
-    GROUP BY member, member_id
+    SELECT h.member, h.member_id, min(h.arrived_at) AS at, m.max_poll_interval_ms AS own_ms,
+           coalesce(max(h.rebalance_timeout_ms) FILTER (
+               WHERE h.rebalance_timeout_ms <> m.max_poll_interval_ms),
+               m.max_poll_interval_ms) AS rebalance_ms,
+           count_if(h.generation = 0 AND h.rebalance_timeout_ms IS NULL) AS unnamed,
+           min(h.evidence) AS evidence
+    FROM {consumer_heartbeats} h JOIN {members} m ON m.member = h.member
+    WHERE h.error_code = :NONE AND :protocol = 'consumer'
+      AND (h.generation = 0 OR h.rebalance_timeout_ms IS NOT NULL)
+    GROUP BY h.member, h.member_id, m.max_poll_interval_ms
 ), asked AS (
     SELECT member, member_id, min(arrived_at) AS at,
            max(session_timeout_ms) AS session_ms, max(rebalance_timeout_ms) AS rebalance_ms,
@@ -33,8 +31,7 @@ WITH modern AS (
 SELECT concat(a.member, ' (', a.member_id, ')') AS subject, a.at,
        a.rebalance_ms AS measured, m.max_poll_interval_ms AS bound_low,
        m.max_poll_interval_ms AS bound_high,
-       IF(a.session_ms IS NULL OR m.session_timeout_ms IS NULL
-          OR m.max_poll_interval_ms IS NULL,
+       IF(a.session_ms IS NULL OR m.session_timeout_ms IS NULL OR m.max_poll_interval_ms IS NULL,
           'its settings are not on record', NULL) AS unknown,
        IF(a.session_ms <> m.session_timeout_ms,
           clause('asked for a session timeout of ', a.session_ms, ' ms instead of ',

@@ -6,8 +6,8 @@
 --   followed by a rebalance too late | delayed by: broker
 
 -- let NEWCOMERS
---   Those that make a member of somebody who was none: not members that a group of another protocol
---   takes over, nor a static member of KIP-848 in the place of the one that it was.
+--   Lines of a new member: not of one that a group of another protocol takes over, nor of a static
+--   member of KIP-848 in the place of the one that it was.
 SELECT concat(event, ' ', member_id) AS subject, at, at AS cause_at, rebalancing,
        next_start_at AS started_at, next_reason AS reason, false AS silent, broker, evidence
 FROM (

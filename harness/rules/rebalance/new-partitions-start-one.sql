@@ -2,12 +2,10 @@
 -- Partitions that are added to a subscribed topic are assigned within the clients' metadata refresh
 -- interval, one heartbeat interval and one second. In KIP-848 the brokers know of them, and two
 -- heartbeat intervals and one second are enough.
--- why: Until then nobody reads what producers already write to the new partitions.
+-- why: Until then what producers already write to the new partitions is not read.
 -- source: document 002, rebalance conditions; metadata.max.age.ms
 -- id: R20c | rows: new partitions | unit: ms | measured: until a member had it | high: was given to
 --   a member too late | delayed by: members, toxiproxy, brokers, controller
---
--- Added partitions, each until a member has it.
 --
 -- In a classic group the leader has to ask for metadata first; in a KIP-848 group the broker knows,
 -- and has to hear from one member and then from the partition's new owner.

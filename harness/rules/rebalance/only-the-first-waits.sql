@@ -1,7 +1,7 @@
 -- Only the first rebalance of an empty group waits
 -- A rebalance of an empty group lasts group.initial.rebalance.delay.ms, and as long again whenever
--- a member joined meanwhile, up to the rebalance timeout. Any other rebalance is over when the last
--- member has joined.
+-- a member joined in that time, up to the rebalance timeout. Any other rebalance is over when the
+-- last member has joined.
 -- why: The delay saves a starting fleet one rebalance per member, and makes every start of an empty
 --   group that much longer.
 -- source: group.initial.rebalance.delay.ms; KIP-134
@@ -9,16 +9,12 @@
 --   high: waited on although no member came | protocols: classic | delayed by: broker | kind:
 --   always
 --
--- Rebalances of an empty group, from their start; of others, from the last one waited for.
---
--- The delay is looked at when it is over: if a member was added meanwhile, it begins again, up to
--- the rebalance timeout. The first member's request began it, and the line about that may come
--- late: the least that is demanded is counted from the request. A member that came within the slack
--- of the end of a delay may or may not have been counted, so both are allowed. Only the number of
--- delays is judged: how late a timer may be is for other rules, and a coordinator that had just
--- started, on a machine that was starting a fleet, was 300 ms late. Such a machine makes a wait
--- longer, never shorter, so only what is out of bounds is guarded against that. One that is stopped
--- meanwhile looks at no timer.
+-- The delay is looked at when it is over: if a member was added, it begins again. The first
+-- member's request began it, and the line about that may come late: the least that is demanded is
+-- counted from the request. A member that came within the slack of the end of a delay may or may
+-- not have been counted. Only the number of delays is judged, not how late a timer is. A busy
+-- machine makes a wait longer, never shorter, so only what is out of bounds is guarded against it.
+-- A coordinator that is stopped looks at no timer.
 
 WITH rounds AS (
     SELECT number, broker, generation, event, started_at, joined_at, evidence,
@@ -35,45 +31,29 @@ WITH rounds AS (
     SELECT broker, generation, min(rebalance_timeout_ms) AS least_ms,
            max(rebalance_timeout_ms) AS most_ms, min(at) AS first_at
     FROM ordered GROUP BY broker, generation
-), arrivals AS (
-    SELECT r.number, ms_between(r.started_at, j.at) AS ms
-    FROM rounds r JOIN ordered j ON same(j, r, broker, generation)
-    WHERE r.initial AND j.turn > 1 AND j.at > after(-:STAMP_LATE_MS, r.started_at)
 ),
 -- In which of the delays, counted from 1, each came: the earliest and the latest that can
--- be. Who came with the first may have come before the first delay began.
+-- be. A member that came with the first may have come before the first delay began.
 counted AS (
     SELECT number,
-           CASE WHEN ms > :slack_ms THEN
-                CAST(ceil((ms - :slack_ms) / nullif(:initial_delay_ms, 0)) AS INT) END
-               AS earliest,
-           greatest(1, CAST(ceil((ms + :slack_ms) / nullif(:initial_delay_ms, 0)) AS INT))
-               AS latest
-    FROM arrivals
+           IF(ms > :slack_ms, CAST(ceil((ms - :slack_ms) / nullif(:initial_delay_ms, 0)) AS INT),
+              NULL) AS earliest,
+           greatest(1, CAST(ceil((ms + :slack_ms) / nullif(:initial_delay_ms, 0)) AS INT)) AS latest
+    FROM (SELECT r.number, ms_between(r.started_at, j.at) AS ms
+          FROM rounds r JOIN ordered j ON same(j, r, broker, generation)
+          WHERE r.initial AND j.turn > 1 AND j.at > after(-:STAMP_LATE_MS, r.started_at))
 ), delays AS (
     SELECT number, true AS sure, earliest AS delay FROM counted WHERE earliest = latest
     UNION
     SELECT number, false, explode(array_compact(array(earliest, latest))) FROM counted
 ),
--- A delay goes on only if somebody came in each one before.
+-- A delay goes on only if a member came in each one before.
 extended AS (
     SELECT number, count_if(sure AND delay = place) AS least,
            count_if(NOT sure AND delay = place) AS most
     FROM (SELECT *, row_number() OVER (PARTITION BY number, sure ORDER BY delay) AS place
           FROM delays)
     GROUP BY number
-), initial_waits AS (
-    SELECT r.broker, r.generation, r.started_at, r.joined_at, r.evidence, r.ms,
-           -- The line that a rebalance starts is written after the timer was set.
-           least(:initial_delay_ms * (1 + coalesce(e.least, 0)),
-                 coalesce(l.least_ms, :max_poll_ms)) - :slack_ms
-               - coalesce(greatest(0, ms_between(l.first_at, r.started_at)), 0) AS low,
-           least(:initial_delay_ms * (1 + coalesce(e.most, 0)),
-                 coalesce(l.most_ms, :max_poll_ms))
-               + greatest(:initial_delay_ms - :slack_ms, :slack_ms) AS high
-    FROM rounds r LEFT JOIN extended e USING (number)
-    LEFT JOIN limits l ON same(l, r, broker, generation)
-    WHERE r.initial AND r.event = 'stabilized' AND r.started_at IS NOT NULL
 ), steps AS (
     SELECT broker, at, CAST(NULL AS INT) AS generation FROM {coordinator_events}
     WHERE `group` = :group AND event IN ('left', 'evicted', 'stragglers_removed',
@@ -82,8 +62,7 @@ extended AS (
     SELECT broker, at, generation FROM ordered
 ), last_steps AS (
     -- The line of the join that completed a generation may be stamped after it.
-    SELECT r.number, r.broker, r.generation, r.started_at, r.joined_at, r.evidence, r.ms,
-           least(r.joined_at, greatest(r.started_at, max(s.at))) AS last_at
+    SELECT r.*, least(r.joined_at, greatest(r.started_at, max(s.at))) AS last_at
     FROM rounds r LEFT JOIN steps s
       ON s.broker = r.broker AND s.at >= r.started_at
      AND (s.at <= r.joined_at
@@ -91,17 +70,24 @@ extended AS (
     WHERE r.event = 'stabilized' AND r.started_at IS NOT NULL AND NOT r.initial
     GROUP BY ALL
 ), waits AS (
-    SELECT broker, concat('generation ', generation, ' (of an empty group)') AS subject,
-           started_at, started_at AS from_at, joined_at, ms, low, high,
+    SELECT r.broker, concat('generation ', r.generation, ' (of an empty group)') AS subject,
+           r.started_at, r.started_at AS from_at, r.joined_at, r.ms,
+           -- The line that a rebalance starts is written after the timer was set.
+           least(:initial_delay_ms * (1 + coalesce(e.least, 0)),
+                 coalesce(l.least_ms, :max_poll_ms)) - :slack_ms
+               - coalesce(greatest(0, ms_between(l.first_at, r.started_at)), 0) AS low,
+           least(:initial_delay_ms * (1 + coalesce(e.most, 0)),
+                 coalesce(l.most_ms, :max_poll_ms))
+               + greatest(:initial_delay_ms - :slack_ms, :slack_ms) AS high,
            CAST(NULL AS STRING) AS too_high,
-           concat('the delay is ', :initial_delay_ms, ' ms') AS note, evidence
-    FROM initial_waits
+           concat('the delay is ', :initial_delay_ms, ' ms') AS note, r.evidence
+    FROM rounds r LEFT JOIN extended e USING (number)
+    LEFT JOIN limits l ON same(l, r, broker, generation)
+    WHERE r.initial AND r.event = 'stabilized' AND r.started_at IS NOT NULL
     UNION ALL
-    -- Whom a rebalance waited for until its time-out, a line shows by removing them: a
-    -- static member stays, and is waited for all the same. Timers count milliseconds: a
-    -- wait of the whole delay is a delay.
-    SELECT s.broker, concat('generation ', s.generation), s.started_at, s.last_at,
-           s.joined_at,
+    -- A line shows for which members a rebalance waited until its time-out, by removing them. A
+    -- static member stays. Timers count milliseconds: a wait of the whole delay is a delay.
+    SELECT s.broker, concat('generation ', s.generation), s.started_at, s.last_at, s.joined_at,
            ms_between(s.last_at, s.joined_at), NULL, :initial_delay_ms - 1,
            'went on after the last member had joined', NULL, s.evidence
     FROM last_steps s LEFT JOIN limits l ON same(l, s, broker, generation)

@@ -2,29 +2,23 @@
 -- Each round of a rebalance lasts at most one heartbeat interval plus the work in progress until
 -- the next poll, however many members there are. An eager rebalance has one round and a cooperative
 -- one two; in KIP-848 the old owner has one and the new owner one.
--- why: heartbeat.interval.ms, not the size of the group, decides how long the group stands still.
+-- why: heartbeat.interval.ms, not the size of the group, decides how long the group does no work.
 -- source: document 003, HEARTBEAT; KIP-429; KIP-848
 -- id: X34 | rows: changes of the group | unit: intervals | measured: from the coordinator's notice
 --   to the last join | high: lasted too long | delayed by: members, toxiproxy, brokers | headline:
 --   join cost
 --
--- Changes of a group that had members, from the coordinator's notice to the last join.
+-- A member rejoins when it polls next, so the work of one batch comes on top of each round. Where
+-- several changes fell into one episode, each has its rounds. A leader that gave something up may
+-- join again before another member has its part: that SyncGroup is refused, which costs one round
+-- more.
 --
--- A member that has heard goes on when it polls next, so the work of one batch comes on top of each
--- round. Where several changes fell into one episode, each has its rounds. A leader that gave
--- something up may join again before another member has its part: the SyncGroup of that member is
--- refused, and what it has to give up takes one round more.
---
--- A change that came into a stall was waiting for its end, or for a limit, and is not examined; nor
--- is one in which a silent member's session ended, for it was waiting for that member, nor one for
--- which heartbeats were needed that a fault held up. Nor is the gathering of a KIP-848 group of
--- Java members: several that join within one target have the rounds of one, and 14 gatherings took
--- up to 2.14 of 2.3 intervals, where no later change took more than 1.11.
+-- Not examined is a change that came into a stall, or whose heartbeats a fault held up, or in which
+-- a silent member's session ended. Nor is the gathering of a KIP-848 group of Java members: several
+-- that join within one target have the rounds of one, and 14 gatherings took up to 2.14 of 2.3
+-- intervals, where no later change took more than 1.11.
 
-WITH polls AS (
-    SELECT coalesce(max(process_us * batch_records) / 1e3, 0) AS poll_ms
-    FROM {members} WHERE role = 'consumer'
-), split AS (
+WITH split AS (
     -- Generations that some members have their part of, and others were refused it.
     SELECT e.number
     FROM {episodes} e JOIN {own_requests} r
@@ -34,7 +28,7 @@ WITH polls AS (
     HAVING count_if(r.error_code = :NONE) > 0
        AND count_if(r.error_code = :REBALANCE_IN_PROGRESS) > 0
 ), changes AS (
-    -- Nobody joins in the consumer protocol: it is over when the last member has its part.
+    -- No member joins in the consumer protocol: it is over when the last has its part.
     SELECT episode, min(first_at) AS at, count(*) AS rounds,
            max(IF(:protocol = 'consumer', ended_at, joined_at)) AS joined_at,
            count_if(trigger IN ('join', 'leave', 'expiry', 'fenced', 'metadata'))
@@ -45,16 +39,17 @@ WITH polls AS (
            min_by(members_before, number) AS members_before,
            max_by(generation, number) AS generation
     FROM {episodes} LEFT JOIN split s USING (number) GROUP BY episode
-), stalls AS (
-    SELECT event_at AS from_at, after(duration_ms, event_at) AS to_at FROM {client_events}
-    WHERE event IN ('stall_started', 'callback_stall_started')
 ), timed AS (
     SELECT x.*, concat(rounds, IF(rounds = 1, ' round', ' rounds'),
                        coalesce(concat(' among ', members, ' members'), '')) AS counted,
            ms_between(at, joined_at) / :heartbeat_ms AS intervals,
            most * (1 + (:cadence_ms + :slack_ms + poll_ms) / :heartbeat_ms) AS bound
-    FROM changes x CROSS JOIN polls
-    LEFT ANTI JOIN stalls s ON s.from_at < x.joined_at AND s.to_at > x.at
+    FROM changes x CROSS JOIN (
+        SELECT coalesce(max(process_us * batch_records) / 1e3, 0) AS poll_ms
+        FROM {members} WHERE role = 'consumer')
+    LEFT ANTI JOIN {client_events} s
+      ON s.event IN ('stall_started', 'callback_stall_started') AND s.event_at < x.joined_at
+     AND after(s.duration_ms, s.event_at) > x.at
     LEFT ANTI JOIN {disturbances} d
       ON coalesce(d.member <> x.member, true)
      AND d.from_at <= x.joined_at AND d.to_at >= x.at

@@ -8,10 +8,8 @@
 --   assignment was declared lost | needs: session end | protocols: classic | contradicted:
 --   librdkafka
 --
--- By librdkafka's own word when its session times out; for Java each long silence counts.
---
--- Java's log does not always tell: a coordinator that dies closes the connection, and each lookup
--- that names the dead one again gives the client a new session.
+-- librdkafka logs that its session ended; for Java each long silence counts. A lookup that names a
+-- dead coordinator again gives Java a new session.
 
 {SESSION_ANSWERS}{TIME_OUTS}
 followed AS (
@@ -24,8 +22,7 @@ followed AS (
     FROM followed f JOIN {members} m USING (member)
     WHERE m.client = 'java' AND f.ms > m.session_timeout_ms + :timer_late_ms + :slack_ms
 ), examined AS (
-    SELECT member, at, lost_at, CAST(NULL AS DOUBLE) AS ms FROM time_outs
-    WHERE :client <> 'java'
+    SELECT member, at, lost_at, NULL AS ms FROM time_outs WHERE :client <> 'java'
     UNION ALL
     SELECT s.member, s.at, min(l.event_at), max(s.ms)
     FROM silences s LEFT JOIN {client_events} l

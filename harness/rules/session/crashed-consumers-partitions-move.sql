@@ -6,48 +6,37 @@
 -- id: R10 | rows: partitions of crashed consumers | unit: ms | measured: from the crash to the next
 --   owner | high: was given to a live member too late | delayed by: members, toxiproxy, brokers
 --
--- Partitions of crashed members, by the callbacks of their next owners.
---
--- While a member is stalled it takes up nothing that it is given, and an eager rebalance waits for
--- it. So a partition that was given to it in time may come to its next owner later.
+-- A stalled member takes up nothing, and an eager rebalance waits for it, so a partition may come
+-- to its next owner later.
 
-WITH kills AS (
-    SELECT resolved AS member, injecting_at, injected_at AS at FROM {fault_windows}
-    WHERE killed AND ends_member AND took_effect
-), orphans AS (
-    SELECT k.member, k.injecting_at, k.at, o.topic, o.partition
-    FROM kills k JOIN {ownership} o
-      ON o.member = k.member AND o.from_at < k.at
-     AND (o.to_at IS NULL OR o.ended_by = 'killed' OR o.to_at >= k.injecting_at)
-), given AS (
-    SELECT o.member, o.at, o.topic, o.partition, min(n.from_at) AS owned_at,
+WITH given AS (
+    SELECT o.member, f.injected_at AS at, o.topic, o.partition, min(n.from_at) AS owned_at,
            min_by(n.member, struct(n.from_at, n.member)) AS owner,
            :session_ms + :heartbeat_ms + 1000 + :slack_ms AS high
-    FROM orphans o LEFT JOIN {ownership} n
+    FROM {fault_windows} f JOIN {ownership} o
+      ON o.member = f.resolved AND o.from_at < f.injected_at
+     AND (o.to_at IS NULL OR o.ended_by = 'killed' OR o.to_at >= f.injecting_at)
+    LEFT JOIN {ownership} n
       ON same(n, o, topic, partition) AND n.member <> o.member
      -- A member that is to die in a transaction may give it up before that begins.
-     AND n.from_at >= o.injecting_at
-    GROUP BY o.member, o.at, o.topic, o.partition
+     AND n.from_at >= f.injecting_at
+    WHERE f.killed AND f.ends_member AND f.took_effect
+    GROUP BY o.member, f.injected_at, o.topic, o.partition
 ), brought AS (
     -- The rebalance that gave it to its next owner.
-    SELECT g.member, g.at, g.topic, g.partition,
-           max(struct(r.started_at, r.joined_at)) AS rebalance
-    FROM given g JOIN {rebalances} r
+    SELECT g.*, max(struct(r.started_at, r.joined_at)) AS rebalance
+    FROM given g LEFT JOIN {rebalances} r
       ON r.started_at < g.owned_at AND r.joined_at >= g.at
-    GROUP BY g.member, g.at, g.topic, g.partition
+    GROUP BY ALL
 ), held AS (
     SELECT g.member, g.at, g.topic, g.partition, max(s.member) AS by
-    FROM given g JOIN {busy} s ON s.reason = 'stall' AND s.member <> g.member
+    FROM brought g JOIN {busy} s ON s.reason = 'stall' AND s.member <> g.member
     LEFT JOIN {assignments} a
       ON same(a, g, topic, partition) AND same(a, s, member)
      AND a.at BETWEEN g.at AND after(g.high, g.at)
      AND a.at BETWEEN s.from_at AND coalesce(s.to_at, :ended_at)
-    LEFT JOIN brought b
-      ON same(b, g, member, at, topic, partition)
-     AND b.rebalance.started_at <= after(g.high, g.at)
-     AND b.rebalance.joined_at >= s.from_at
-     AND b.rebalance.started_at <= coalesce(s.to_at, :ended_at)
-    WHERE a.at IS NOT NULL OR b.at IS NOT NULL
+    WHERE a.at IS NOT NULL OR g.rebalance.joined_at >= s.from_at
+      AND g.rebalance.started_at <= least(after(g.high, g.at), coalesce(s.to_at, :ended_at))
     GROUP BY g.member, g.at, g.topic, g.partition
 )
 SELECT concat(g.topic, '-', g.partition) AS subject, g.at,

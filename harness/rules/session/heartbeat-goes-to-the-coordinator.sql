@@ -7,21 +7,15 @@
 -- id: R35 | rows: member ids per broker | unit: heartbeats | measured: sent | needs: session end |
 --   protocols: classic
 --
--- Heartbeats per member id and broker, and those of ids that are out, each by itself.
+-- librdkafka drops its id when its session ends or its id is unknown
+-- (rd_kafka_cgrp_handle_Heartbeat). It joins anew once its application has polled, and sends
+-- heartbeats without an id until then. A member that closes, or is about to end, need not join
+-- anew.
 --
--- librdkafka drops its id when its own session ends, or when it is told that its id is unknown
--- (rd_kafka_cgrp_handle_Heartbeat), and a heartbeat that is due before it joins anew goes out
--- without one: that waits until the application has been told that all is lost, which it can be
--- only when it polls, or until a callback under way returns. A member that closes has no reason to
--- join anew, and is not examined for it; nor does one have to that is about to go.
---
--- A member asks several brokers at once, and one that is cut off from its peers names itself.
---
--- Whoever may not ask about the group, or asks a broker that has not got it, is told nothing of its
--- members. A heartbeat can be handled at any moment from its arrival until its answer is ready. Of
--- a group that changed its protocol, or its coordinator before anybody had a part of its
--- generation, generations are compared again from its next. A broker that is just loading the group
--- accepts every heartbeat, whatever it names.
+-- A member asks several brokers at once, and a broker that is cut off names itself. A heartbeat is
+-- handled at any moment until its answer is ready. A broker that is just loading the group accepts
+-- every heartbeat. Generations are compared again from the next after a change of protocol, or of a
+-- coordinator whose generation was not given out.
 
 {LOOKUPS}
 heartbeats AS (SELECT * FROM {own_requests} WHERE api = 'HEARTBEAT'),
@@ -40,7 +34,7 @@ drops AS (
      AND j.arrived_at >= e.at AND j.arrived_at <= h.arrived_at
     WHERE h.member_id IS NULL GROUP BY h.member, h.arrived_at
 ), {STANDS}, stale AS (
-    -- Accepted, or told to join again, in a generation that the group did not have.
+    -- Accepted, or answered by a rebalance, in a generation that the group did not have.
     SELECT h.member, h.member_id, h.broker, count(*) AS times,
            min(struct(h.arrived_at, h.generation, s.stands)) AS first
     FROM heartbeats h JOIN stands s
@@ -50,15 +44,13 @@ drops AS (
       AND (s.until IS NULL OR s.until > after(:slack_ms, h.processed_at))
     GROUP BY h.member, h.member_id, h.broker
 ), beats AS (
-    SELECT h.member, h.member_id, h.generation, h.broker, h.arrived_at, h.error_code,
-           h.evidence, coalesce(r.removed_at, d.removed_at) AS removed_at,
-           d.removed_at IS NOT NULL AS dropped,
+    SELECT h.member, h.member_id, h.generation, h.broker, h.arrived_at, h.error_code, h.evidence,
+           coalesce(r.removed_at, d.removed_at) AS removed_at, d.removed_at IS NOT NULL AS dropped,
            coalesce(r.removed_by = 'replaced', false) AS replaced
     FROM heartbeats h LEFT JOIN {memberships} r ON r.member_id = h.member_id
     LEFT JOIN dropped d ON same(d, h, member, arrived_at)
 ), named AS (
-    SELECT member, member_id, broker, min(arrived_at) AS heartbeat_at,
-           count(*) AS heartbeats,
+    SELECT member, member_id, broker, min(arrived_at) AS heartbeat_at, count(*) AS heartbeats,
            count_if(member_id IS NULL OR coalesce(generation, -1) < 0) AS nameless,
            min_by(evidence, struct(arrived_at, evidence)) AS evidence
     FROM beats WHERE NOT dropped GROUP BY member, member_id, broker
@@ -73,8 +65,7 @@ drops AS (
     UNION ALL
     SELECT resolved, injecting_at FROM {fault_windows} WHERE ends_member
 ), late AS (
-    SELECT b.member, b.member_id, b.arrived_at AS at, b.error_code, b.evidence, b.replaced,
-           min(j.arrived_at) AS joined_at, count(g.at) > 0 AS gone
+    SELECT b.*, min(j.arrived_at) AS joined_at, count(g.at) > 0 AS gone
     FROM beats b LEFT JOIN goings g
       ON g.member = b.member AND g.at > b.arrived_at
      AND g.at <= after(:session_ms, b.arrived_at)
@@ -86,9 +77,8 @@ drops AS (
       ON t.loaded AND t.broker = b.broker AND b.error_code = :NONE
      AND b.arrived_at > after(-:slack_ms, t.to_at_before)
      AND b.arrived_at <= after(:slack_ms, t.from_at)
-    WHERE (b.dropped OR b.arrived_at > b.removed_at) AND b.error_code NOT IN (
-        :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR,
-        :GROUP_AUTHORIZATION_FAILED)
+    WHERE (b.dropped OR b.arrived_at > b.removed_at)
+      AND b.error_code NOT IN ({NOT_READY}, :GROUP_AUTHORIZATION_FAILED)
       -- A line is stamped late: one that was accepted may have come just before.
       AND NOT (b.error_code IN (:NONE, :REBALANCE_IN_PROGRESS) AND NOT b.dropped
                AND b.arrived_at <= after(:slack_ms, b.removed_at))
@@ -107,12 +97,12 @@ SELECT concat(l.member, ' at broker-', l.broker) AS subject, l.heartbeat_at AS a
        CAST(NULL AS STRING) AS note, evidence
 FROM led l LEFT JOIN stale s ON same(s, l, member, broker) AND s.member_id <=> l.member_id
 UNION ALL
-SELECT concat(member, ' after it was removed'), at, 1,
+SELECT concat(member, ' after it was removed'), arrived_at, 1,
        -- Whose place another process has taken is fenced for good.
        CASE WHEN error_code <> IF(replaced, :FENCED_INSTANCE_ID, :UNKNOWN_MEMBER_ID)
             THEN concat('was answered with error ', error_code)
             WHEN joined_at IS NULL AND NOT replaced AND NOT gone
             THEN 'did not join anew' END,
-       concat('joined anew ', CAST(round(ms_between(at, joined_at)) AS INT), ' ms later'),
+       concat('joined anew ', CAST(round(ms_between(arrived_at, joined_at)) AS INT), ' ms later'),
        evidence
 FROM late

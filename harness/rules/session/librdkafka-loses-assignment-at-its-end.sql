@@ -1,6 +1,6 @@
 -- librdkafka declares its assignment lost when its session ends
 -- librdkafka ends its session within 500 ms after a session timeout without an answer to a
--- heartbeat. Its application is told within a second, or when it polls next, that its assignment is
+-- heartbeat. Its application hears within a second, or when it polls next, that its assignment is
 -- lost.
 -- why: From then on the application knows that another member may process its partitions.
 -- source: librdkafka rdkafka_cgrp.c (SESSTMOUT); session.timeout.ms

@@ -7,11 +7,10 @@
 --   most | high: waited too long between two lookups | protocols: classic | delayed by: member,
 --   toxiproxy, brokers
 --
--- Gaps between one member's lookups while its coordinator is dead; both of its threads ask.
---
--- The first counts from the death, at the latest when the kill was through: the connection breaks
--- with it. A timer that is looked at late may be so at both ends of a gap. A gap in which another
--- broker was gone too shows nothing: nobody could be asked, or have the question on record.
+-- Gaps between one member's lookups while its coordinator is dead; both of its threads ask. The
+-- first counts from the death, at the latest when the kill was through. A timer that is looked at
+-- late may be so at both ends of a gap. While another broker is gone too a question may be on no
+-- record.
 
 {LOOKUPS}{BEREFT}
 asked AS (
@@ -31,6 +30,5 @@ asked AS (
 )
 SELECT concat(member, ' after ', fault) AS subject, gap.at, gap.ms AS measured,
        high AS bound_high, concat('longest gap of ', lookups, ' lookups') AS note,
-       -- A machine that stood still can only have made it longer.
-       CASE WHEN gap.ms > high THEN gap.from_at END AS guard_from, gap.at AS guard_to
+       IF(gap.ms > high, gap.from_at, NULL) AS guard_from, gap.at AS guard_to
 FROM longest

@@ -6,8 +6,6 @@
 -- id: R34-silent | rows: JoinGroups that waited | unit: requests | measured: sent while the
 --   JoinGroup waited | high: sent heartbeats, or joined again, while its JoinGroup waited |
 --   protocols: classic | kind: in passing
---
--- Accepted JoinGroups of our own members, from when they came to their answer.
 
 SELECT concat(j.member, ' (join)') AS subject, j.arrived_at AS at,
        count(h.arrived_at) AS measured, 0 AS bound_high,
@@ -15,7 +13,7 @@ SELECT concat(j.member, ' (join)') AS subject, j.arrived_at AS at,
               ' ms') AS note, j.evidence
 FROM {joins} j LEFT JOIN {own_requests} h
   ON h.api IN ('HEARTBEAT', 'JOIN_GROUP') AND h.member = j.member
- -- One that was stopped meanwhile reads later what had been sent to it before.
+ -- A broker that was stopped reads later what had been sent to it before.
  AND h.broker = j.broker
  AND h.arrived_at > j.arrived_at AND h.arrived_at < j.processed_at
 WHERE ms_between(j.arrived_at, j.processed_at) > 2 * :slack_ms AND :client <> 'app'

@@ -6,10 +6,8 @@
 -- id: R05 | rows: losses of the coordinator | unit: heartbeats | measured: while the coordinator
 --   was unknown | high: sent heartbeats while it knew no coordinator | protocols: classic
 --
--- By the client's own log where it tells, and by whom the coordinators heard.
---
 -- After its coordinator died, a member's first heartbeat must reach the broker that its last lookup
--- named, or one that was answered so shortly before that it may have come last.
+-- named, or one that a lookup just before named.
 
 {LOOKUPS}{BEREFT}
 -- Of events in one moment, a heartbeat comes after a lookup's answer and before a loss.
@@ -27,23 +25,19 @@ known AS (
            count_if(event = 'heartbeat_sent' AND state = 'coordinator_lost') AS sent
     FROM known GROUP BY member
 ), by_broker AS (
-    SELECT b.fault, b.member, b.heartbeat_at, b.broker, b.evidence,
-           {LAST_LOOKUP},
-           count_if(l.arrived_at <= b.heartbeat_at) AS asked
+    SELECT b.*, {LAST_LOOKUP}, count_if(l.arrived_at <= b.heartbeat_at) AS asked
     FROM bereft b LEFT JOIN lookups l
       ON l.member = b.member AND l.error_code = :NONE AND l.arrived_at > b.at
      AND l.arrived_at <= after(:slack_ms, b.heartbeat_at)
-    GROUP BY b.fault, b.member, b.heartbeat_at, b.broker, b.evidence
+    GROUP BY ALL
 )
 SELECT concat(member, ' (its log)') AS subject, at, sent AS measured, 0 AS bound_high,
-       CAST(NULL AS STRING) AS too_high,
-       concat('lost its coordinator ', losses, ' times') AS note,
-       CAST(NULL AS STRING) AS evidence
+       NULL AS too_high, concat('lost its coordinator ', losses, ' times') AS note,
+       NULL AS evidence
 FROM by_client WHERE losses > 0
 UNION ALL
-SELECT concat(member, ' after ', fault), heartbeat_at,
-       IF({WAS_NAMED}, 0, 1), 0,
-       coalesce(concat('sent a heartbeat to broker-', broker, ' after it was told of ',
+SELECT concat(member, ' after ', fault), heartbeat_at, IF({WAS_NAMED}, 0, 1), 0,
+       coalesce(concat('sent a heartbeat to broker-', broker, ' after a lookup named ',
                        'broker-', last.coordinator),
                 'sent a heartbeat to another broker without having asked'),
        CASE WHEN asked > 0 THEN concat('asked ', asked, ' times before') END, evidence

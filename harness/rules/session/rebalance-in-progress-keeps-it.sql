@@ -7,44 +7,42 @@
 -- id: R08-members | rows: members whose heartbeats were answered so for longer than a session |
 --   unit: ms | measured: between other signs of life | protocols: classic | kind: always
 --
--- Stretches in which a member did nothing but have heartbeats answered REBALANCE_IN_PROGRESS.
---
--- Examined are those that outlast a session: without these heartbeats it would have run out.
+-- Stretches, longer than a session, in which a member's only signs of life were heartbeats answered
+-- REBALANCE_IN_PROGRESS.
 
-WITH marked AS (
-    SELECT *, api = 'HEARTBEAT' AND error_code = :REBALANCE_IN_PROGRESS AS told
-    FROM {signs_of_life}
-), signs AS (
-    SELECT *, count_if(NOT told) OVER (
+-- let SAYS_SO = (api = 'HEARTBEAT' AND error_code = :REBALANCE_IN_PROGRESS)
+
+WITH signs AS (
+    SELECT *, {SAYS_SO} AS waits, count_if(NOT {SAYS_SO}) OVER (
         PARTITION BY member_id ORDER BY armed_at, heard_at, evidence {SO_FAR}) AS stretch
-    FROM marked
+    FROM {signs_of_life}
 ), stretches AS (
-    SELECT member_id, stretch, min(heard_at) FILTER (WHERE NOT told) AS heard_at,
-           min(armed_at) FILTER (WHERE NOT told) AS from_at, count_if(told) AS times,
-           max(armed_at) FILTER (WHERE told) AS told_at,
+    SELECT member_id, stretch, min(heard_at) FILTER (WHERE NOT waits) AS heard_at,
+           min(armed_at) FILTER (WHERE NOT waits) AS from_at, count_if(waits) AS times,
+           max(armed_at) FILTER (WHERE waits) AS waits_at,
            -- Its answer can have waited for what was written before it.
-           max(armed_from_at) FILTER (WHERE told) AS told_from_at
+           max(armed_from_at) FILTER (WHERE waits) AS waits_from_at
     FROM signs GROUP BY member_id, stretch
 ), followed AS (
     SELECT s.*, m.member, m.session_timeout_ms AS session_ms, m.removed_at, m.removed_by,
            lead(s.heard_at) OVER (PARTITION BY s.member_id ORDER BY s.stretch) AS next_at
     FROM stretches s JOIN {memberships} m USING (member_id)
 ), ended AS (
-    SELECT *, coalesce(next_at, removed_at, told_at) AS to_at,
-           ms_between(from_at, coalesce(next_at, removed_at, told_at)) AS ms,
+    SELECT *, coalesce(next_at, removed_at, waits_at) AS to_at,
+           ms_between(from_at, coalesce(next_at, removed_at, waits_at)) AS ms,
            -- From the last of them to an eviction.
-           CASE WHEN next_at IS NULL AND removed_by = 'evicted'
-                THEN ms_between(told_from_at, removed_at) END AS evicted_ms
+           IF(next_at IS NULL AND removed_by = 'evicted', ms_between(waits_from_at, removed_at),
+              NULL) AS evicted_ms
     FROM followed WHERE times > 0 AND from_at IS NOT NULL
 )
-SELECT concat(member, ' (told ', times, ' times)') AS subject, from_at AS at,
+SELECT concat(member, ' (', times, ' answers)') AS subject, from_at AS at,
        ms AS measured, session_ms - :slack_ms AS bound_low,
        IF(evicted_ms < session_ms - :slack_ms,
           'was evicted although its heartbeats were answered', NULL) AS wrong,
        IF(evicted_ms IS NULL, NULL,
           'evicted when a session had passed since the last of them') AS note
 FROM ended x
--- A coordinator that takes over gives everybody a session again.
+-- A coordinator that takes over gives each member a session again.
 LEFT ANTI JOIN {tenures} l
   ON l.loaded AND l.from_at >= x.from_at AND l.from_at <= x.to_at
 WHERE x.ms > x.session_ms - :slack_ms

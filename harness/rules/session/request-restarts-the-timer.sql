@@ -7,10 +7,8 @@
 --   although its session had run out | needs: working coordinator | delayed by: member, toxiproxy,
 --   broker
 --
--- The longest silence that each member id survived; evictions must not come before the end.
---
--- The longest silence of a member id that survived none ended in its eviction. R01 judges whether
--- that was late, so it has no bound here.
+-- The longest silence that each member id survived. An id that survived none has the silence before
+-- its eviction, without a bound: R01 judges how late that was.
 --
 -- Law: no silence that surely was longer than a session is survived, and none that surely was
 -- shorter ends in an eviction.
@@ -27,8 +25,8 @@ SELECT concat(coalesce(member, member_id), ' (', member_id, ')') AS subject,
        CASE WHEN survived_ms IS NOT NULL THEN session_ms + :slack_ms END AS bound_high,
        CASE WHEN early > 0
             THEN 'was evicted although its session had not run out' END AS wrong,
-       IF(early = 0 AND coalesce(survived_ms <= session_ms + :slack_ms, true), u.span,
-          NULL) AS unknown,
+       IF(early = 0 AND coalesce(survived_ms <= session_ms + :slack_ms, true), u.span, NULL)
+           AS unknown,
        concat('longest of ', silences, ' silences') AS note,
        guard_from(after(session_ms, silence.from_at), silence.to_at) AS guard_from,
        silence.to_at AS guard_to

@@ -2,17 +2,17 @@
 -- A member that sends nothing for its session timeout is removed from the group, neither earlier
 -- nor later, and a rebalance starts. In KIP-848 the broker sets that time for all groups
 -- (group.consumer.session.timeout.ms), and the group epoch is bumped.
--- why: Nobody processes a dead member's partitions until it is evicted.
--- source: document 000, GroupCoordinator; document 003, HEARTBEAT; session.timeout.ms;
---   KIP-848
+-- why: A dead member's partitions are not processed until it is evicted.
+-- source: document 000, GroupCoordinator; document 003, HEARTBEAT; session.timeout.ms; KIP-848
 -- id: R01 | was: X19 | rows: evictions | unit: ms | measured: after the last sign of life | needs:
 --   session end, working coordinator | delayed by: member, toxiproxy, broker
 --
--- Evictions, and members that should have been evicted while their coordinator worked. A member may
--- also be removed while a rebalance is under way already; then no second one starts. A coordinator
--- that is stopped sees no timer end, and works off what has waited when it goes on. Law: an
--- eviction is too early if the most that the silence can have been is less than a session, too late
--- if the least is more, on time if both are within the bound, and else cannot be judged.
+-- Evictions, and members that should have been evicted while their coordinator worked. No second
+-- rebalance starts where one is under way. A coordinator that is stopped sees no timer end, and
+-- works off what has waited when it goes on.
+--
+-- Law: an eviction is too early if the most that the silence can have been is less than a session,
+-- too late if the least is more, on time if both are within the bound, and else cannot be judged.
 
 -- let FOLLOWED_MS = 1000
 --   How long after an eviction a rebalance is one that it started. Whether it started in time is
@@ -36,10 +36,10 @@ SELECT concat(coalesce(member, member_id), ' (eviction)') AS subject, evicted_at
             THEN 'no sign of life before the eviction is on record'
             WHEN (may_be_short OR may_be_long AND NOT was_stopped)
                  AND (followed OR was_stopped) THEN span END AS unknown,
-       CASE WHEN NOT followed AND NOT was_stopped
-            THEN 'no rebalance started after the eviction' END AS wrong,
-       CASE WHEN was_stopped AND silence_ms > session_timeout_ms
-            THEN 'its coordinator had been stopped' END AS excused,
+       IF(NOT followed AND NOT was_stopped, 'no rebalance started after the eviction', NULL)
+           AS wrong,
+       IF(was_stopped AND silence_ms > session_timeout_ms, 'its coordinator had been stopped', NULL)
+           AS excused,
        'was evicted too early' AS too_low, 'was evicted too late' AS too_high,
        concat('last heard by ', last_seen_api,
               IF(round(silence_least_ms) < round(silence_ms),

@@ -7,28 +7,23 @@
 -- id: R16 | rows: removals | unit: ms | measured: of silence, or without a poll | low: was removed
 --   before one of its timers ran out | protocols: classic
 --
--- Each removal needs the timer that it is made by, but for one of a member that closes.
---
+
 -- Law: who is removed was silent for a session, or unpolled for a max.poll.interval.ms, or closes.
 
-WITH {WEIGHED}, removed AS (
-    SELECT r.member, r.member_id, r.removed_at AS at, r.removed_by = 'evicted' AS evicted,
-           r.evidence, m.session_timeout_ms - :slack_ms AS session_ms,
-           m.max_poll_interval_ms - :poll_ms - :slack_ms AS limit_ms
-    FROM {memberships} r JOIN {members} m USING (member)
-    WHERE r.removed_by IN ('evicted', 'left')
-), reasons AS (
-    SELECT r.*, e.silence_ms, IF(e.may_be_short, e.span, NULL) AS span,
+WITH {WEIGHED}, reasons AS (
+    SELECT r.member, r.removed_at AS at, r.removed_by = 'evicted' AS evicted, r.evidence,
+           m.session_timeout_ms - :slack_ms AS session_ms,
+           m.max_poll_interval_ms - :poll_ms - :slack_ms AS limit_ms,
+           e.silence_ms, IF(e.may_be_short, e.span, NULL) AS span,
            count_if(c.event = 'closing') > 0 AS closing,
-           max(ms_between(c.event_at, r.at)) FILTER (
+           max(ms_between(c.event_at, r.removed_at)) FILTER (
                WHERE c.event IN ('stall_started', 'callback_stall_started')
-               AND after(c.duration_ms, c.event_at) >= r.at) AS unpolled_ms
-    FROM removed r LEFT JOIN weighed e USING (member_id)
+               AND after(c.duration_ms, c.event_at) >= r.removed_at) AS unpolled_ms
+    FROM {memberships} r JOIN {members} m ON m.member = r.member
+    LEFT JOIN weighed e ON e.member_id = r.member_id
     LEFT JOIN {client_events} c
-      ON c.member = r.member
-     AND c.event IN ('closing', 'stall_started', 'callback_stall_started')
-     AND c.event_at <= after(:rounding_ms, r.at)
-    GROUP BY ALL
+      ON c.member = r.member AND c.event_at <= after(:rounding_ms, r.removed_at)
+    WHERE r.removed_by IN ('evicted', 'left') GROUP BY ALL
 )
 SELECT concat(member, IF(evicted, ' (evicted)', ' (left)')) AS subject, at,
        IF(evicted, silence_ms, unpolled_ms) AS measured,

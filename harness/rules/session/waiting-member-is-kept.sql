@@ -8,12 +8,10 @@
 --   waiting | high: was new to the group and was kept for longer than five minutes | protocols:
 --   classic | delayed by: member, toxiproxy, broker | kind: always
 --
--- JoinGroups and SyncGroups answered after a session or more, and evictions in the midst.
---
 -- A member that was added is new until the first JoinGroup with its id is answered without an
--- error. It has five minutes from then, which another JoinGroup does not lengthen: a heartbeat that
--- is overdue then counts although it waits (ClassicGroupMember.hasSatisfiedHeartbeat). One that
--- takes the place of a static member is not new.
+-- error. It has five minutes from then, which another JoinGroup does not lengthen
+-- (ClassicGroupMember.hasSatisfiedHeartbeat). One that takes the place of a static member is not
+-- new.
 
 -- let NEW_MEMBER_MS = 300000
 --   A member that is new to its group is dropped even while its JoinGroup waits, after so long
@@ -22,17 +20,15 @@
 WITH accepted AS (
     SELECT member_id, min(processed_at) AS at FROM {joins} GROUP BY member_id
 ), parked AS (
-    SELECT r.member, r.api, r.broker, r.arrived_at, r.processed_at, r.evidence,
-           m.session_timeout_ms AS session_ms,
+    SELECT r.*, m.session_timeout_ms AS session_ms,
            r.api = 'JOIN_GROUP' AND coalesce(a.at > r.arrived_at, true)
                AND coalesce(m.joined_at <= after(:slack_ms, r.arrived_at), false) AS is_new,
            ms_between(r.arrived_at, r.processed_at) AS ms,
-           after(:NEW_MEMBER_MS, m.joined_at) AS due_at,
+           after(:NEW_MEMBER_MS, m.joined_at) AS due_at, m.removed_at,
            -- One that is refused at once was not parked: its session ended as it came.
-           coalesce(m.removed_by = 'evicted' AND m.removed_at >= r.arrived_at
-                    AND m.removed_at <= r.processed_at
-                    AND ms_between(r.arrived_at, r.processed_at) > :slack_ms, false)
-               AS evicted, m.removed_at
+           coalesce(m.removed_by = 'evicted'
+                    AND m.removed_at BETWEEN r.arrived_at AND r.processed_at
+                    AND ms_between(r.arrived_at, r.processed_at) > :slack_ms, false) AS evicted
     FROM {own_requests} r JOIN {memberships} m USING (member_id)
     LEFT JOIN accepted a ON a.member_id = r.member_id
     WHERE r.api IN ('JOIN_GROUP', 'SYNC_GROUP')

@@ -7,12 +7,9 @@
 -- id: X02 | was not: R20a-return | rows: processes that took a static member's place | unit: ms |
 --   measured: from joining to having the partitions | protocols: classic
 --
--- Replacements in a stable group; while a rebalance runs, one more member to wait for is new.
---
--- Until the leader has assigned, a rebalance runs: it may assign to the process that is gone.
---
--- From the replacement until the new process has its partitions, no rebalance may start. Who offers
--- other assignors than its former self may change the one that is chosen, and is not examined.
+-- Replacements in a stable group. Until the leader has assigned, a rebalance runs: it may assign to
+-- the process that is gone. A process with other assignors than its former self may change the one
+-- that is chosen, and is not examined.
 
 WITH {REPLACEMENTS},
 offered AS (
@@ -28,17 +25,14 @@ offered AS (
      AND e.event IN ('stabilized', 'assignment_received', 'loaded')
     GROUP BY r.at, r.member_id
     HAVING max_by(e.event, struct(e.at, e.event <> 'stabilized')) <> 'stabilized'
-), had AS (
-    SELECT r.*, max(struct(g.at, g.generation, g.parts)) AS had
+), got AS (
+    SELECT r.*, max(struct(h.at, h.generation, h.parts)) AS had,
+           min(struct(g.at, g.answered_at, g.parts)) AS got
     FROM replacements r JOIN stable s ON same(s, r, at, member_id)
-    LEFT JOIN given g ON g.member_id = r.member_id AND g.at <= r.at
+    LEFT JOIN given h ON h.member_id = r.member_id AND h.at <= r.at
+    LEFT JOIN given g ON g.member_id = r.new.member_id AND g.at >= r.new.arrived_at
     LEFT JOIN offered o ON o.member_id = r.member_id
     WHERE NOT r.rebalancing AND coalesce(r.new.assignors = o.assignors, true)
-    GROUP BY ALL
-), got AS (
-    SELECT h.*, min(struct(g.at, g.answered_at, g.parts)) AS got
-    FROM had h LEFT JOIN given g
-      ON g.member_id = h.new.member_id AND g.at >= h.new.arrived_at
     GROUP BY ALL
 ), started AS (
     SELECT g.*, count(e.at) AS starts

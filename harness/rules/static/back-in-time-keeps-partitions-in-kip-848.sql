@@ -6,11 +6,9 @@
 -- id: X02-epoch | rows: processes that took a static member's place | unit: ms | measured: from
 --   joining to having the partitions | protocols: consumer
 --
--- The first to join under the instance id of a member that had left for now.
---
--- From that leaving until the new process has its partitions no group epoch may be bumped because
--- of the two. One that comes with other metadata is because of the topics. A process that asks an
--- unready coordinator asks again.
+-- The first to join under the instance id of a member that had left for now. From that leaving
+-- until the new process has its partitions no group epoch may be bumped because of the two. A
+-- process that asks an unready coordinator asks again.
 
 WITH {LEFT_FOR_NOW},
 steps AS (
@@ -20,18 +18,14 @@ steps AS (
     SELECT member_id, processed_at AS at, answered_at,
            array_sort(transform(assigned, p -> concat(p.topic, '-', p.partition))) AS parts
     FROM {consumer_heartbeats} WHERE error_code = :NONE AND assigned IS NOT NULL
-), had AS (
-    SELECT o.*, max(struct(g.at, g.parts)).parts AS had
-    FROM gone o LEFT JOIN given g ON g.member_id = o.member_id AND g.at <= o.at
-    GROUP BY ALL
 ), asked AS (
-    SELECT o.*, min(struct(b.arrived_at AS at, b.member_id, b.member, b.error_code,
-                           b.processed_at, b.evidence)) AS new
-    FROM had o JOIN {consumer_heartbeats} b
+    SELECT o.*, max(struct(g.at, g.parts)).parts AS had,
+           min(struct(b.arrived_at AS at, b.member_id, b.member, b.error_code,
+                      b.processed_at, b.evidence)) AS new
+    FROM gone o LEFT JOIN given g ON g.member_id = o.member_id AND g.at <= o.at
+    JOIN {consumer_heartbeats} b
       ON b.instance_id = o.instance_id AND b.member_id <> o.member_id
-     AND b.generation = 0 AND b.arrived_at > o.at
-     AND b.error_code NOT IN
-         (:COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR)
+     AND b.generation = 0 AND b.arrived_at > o.at AND b.error_code NOT IN ({NOT_READY})
      AND (o.removed_at IS NULL OR b.arrived_at < {SEEN_AS_GONE})
     GROUP BY ALL
 ), got AS (

@@ -1,15 +1,14 @@
 -- A static member closes with epoch -2
 -- A static member of KIP-848 that closes sends epoch -2, which means that it leaves temporarily.
 -- Nothing changes until another process takes its place, or its session ends.
--- why: Nobody processes its partitions until it is back or its session ends.
+-- why: Its partitions are not processed until it is back or its session ends.
 -- source: KIP-848, Static membership; ConsumerGroupHeartbeatRequest.MemberEpoch
 -- id: X03-epoch | rows: closed static members | unit: ms | measured: after the last sign of life |
---   low: was evicted too early | high: was evicted too late | protocols: consumer |
---   delayed by: member, toxiproxy, broker
+--   low: was evicted too early | high: was evicted too late | protocols: consumer | delayed by:
+--   member, toxiproxy, broker
 --
--- Static members that closed while the run went on: their last heartbeat, and what it changed.
---
--- The session runs on from the last heartbeat before.
+-- The last heartbeat of static members that closed, and what it changed. The session runs on from
+-- the heartbeat before.
 
 WITH {LEFT_FOR_NOW},
 {CLOSINGS},

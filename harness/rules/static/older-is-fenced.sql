@@ -6,13 +6,9 @@
 -- id: X05 | rows: live members that were replaced | unit: ms | measured: until it was refused |
 --   high: was refused too late | protocols: classic | delayed by: member, toxiproxy, broker
 --
--- Replaced members whose process still lived: it asked again, or ended later by itself.
---
--- One that was replaced by itself, having thrown its id away when its own session ended, is no
--- second process.
---
--- It hears of it by its next request, a heartbeat at the latest. Lines are stamped some
--- milliseconds late, so what seems to come just after the replacement may have come before it.
+-- A member that was replaced by itself, having thrown its id away when its own session ended, is no
+-- second process. Lines are stamped some milliseconds late, so what seems to come just after the
+-- replacement may have come before it.
 
 WITH {REPLACEMENTS},
 asked AS (

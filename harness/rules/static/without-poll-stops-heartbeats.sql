@@ -1,13 +1,11 @@
 -- A static member that does not poll stops its heartbeats
 -- A static member whose application does not poll for max.poll.interval.ms does not leave. It stops
 -- its heartbeats, and is evicted one session timeout later.
--- why: The partitions of a stuck static member stand still for both timeouts together.
+-- why: The partitions of a stuck static member are not processed for both timeouts together.
 -- source: KIP-345; max.poll.interval.ms
 -- id: X04 | rows: stalls longer than max.poll.interval.ms plus the session | unit: ms | measured:
 --   from the last poll to the eviction | low: was evicted too early | high: was evicted too late |
 --   protocols: classic | delayed by: member, toxiproxy, broker
---
--- Stalls that outlast max.poll.interval.ms and the session after it.
 --
 -- The last heartbeat goes out within one interval (kept as well as the client keeps it) before the
 -- client looks at its limit, and the session counts from there. A client may count from the start
@@ -21,19 +19,16 @@ WITH stalls AS (
                + :slack_ms AS high
     FROM {client_events} e JOIN {members} m USING (member)
     WHERE e.event = 'stall_started' AND m.instance_id IS NOT NULL AND m.sabotage IS NULL
-), leaving AS (
-    SELECT s.*, count(r.arrived_at) AS leaves
+), ended AS (
+    SELECT s.*, count(r.arrived_at) AS leaves, min(struct(e.evicted_at, e.evidence)) AS eviction,
+           coalesce(min(e.evicted_at), after(s.high, s.at)) AS ended_at
     FROM stalls s LEFT JOIN {own_requests} r
       ON r.api = 'LEAVE_GROUP' AND r.member = s.member AND r.arrived_at > s.at
      AND r.arrived_at <= after(s.duration_ms + 1000, s.at)
+    LEFT JOIN {evictions} e
+      ON e.member = s.member AND e.evicted_at > s.at
+     AND e.evicted_at <= after(s.duration_ms + 1000, s.at)
     WHERE s.duration_ms > s.high
-    GROUP BY ALL
-), ended AS (
-    SELECT l.*, min(struct(e.evicted_at, e.evidence)) AS eviction,
-           coalesce(min(e.evicted_at), after(l.high, l.at)) AS ended_at
-    FROM leaving l LEFT JOIN {evictions} e
-      ON e.member = l.member AND e.evicted_at > l.at
-     AND e.evicted_at <= after(l.duration_ms + 1000, l.at)
     GROUP BY ALL
 )
 SELECT concat(member, ' (stall)') AS subject, at,
