@@ -6,9 +6,8 @@
 -- id: X61 | rows: members | unit: ms | measured: for the longest | high: was not answered in time |
 --   delayed by: member, toxiproxy, brokers | kind: broker, in passing
 --
--- Each member's longest wait for a commit; a broker that was stopped answers nobody.
---
--- An answer that times out has been through three queues, each of which may take the slack (X28).
+-- Each member's longest wait for a commit, at brokers that were not stopped. An answer that times
+-- out has been through three queues, each of which may take the slack.
 
 WITH waited AS (
     SELECT r.member, r.arrived_at, r.answered_at, r.evidence,
@@ -18,8 +17,7 @@ WITH waited AS (
       ON s.broker = r.broker AND s.from_at <= r.answered_at AND s.to_at >= r.arrived_at
     WHERE r.api IN ('OFFSET_COMMIT', 'TXN_OFFSET_COMMIT')
 ), longest AS (
-    SELECT member, count(*) AS commits, max(struct(ms, arrived_at, answered_at, evidence))
-               AS worst
+    SELECT member, count(*) AS commits, max(struct(ms, arrived_at, answered_at, evidence)) AS worst
     FROM waited GROUP BY member
 )
 SELECT concat(member, ' (longest commit)') AS subject, worst.arrived_at AS at,

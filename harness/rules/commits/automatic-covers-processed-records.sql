@@ -7,7 +7,7 @@
 --   processed | high: had records committed that were not processed | contradicted: librdkafka;
 --   java consumer
 --
--- Automatic commits per partition and member, against what was processed when each arrived.
+-- Automatic commits per partition and member, and what was processed when each arrived.
 
 WITH moments AS (
     SELECT topic, partition, processed_at AS at, last_offset + 1 AS done,

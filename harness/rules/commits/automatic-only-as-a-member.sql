@@ -9,6 +9,8 @@
 --   id and generation | high: made commits without a valid member id and generation | kind: always,
 --   of applications
 --
--- Members whose client commits by itself; the application asks for none there.
+-- Members whose client commits by itself.
 
-{COMMITS_OF_MEMBERS} {PER_MEMBER} WHERE commit = 'auto' GROUP BY member
+-- let SAYS = {NAMES}
+
+{COMMITS_OF_MEMBERS} {ODD_ONES} WHERE commit = 'auto' GROUP BY subject

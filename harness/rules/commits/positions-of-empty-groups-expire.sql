@@ -7,10 +7,9 @@
 --   position too early | high: kept its position too long | protocols: classic | delayed by:
 --   brokers | kind: broker
 --
--- Partitions of a group that became empty for good, and the first answer without a position.
---
--- The observer asks a few times a second, so a position went between the last answer that had it
--- and the first that did not: it is late only if both came late.
+-- Partitions of a group that became empty for good. The observer asks a few times a second, so a
+-- position went between the last answer that had it and the first that did not: it is late only if
+-- both came late.
 
 WITH emptied AS (
     SELECT at FROM {coordinator_events} e

@@ -3,8 +3,8 @@
 -- given a record that its partition does not have.
 -- why: At-least-once delivery promises this, whatever happens to members or brokers.
 -- source: Kafka documentation, Message Delivery Semantics (at least once)
--- id: X32a | rows: partitions | unit: records | measured: missing | high: has acknowledged records
---   that nobody processed
+-- id: X32a | was: X87 | rows: partitions | unit: records | measured: missing | high: has
+--   acknowledged records that nobody processed
 --
 -- Per partition, acknowledged records that nobody finished processing.
 --

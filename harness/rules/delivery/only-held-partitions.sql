@@ -5,9 +5,9 @@
 -- why: The next owner begins at the committed position, so what the former owner still processes is
 --   processed twice.
 -- source: KIP-429; ConsumerRebalanceListener
--- id: R21-stop | rows: members per partition | unit: records | measured: processed without holding
---   it | high: processed records after it was told that the partition is revoked or lost | kind: in
---   passing
+-- id: R21-stop | was: X105 | rows: members per partition | unit: records | measured: processed
+--   without holding it | high: processed records after it was told that the partition is revoked or
+--   lost | kind: in passing
 --
 -- Per member and partition: the records processed before it was given, or after it had to go.
 --
