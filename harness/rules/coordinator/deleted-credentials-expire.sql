@@ -8,10 +8,9 @@
 --   the last request that was served | high: was still served after each of its connections had to
 --   log in again | delayed by: member, toxiproxy, brokers, controller | kind: broker
 --
--- Requests of the member's group, on any of its connections.
---
--- Every broker had refused a login of the user by the time that counts as the deletion, so no
--- connection can have been logged in after it.
+-- Requests of the member's group, on any of its connections. By the time that counts as the
+-- deletion every broker had refused a login of the user, so no connection can have been logged in
+-- after it.
 
 {LOST}, deleted AS (
     SELECT * FROM lost WHERE lost IS NULL AND :reauth_ms > 0
@@ -26,7 +25,7 @@
 SELECT d.member AS subject, d.injected_at AS at,
        coalesce(ms_between(d.injected_at, s.last.arrived_at), 0) AS measured,
        :reauth_ms + :slack_ms AS bound_high,
-       concat(s.requests, ' requests were served meanwhile') AS note,
+       concat(s.requests, ' requests were served after it') AS note,
        s.last.evidence AS evidence,
        after(:reauth_ms - :guard_ms, d.injected_at) AS guard_from,
        after(:reauth_ms + :slack_ms, d.injected_at) AS guard_to

@@ -11,12 +11,13 @@
 --   fewer members than the group had | high: tells of more members than the group had | delayed by:
 --   broker | kind: broker, in passing
 --
--- What the observer was told, beside the coordinator's lines: who was in the group, and its states,
--- of which any is right that it was in within the time by which a description may be behind.
+-- What the observer was answered, beside the coordinator's lines: who was in the group, and its
+-- states, of which any is right that it was in within the time by which a description may be
+-- behind.
 
 -- let BEHIND_MS = 1000
---   How long a coordinator may describe a group as it was: it tells what is replicated, and writes
---   an assignment before its answers. Over the kept runs it was 0.3 s at most.
+--   How long a coordinator may describe a group as it was: it describes what is replicated, and
+--   writes an assignment before its answers. In the kept runs it was 0.3 s at most.
 
 {SEEN}, counted AS (
     SELECT s.at, s.state, s.members,
@@ -44,11 +45,11 @@
       ON t.at <= after(:guard_ms, c.at)
      AND (t.until IS NULL OR t.until >= after(-:BEHIND_MS, c.at))
     GROUP BY ALL
-), told AS (
+), judged AS (
     SELECT p.*,
            CASE WHEN state IN ('Empty', 'Dead') AND surely > 0
-                THEN clause('was told of a group that was ', lower(state), ' when it had ',
-                            surely, ' members')
+                THEN clause('was described as ', lower(state), ' when it had ', surely,
+                            ' members')
                 WHEN :protocol = 'consumer' OR state IN ('Empty', 'Dead') OR times > 0
                 THEN NULL
                 WHEN known = 0 THEN 'was seen before the group was made'
@@ -63,4 +64,4 @@ SELECT concat(state, ' with ', members, ' members') AS subject, at, members AS m
               IF(states = '', '', concat(', in ', states))) AS note,
        IF(members NOT BETWEEN surely AND perhaps OR wrong IS NOT NULL,
           after(-:BEHIND_MS, at), NULL) AS guard_from, at AS guard_to
-FROM told
+FROM judged

@@ -8,9 +8,8 @@
 --   measured: accepted | high: was accepted although it was out of the group | kind: broker, in
 --   passing, compares clocks
 --
--- Requests of each member id after the line that removed it; lines are stamped late.
---
--- A broker that is broken may have answered before it knew.
+-- Requests of each member id after the line that removed it. Lines are stamped late, and a broker
+-- that is broken may have answered before it knew.
 
 WITH later AS (
     SELECT m.member, m.member_id, m.removed_at, m.removed_by, m.evidence AS line,
@@ -22,9 +21,7 @@ WITH later AS (
      AND (r.api IN ('HEARTBEAT', 'SYNC_GROUP', 'LEAVE_GROUP')
           OR r.api = 'OFFSET_COMMIT' AND r.generation > 0
          OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation <> 0)
-    LEFT ANTI JOIN {unsettled} f
-      ON f.from_at <= r.arrived_at
-     AND f.to_at >= m.removed_at
+    LEFT ANTI JOIN {unsettled} f ON f.from_at <= r.arrived_at AND f.to_at >= m.removed_at
     WHERE m.removed_by <> 'forgotten'
 )
 SELECT concat(min(member), ' (', member_id, ')') AS subject, removed_at AS at,

@@ -6,11 +6,9 @@
 -- id: X32a | was: X87 | rows: partitions | unit: records | measured: missing | high: has
 --   acknowledged records that nobody processed
 --
--- Per partition, acknowledged records that nobody finished processing.
---
--- Ranges are merged into islands on both sides before they are compared. What lies past the last
--- position read may only not have been polled yet: unseen, not lost, unless the reads reached the
--- partition's end. Records that were deleted on purpose count as done.
+-- Acknowledged records of each partition that no member finished processing. What lies past the
+-- last position read may only not have been polled yet: unseen, not lost, unless the reads reached
+-- the partition's end.
 
 WITH {COUNTED}
 SELECT concat(topic, '-', partition) AS subject, missing AS measured, 0 AS bound_high,

@@ -6,7 +6,7 @@
 -- id: X32b | rows: partitions | unit: records | measured: below the committed position | high: was
 --   read again below its committed position
 --
--- Where positions are kept elsewhere than with the coordinator, nothing is examined.
+-- Of positions that are kept elsewhere than with the coordinator nothing is examined.
 
 WITH again AS (
     SELECT topic, partition, sum(count) AS count,

@@ -9,14 +9,13 @@
 -- id: X106 | rows: members | unit: answers | measured: with an error for a partition | high: was
 --   not told of a partition | kind: broker, in passing, compares clocks
 --
--- Answers by member, and those with an error that nothing on record explains.
---
--- What refuses an OffsetFetch as a whole is for X70; older versions say it of each partition. A
--- client that does not read a partition may ask its former leader long after that has changed.
+-- Answers by member, and those with an error that nothing on record explains. Of what refuses an
+-- OffsetFetch as a whole, which older versions say of each partition, X70 speaks. A client that
+-- does not read a partition may ask its former leader long after that has changed.
 
 -- let NEW_MS = 1000
 --   How much later than the observer sees the leader of a new partition its brokers may know of it.
---   Measured: members ask 0.6 s after it, and are answered.
+--   Members that ask 0.6 s after it are answered.
 
 WITH moved AS (
     -- The observer sees a change late, and other brokers learn of it late.
@@ -29,16 +28,11 @@ WITH moved AS (
           WINDOW w AS (PARTITION BY partition ORDER BY at))
     WHERE leader IS DISTINCT FROM before OR coalesce(leader, -1) < 0
 ), answers AS (
-    SELECT coalesce(r.program, r.client_id) AS member, r.api, r.arrived_at, r.evidence,
-           p.partition, p.error_code, after(-:slack_ms, r.arrived_at) AS from_at,
-           after(:slack_ms, r.processed_at) AS to_at
-    FROM {requests} r LATERAL VIEW explode(positions) AS p
-    WHERE p.topic = :topic
-      AND (r.api = 'LIST_OFFSETS' OR r.api = 'OFFSET_FETCH' AND r.`group` = :group
-                                     AND coalesce(r.error_code, 0) = 0)
+    SELECT *, after(-:slack_ms, arrived_at) AS from_at, after(:slack_ms, processed_at) AS to_at
+    FROM ({LOOKED_UP})
+    WHERE topic = :topic AND (api = 'LIST_OFFSETS' OR coalesce(request_error_code, 0) = 0)
 ), odd AS (
-    SELECT a.member, a.arrived_at, a.evidence, a.api, a.error_code, a.partition
-    FROM answers a
+    SELECT a.* FROM answers a
     LEFT ANTI JOIN {unsettled} u ON u.from_at <= a.to_at AND u.to_at >= a.from_at
     LEFT ANTI JOIN {fault_windows} f
       ON f.breaks = 'rights' AND f.resolved = a.member AND f.injecting_at <= a.to_at
@@ -51,9 +45,9 @@ WITH moved AS (
     WHERE a.error_code NOT IN (:NONE, :GROUP_AUTHORIZATION_FAILED,
                                :TOPIC_AUTHORIZATION_FAILED)
       AND (a.api <> 'OFFSET_FETCH' OR a.error_code NOT IN (
-               :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE,
-               :NOT_COORDINATOR, :ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID,
-               :FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH))
+               :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR,
+               :ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID, :FENCED_MEMBER_EPOCH,
+               :STALE_MEMBER_EPOCH))
       AND (a.error_code <> :UNSTABLE_OFFSET_COMMIT OR :commit <> 'transaction')
 ), worst AS (
     SELECT member, count(DISTINCT evidence) AS times,

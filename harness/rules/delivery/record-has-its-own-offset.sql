@@ -9,15 +9,15 @@
 --   order, or not accounted for | high: has records at offsets of others, offsets of no record, or
 --   records out of order or not accounted for | kind: in passing
 --
--- Per partition the ranges that were acknowledged, by offset, and all that were sent.
+-- The ranges of each partition that were acknowledged, by offset, and all that were sent.
 --
 -- A producer without idempotence sends again what failed: others may overtake that, and what was
--- stored twice has offsets that nobody was told. So order and gaps of its records are examined up
--- to the first fault. What was not acknowledged may have offsets too, whoever sent it, but none
--- below one that was acknowledged before it was sent: gaps are examined up to then.
+-- stored twice has offsets that were never answered. So order and gaps of its records are examined
+-- up to the first fault. What was not acknowledged may have offsets too, but none below one that
+-- was acknowledged before it was sent: gaps are examined up to then.
 --
 -- Law: records that an idempotent producer had acknowledged have offsets in the order in which they
--- were sent, whatever breaks meanwhile, and none is stored twice.
+-- were sent, whatever breaks in between, and none is stored twice.
 
 WITH first_fault AS (SELECT min(injecting_at) AS at FROM {fault_windows}),
 unsure AS (
