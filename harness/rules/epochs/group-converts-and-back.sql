@@ -6,11 +6,9 @@
 -- id: X25 | rows: conversions | unit: ms | measured: between the conversion and the join or
 --   departure | protocols: classic | delayed by: member, toxiproxy, broker | kind: broker
 --
--- The first member of the new protocol among classic ones, and the last one's end.
---
--- A conversion is part of the request that causes it: its line lies between the arrival of that
--- heartbeat, which is stamped late, and its answer. An eviction has no request; then it must come
--- at once.
+-- The first member of the new protocol among classic ones, and the last one's end. A conversion is
+-- part of the request that causes it: its line lies between the arrival of that heartbeat, which is
+-- stamped late, and its answer. An eviction has no request; then the conversion must come at once.
 
 WITH stays AS (
     SELECT s.member, s.joined_at, coalesce(s.removed_at, :ended_at) AS removed_at,

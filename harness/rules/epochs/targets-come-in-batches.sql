@@ -7,15 +7,13 @@
 --   epoch was bumped | low: was computed too soon | high: was passed over by a heartbeat that came
 --   when it was due | protocols: consumer | delayed by: broker | since: 4.3 | kind: broker
 --
--- Group epochs with a target: how long after the first bump it was computed.
---
--- It is due with the bump, or an interval after the target before where that is later. A
--- coordinator looks whether one is due only when a member heartbeats
--- (GroupMetadataManager.maybeUpdateTargetAssignment). So the bound is the first heartbeat that came
--- after that time, and was accepted: where nobody is in the group, or nobody can send one, a target
--- waits for as long as that lasts. The interval counts from when the target before was done, and
--- its line is written after that: a broker that waits for a processor in between makes the next
--- seem early. Where the coordinator has changed, what it was told last may be lost.
+-- Group epochs with a target: how long after the first bump it was computed. It is due with the
+-- bump, or an interval after the target before where that is later. A coordinator looks whether one
+-- is due only when a member heartbeats (GroupMetadataManager.maybeUpdateTargetAssignment). So the
+-- bound is the first heartbeat after that time that was accepted. The interval counts from when the
+-- target before was done, and its line is written after that: a broker that waits for a processor
+-- in between makes the next seem early. Where the coordinator has changed, the last interval may be
+-- lost.
 
 WITH ordered AS (
     SELECT *, lag(joined_at) OVER w AS before_at, lag(broker) OVER w AS broker_before
