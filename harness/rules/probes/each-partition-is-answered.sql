@@ -43,6 +43,5 @@ WITH topics AS (
 )
 SELECT subject, sent_at AS at, size(missing) + size(strange) + twice AS measured,
        0 AS bound_high,
-       concat('asked of ', array_join(asked, ' '), ', told of ', array_join(told, ' '))
-           AS note
+       concat('asked of ', array_join(asked, ' '), ', answered of ', array_join(told, ' ')) AS note
 FROM judged

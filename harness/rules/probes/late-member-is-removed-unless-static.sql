@@ -9,10 +9,9 @@
 --   rebalance to its join | low: was not waited for long enough | high: was waited for too long |
 --   protocols: classic | delayed by: probe, toxiproxy, broker | kind: broker
 --
--- Members that did not rejoin while a rebalance waited for them to its end.
---
--- One that nobody has rejoined when the time is over begins it anew: the first join decides how
--- often. One within the slack of such a moment may have come before it or after.
+-- Members that did not rejoin while a rebalance waited for them to its end. If no member has
+-- rejoined when the time is over, it begins anew: the first join decides how often, and one within
+-- the slack of such a moment may have come before it or after.
 
 {GROUP_REBALANCES},
 -- The timeout that each member had asked for last: that of a later join is for later

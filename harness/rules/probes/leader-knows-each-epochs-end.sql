@@ -9,8 +9,6 @@
 --
 -- The end of an epoch is what the partition's end was found to be when it was the epoch.
 
--- let EPOCHS
---   What metadata said of the partition, and what its end was found to be in each epoch.
 WITH looked AS (
     SELECT c.sent_at, t.name AS topic, p.partitionIndex AS partition, p.leaderId AS leader,
            p.leaderEpoch AS epoch
@@ -44,10 +42,7 @@ WITH looked AS (
            max_by(l.epoch, struct(l.sent_at, l.epoch)) AS epoch_now
     FROM asked a JOIN looked l ON same(l, a, topic, partition) AND l.sent_at < a.sent_at
     GROUP BY ALL
-)
-
--- query
-{EPOCHS}, judged AS (
+), judged AS (
     SELECT p.*,
            CASE WHEN p.broker <> p.leader AND p.known < 0 THEN :NOT_LEADER_OR_FOLLOWER
                 WHEN p.known >= 0 AND p.known < p.epoch_now THEN :FENCED_LEADER_EPOCH

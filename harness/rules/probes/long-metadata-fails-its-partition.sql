@@ -9,7 +9,8 @@
 --   metadata | high: was accepted although its metadata is too long | protocols: classic | kind:
 --   broker
 --
--- Commits as nobody to an idle group, where only the metadata can be wrong; and the fetch after.
+-- Commits to an idle group that name no member, so only the metadata can be wrong; and the fetch
+-- after.
 
 WITH commits AS (
     SELECT p.`group`, p.topic, p.partition, p.wanted, p.metadata, p.error_code, p.step,
