@@ -5,16 +5,12 @@
 -- source: kafka-chaos, programs under test
 -- id: P14 | rows: processes | clients: app
 --
--- Processes up to the end of the run. What a fault did may show a session timeout later.
+-- Processes up to the end of the run.
 
 WITH broken AS (
-    SELECT concat(kind, coalesce(concat(' of ', resolved), '')) AS what,
-           injecting_at AS from_at,
-           after(:session_ms + :LATE_MS, coalesce(healed_at, failed_at, injected_at,
-                                                  injecting_at)) AS to_at
-    FROM {fault_windows} WHERE injecting_at IS NOT NULL
+    {FAULTS}
 ), ends AS (
-    SELECT m.member, m.started_at, m.ended_at, m.exit_code,
+    SELECT m.member, m.ended_at, m.exit_code,
            coalesce(m.`end` = 'failed' AND m.ended_at < :stopped_at, FALSE) AS by_itself,
            max_by(b.what, struct(b.from_at, b.what)) AS what
     FROM {members} m LEFT JOIN broken b

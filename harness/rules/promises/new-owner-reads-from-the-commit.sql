@@ -8,13 +8,11 @@
 --   the first fetch | low: reads committed records again | high: skips records that nobody had
 --   committed | clients: app
 --
--- First fetches of a partition after the coordinator told a member its position.
---
--- One that goes on with a partition that it has held all along only asked what is committed. A
--- fetch that was under way when a member gave the partition up may be the first of those that
--- follow, if it gets it back and the answer begins at the committed position. A fetch from just
--- that position may be stamped before the answer that told it, which another broker logged late
--- (seen by 1.5 ms).
+-- First fetches of a partition after the coordinator answered with its position. A member that goes
+-- on with a partition that it has held all along only asked what is committed. A fetch that was
+-- under way when a member gave the partition up may be the first of those that follow, if it gets
+-- it back and the answer begins at the committed position. A fetch from just that position may be
+-- stamped before the answer with it, which another broker logged late (by 1.5 ms, once).
 
 WITH steps AS (
     SELECT member, topic, partition, arrived_at AS at, committed AS told,
@@ -32,9 +30,7 @@ WITH steps AS (
     WINDOW w AS (PARTITION BY member, topic, partition
                  ORDER BY at, fetch_offset NULLS FIRST)
 ), after_told AS (
-    SELECT f.member, f.topic, f.partition, f.at, f.told_at, f.committed, f.fetch_offset,
-           f.evidence
-    FROM followed f LEFT ANTI JOIN {ownership} o ON same(o, f, member, topic, partition)
+    SELECT f.* FROM followed f LEFT ANTI JOIN {ownership} o ON same(o, f, member, topic, partition)
      AND o.from_at <= f.fetched_at AND coalesce(o.to_at, :ended_at) >= f.at
     WHERE f.fetch_offset IS NOT NULL AND f.committed IS NOT NULL
 ), waited AS (

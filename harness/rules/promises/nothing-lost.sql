@@ -7,12 +7,11 @@
 -- id: P10 | rows: partitions | unit: records | measured: lost | high: has committed records that
 --   nobody read | clients: app | limit: lost | headline: loss
 --
--- Holes in what was read of each partition, from the first fetch to the committed position.
+-- Holes in what was read of each partition, from the first fetch to the committed position: where
+-- auto.offset.reset is latest, a program passes over what was there before it came.
 --
 -- Law: A record is lost if it is of the topic that the program is fed, lies below the last
 -- committed position, and was not read.
---
--- Where auto.offset.reset is latest, a program passes over what was there before it came.
 
 WITH upto AS (
     SELECT topic, partition, max(committed) AS committed FROM {accepted}
@@ -48,8 +47,7 @@ WITH upto AS (
 SELECT concat(topic, '-', partition) AS subject, :stopped_at AS at, lost AS measured,
        :limit_lost AS bound_high,
        IF(s.times = 0 AND :shown_by <> '',
-          'it showed nothing, and a fetched record need not have been processed', NULL)
-          AS unknown,
+          'it showed nothing, and a fetched record need not have been processed', NULL) AS unknown,
        clause(IF(s.times > 0, 'by what it showed', 'by what it fetched'),
               ', to the committed position ', committed,
               IF(lost > 0, concat('; the first is at ', first_lost), '')) AS note

@@ -5,10 +5,6 @@
 -- source: kafka-chaos, programs under test
 -- id: P8 | rows: removals of running processes | unit: ms | measured: until it was back, or had
 --   ended | high: came back too late | clients: app | headline: coming back
---
--- Removals by the coordinator. Until a fault is over that hits the process it cannot know.
---
--- Nor can one that waits for what it depends on.
 
 {OUTSIDE}
 SELECT concat(member, ' (put out)') AS subject,
