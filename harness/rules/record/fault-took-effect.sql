@@ -5,13 +5,10 @@
 -- source: kafka-chaos, evidence
 -- id: E01 | rows: faults | needs: faults | kind: evidence, without journals
 --
--- Faults, each against what the other side recorded while it was active.
---
--- `unknown` where the fault did not take effect, or nobody else saw it: then what the run shows of
--- it is no evidence. `wrong` where the other side saw the opposite, or where its phases are out of
--- order: other rules take from them when something was broken.
---
--- What could not be injected or healed is tried again, and has phases twice.
+-- Faults, each against what the other side recorded while it was active. A fault is `unknown` where
+-- it did not take effect, or was seen by no other: then what the run shows of it is no evidence. It
+-- is `wrong` where the other side saw the opposite, or where its phases are out of order. What
+-- could not be injected or healed is tried again, and has phases twice.
 
 -- let SETTLE_MS = 1000
 --   A frozen or isolated member's last requests may be on their way for a moment.

@@ -7,7 +7,7 @@
 -- id: E05 | rows: journals and logs | unit: rows | measured: each | kind: evidence, without
 --   journals, of record
 --
--- Journals, brokers' logs, and both held against each other (tables/record.py).
+-- Journals, brokers' logs, and both held against each other (pieces/record.sql of the tables).
 
 SELECT subject, at, measured, 1 AS bound_low, unknown, note FROM {record_of_journals}
 UNION ALL
