@@ -6,8 +6,7 @@
 -- id: X61 | rows: members | unit: ms | measured: for the longest | high: was not answered in time |
 --   delayed by: member, toxiproxy, brokers | kind: broker, in passing
 --
--- Each member's longest wait for a commit, at brokers that were not stopped. An answer that times
--- out has been through three queues, each of which may take the slack.
+-- An answer that times out has been through three queues, each of which may take the slack.
 
 WITH waited AS (
     SELECT r.member, r.arrived_at, r.answered_at, r.evidence,

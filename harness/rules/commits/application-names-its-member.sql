@@ -12,10 +12,9 @@
 --   contradicted: librdkafka eager; librdkafka cooperative; java consumer | kind: of applications,
 --   in passing
 --
--- Members whose application asks for commits. After max.poll.interval.ms or its own session
--- librdkafka drops its member id and keeps its generation
--- (rd_kafka_cgrp_max_poll_interval_check_tmr_cb). Java's client of KIP-848 has epoch -1 then. Both
--- send what an application commits before its next poll.
+-- After max.poll.interval.ms or its own session librdkafka drops its member id and keeps its
+-- generation (rd_kafka_cgrp_max_poll_interval_check_tmr_cb). Java's client of KIP-848 has epoch -1
+-- then. Both send what an application commits before its next poll.
 
 -- let SAYS = {NAMES}
 

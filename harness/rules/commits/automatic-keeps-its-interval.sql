@@ -5,8 +5,6 @@
 -- id: R26 | was: X97 | rows: members at work | unit: ms | measured: from one commit to the next |
 --   low: committed too often | high: committed too rarely
 --
--- Gaps between automatic commits of a member, with work and without a rebalance or a stall in them.
---
 -- The median over a member's stay counts, so one late commit of a busy machine does not. The
 -- library commits by its own clock; Java in the first poll after that, which is up to a batch's
 -- work and an idle poll later. What is committed already is not committed again, so a gap needs a
@@ -44,7 +42,6 @@ SELECT concat(min(member), ' (', member_id, ')') AS subject, max(at) AS at,
        median(ms) AS measured, :auto_commit_ms - :auto_commit_late_ms AS bound_low,
        :auto_commit_ms + :auto_commit_late_ms
            + IF(:client = 'java', max(poll_ms) + :IDLE_POLL_MS, 0) AS bound_high,
-       concat('median of ', count(*), ' gaps from ', min(ms), ' to ', max(ms), ' ms')
-           AS note,
+       concat('median of ', count(*), ' gaps from ', min(ms), ' to ', max(ms), ' ms') AS note,
        min_by(evidence, struct(at, evidence)) AS evidence
 FROM undisturbed GROUP BY member_id HAVING count(*) >= 3

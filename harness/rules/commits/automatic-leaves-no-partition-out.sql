@@ -8,9 +8,8 @@
 -- id: X103 | rows: members and partitions | unit: records | measured: left out at worst | high: had
 --   records that a later automatic commit left out | kind: in passing, compares clocks
 --
--- Partitions that a member held, at each of its automatic commits, by what they lacked. What was
--- given in the last moment before a commit arrived may have come after it was made. At a revocation
--- librdkafka commits only what it gives up.
+-- What was given in the last moment before a commit arrived may have come after it was made. At a
+-- revocation librdkafka commits only what it gives up.
 
 -- let GIVEN_UP_MS = 1000
 --   how long a commit at a revocation, which names what is given up alone, may take

@@ -8,8 +8,6 @@
 -- id: X41 | rows: members with automatic commits | unit: commits | measured: without a valid member
 --   id and generation | high: made commits without a valid member id and generation | kind: always,
 --   of applications
---
--- Members whose client commits by itself.
 
 -- let SAYS = {NAMES}
 

@@ -5,8 +5,6 @@
 -- source: KIP-98, Consumer Coordinator; KIP-447
 -- id: X68 | rows: partitions | unit: answers | measured: with another position | high: was answered
 --   with positions that were not committed, or no longer | kind: in passing, compares clocks
---
--- Answers about positions, whoever asked, beside transactions that members saw committed.
 
 -- let MARKED_MS = 2000
 --   How long after its producer was answered a transaction may wait for its markers, and their

@@ -7,9 +7,7 @@
 -- id: R26-repeats | rows: partitions of crashed members | unit: records | measured: delivered again
 --   | high: had more records delivered again than the member was given since a commit was due
 --
--- Partitions of crashed members: what was delivered again, against what was delivered lately.
---
--- Lately is a commit interval, how late its timer may be, the member's slowest commit, and a poll
+-- What counts is a commit interval, how late its timer may be, the member's slowest commit, and a poll
 -- before the last poll that brought it records: all before that had been committed. Java's consumer
 -- commits when a rebalance begins for it, and counts the interval anew from its end. A cooperative
 -- member is given records all the while. (ConsumerCoordinator, onJoinPrepare, poll and
@@ -63,8 +61,7 @@ SELECT concat(f.topic, '-', f.partition, ' of ', f.member) AS subject, f.killed_
        coalesce(sum(least(r.last_offset, d.last_offset)
                     - greatest(r.first_offset, d.first_offset) + 1), 0) AS measured,
        f.count AS bound_high,
-       concat('the last ', CAST(round(f.ms) AS BIGINT), ' ms before its last poll count')
-           AS note
+       concat('the last ', CAST(round(f.ms) AS BIGINT), ' ms before its last poll count') AS note
 FROM fresh f LEFT JOIN {redeliveries} r
   ON same(r, f, topic, partition) AND r.first_member = f.member
  AND r.member <> f.member AND r.polled_at > f.killed_at

@@ -7,14 +7,12 @@
 -- id: R30 | rows: partitions | unit: records | measured: behind the commit | high: was answered
 --   with an older position than the one committed last | kind: always, broker
 --
--- Positions that a coordinator answered, whoever asked, against the commits before.
---
 -- The answer is right if it is the last position whose committer had its answer, or a later one
 -- that was asked for by then and not refused: a commit that timed out may have been made. A
 -- deletion is a commit of nothing. Commits of transactions count among the later ones only.
 -- Automatic commits that were in flight when their broker died are on no record, and cover no more
--- than had been delivered by then. Answers are stamped when they are logged, so two within the
--- slack of each other may have come in the other order.
+-- than had been delivered by then. Two answers within the slack of each other may have come in the
+-- other order.
 --
 -- Positions expire a retention after the last commit at the earliest; those of a group that has had
 -- members, once it was empty for as long (ClassicGroup.offsetExpirationCondition). No coordinator
@@ -51,8 +49,7 @@ WITH asked AS (
                            answered_at, NULL))
                     OVER (PARTITION BY topic, partition
                           ORDER BY arrived_at DESC, answered_at DESC, committed DESC
-                          {BEFORE})
-                        AS followed_at
+                          {BEFORE}) AS followed_at
           FROM asked WHERE error_code NOT IN {REFUSED})
     GROUP BY topic, partition, committed
 ), moments AS (
@@ -119,8 +116,7 @@ WITH asked AS (
               AND (o.emptied OR :protocol = 'consumer'
                    OR coalesce(formed_at >= after(:retention_ms, o.expected_since),
                                true))
-              AND coalesce(ms_between(o.expected_since, o.at) >= :retention_ms, false)
-              AS fits,
+              AND coalesce(ms_between(o.expected_since, o.at) >= :retention_ms, false) AS fits,
            IF(fits, 0, greatest(0, o.expected - o.given)) AS behind
     FROM placed o CROSS JOIN formed LEFT JOIN possible p
       ON same(p, o, topic, partition) AND p.committed = o.given
@@ -139,8 +135,7 @@ WITH asked AS (
 )
 SELECT concat(topic, '-', partition) AS subject, at, behind AS measured, 0 AS bound_high,
        CASE WHEN behind = 0 AND misfit IS NOT NULL
-            THEN clause('was answered with what no one had committed: ', misfit) END
-           AS wrong,
+            THEN clause('was answered with what no one had committed: ', misfit) END AS wrong,
        coalesce(misfit, concat(answers, ' answers', IF(older > 0, concat(', ', older,
            ' older by a coordinator that had just loaded the group'), ''))) AS note,
        evidence

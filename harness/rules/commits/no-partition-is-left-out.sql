@@ -7,8 +7,7 @@
 -- id: X82 | rows: partitions | unit: answers | measured: without it | high: was left out of answers
 --   | kind: broker, in passing
 --
--- What the observer was answered, which asks for all partitions of the topic, or for one. A
--- partition that is answered with an error counts as left out.
+-- A partition that is answered with an error counts as left out.
 
 -- let SAYS = concat(count(*), ' answers') AS note
 

@@ -8,7 +8,7 @@
 --   positions returned | high: returned positions of different commits | protocols: classic | kind:
 --   broker
 --
--- Fetches in groups of which every commit gave all its partitions one and the same position.
+-- Groups of which every commit gave all its partitions one and the same position.
 
 WITH commits AS (
     SELECT `group`, sent_at, count(DISTINCT wanted) AS positions, count(*) AS partitions

@@ -7,9 +7,6 @@
 -- id: X37 | was: X71 | rows: member ids and generations | unit: requests | measured: accepted |
 --   kind: always
 --
--- Accepted commits by the generation that they name, and SyncGroups of another generation than the
--- group's.
---
 -- A request can be handled at any moment from its arrival until its answer is ready, and what was
 -- so within the slack of that counts too. A member of KIP-848 may name its epoch, or one before for
 -- as long as it has had the partition since then. For commits of transactions it does not matter

@@ -7,8 +7,6 @@
 -- id: X36 | was: X100 | rows: members and partitions committed | unit: records | measured: beyond
 --   what it was given | high: committed records that it had not been given | kind: always
 --
--- The commit of each member and partition that was furthest beyond what the member had been given.
---
 -- Law: A member commits a position up to which it was handed records, or that a broker answered to
 -- it, of a partition that it holds in the generation in which it commits.
 --

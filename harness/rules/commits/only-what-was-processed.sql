@@ -6,9 +6,8 @@
 -- id: X73 | rows: members and partitions committed | unit: records | measured: beyond what it had
 --   processed | high: committed records that it had not processed yet | kind: in passing
 --
--- The commit of each member and partition that was furthest beyond what the member had processed. A
--- position that a broker had answered may be committed as well. What the client library commits by
--- itself follows what was given (X36). In a transaction work and commit are one.
+-- A position that a broker had answered may be committed as well. What the client library commits
+-- by itself follows what was given (X36). In a transaction work and commit are one.
 
 WITH mixed AS (
     SELECT member, topic, partition, processed_at AS at, last_offset + 1 AS position,

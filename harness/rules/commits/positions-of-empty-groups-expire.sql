@@ -7,9 +7,8 @@
 --   position too early | high: kept its position too long | protocols: classic | delayed by:
 --   brokers | kind: broker
 --
--- Partitions of a group that became empty for good. The observer asks a few times a second, so a
--- position went between the last answer that had it and the first that did not: it is late only if
--- both came late.
+-- The observer asks a few times a second, so a position went between the last answer that had it
+-- and the first that did not: it is late only if both came late.
 
 WITH emptied AS (
     SELECT at FROM {coordinator_events} e
@@ -27,8 +26,7 @@ WITH emptied AS (
 ), seen AS (
     SELECT topic, partition, emptied_at, none_ms,
            min(IF(committed < 0, processed_at, NULL)) AS none_at,
-           max(IF(committed >= 0 AND (none_ms IS NULL OR ms < none_ms), ms, NULL))
-               AS some_ms
+           max(IF(committed >= 0 AND (none_ms IS NULL OR ms < none_ms), ms, NULL)) AS some_ms
     FROM answered GROUP BY topic, partition, emptied_at, none_ms
     HAVING none_ms IS NOT NULL OR max(ms) >= :retention_ms
 ), judged AS (

@@ -6,8 +6,6 @@
 -- id: R19 | was: R19-auto | rows: commits after a removal and partitions left uncommitted | unit:
 --   error code | measured: in the answer | needs: max poll end
 --
--- Commits of member ids that had been removed, and what they had read but not committed.
---
 -- A member that closed gave its partitions back first, and is not examined. A commit without an
 -- answer at its client, and an automatic one, count by the coordinator's answer. Where positions
 -- are kept elsewhere than with the coordinator (external, transaction) it is not known which work

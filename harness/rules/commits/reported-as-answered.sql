@@ -8,8 +8,6 @@
 -- id: X59 | rows: members | unit: commits | measured: reported otherwise | high: reported another
 --   answer than it was given | kind: in passing, compares clocks
 --
--- Commits that were asked for or reported, each beside the last answer on its way back.
---
 -- A client asks again by itself after an error that passes, and reports the last answer. An answer
 -- may be lost on a disturbed link or with its process, its line with a broker that is killed. Java
 -- reports REBALANCE_IN_PROGRESS for a commit that was refused while it has to join again. A refusal

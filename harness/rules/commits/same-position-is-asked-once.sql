@@ -7,8 +7,6 @@
 --   librdkafka rdkafka_partition.c (rd_kafka_toppar_offset_request)
 -- id: X98 | rows: members | unit: questions | measured: for one partition within 10 s at most |
 --   high: asked for the same position again and again, though nothing was broken | kind: in passing
---
--- Questions of each member in quiet time, for each partition.
 
 -- let QUESTIONS = 20
 --   A question for a position that is refused comes again every 500 ms in librdkafka

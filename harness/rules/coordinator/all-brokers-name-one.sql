@@ -6,8 +6,7 @@
 -- id: X66 | rows: brokers | unit: answers | measured: that named another | high: named brokers that
 --   did not coordinate the group | kind: broker, in passing, compares clocks
 --
--- Answers to lookups, and what the observer was answered, beside who coordinated the group. A
--- broker learns of a change from the controller, as its peers do. So nothing is asked of answers
+-- A broker learns of a change from the controller, as its peers do. So nothing is asked of answers
 -- while a broker is broken and until a session after it, within some seconds of another's taking
 -- over, nor of those long before the group's first line. Of a coordinator whose process ended all
 -- is known once another has loaded the group.

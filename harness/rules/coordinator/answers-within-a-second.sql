@@ -7,10 +7,9 @@
 -- id: X75 | rows: members | unit: ms | measured: for an answer | high: waited too long for an
 --   answer | delayed by: member, toxiproxy, broker | kind: broker, in passing
 --
--- Each member's longest wait for an answer, outside a broker's trouble. Before the group's first
--- line a broker may have to make the offsets topic, and does everything for the first time. In
--- KIP-848 a heartbeat that changes the group waits until that is written, and a broker's fault may
--- keep replicas from writing.
+-- Before the group's first line a broker may have to make the offsets topic, and does everything
+-- for the first time. In KIP-848 a heartbeat that changes the group waits until that is written,
+-- and a broker's fault may keep replicas from writing.
 
 -- let OVERLOADED_MS = 1000
 --   In 228 runs without a broken broker the longest took 0.47 s, while clients started.

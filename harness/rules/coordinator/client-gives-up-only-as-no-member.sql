@@ -6,8 +6,7 @@
 -- source: KIP-345, FENCED_INSTANCE_ID; KIP-848, UNRELEASED_INSTANCE_ID; group.max.size
 -- id: X42 | rows: consumers | kind: always, in passing
 --
--- Our own consumers; P14 is about programs. The coordinator knows whether another process has an
--- instance id, from its join to its removal.
+-- P14 is about programs.
 
 WITH gave_up AS (
     SELECT member, min(event_at) AS at,

@@ -7,10 +7,9 @@
 -- id: X92 | rows: clients | unit: errors | measured: reported | high: reported errors though
 --   nothing was broken | delayed by: member, toxiproxy, brokers | kind: in passing, compares clocks
 --
--- Errors of each client in steady time, but for faults of its own or of brokers and links. A client
--- that begins nowhere, or does something wrong on purpose, reports what it was made for. Others
--- examine one that waits too long between two polls. If a run was not ended in order, its last
--- session shows nothing: what broke by itself may have ended it.
+-- A client that begins nowhere, or does something wrong on purpose, reports what it was made for.
+-- Others examine one that waits too long between two polls. If a run was not ended in order, its
+-- last session shows nothing: what broke by itself may have ended it.
 
 -- let IDLE_MS = 600000
 --   Brokers end connections over which nothing came for so long (connections.max.idle.ms).

@@ -6,9 +6,8 @@
 -- id: X79 | rows: members | unit: requests | measured: that name something else | high: named
 --   something else than it was configured with | kind: in passing
 --
--- Our own members; a library of before KIP-511 does not name itself. Settings of the client library
--- may name another assignor. Transactions have a coordinator too, which a member looks up by their
--- id.
+-- A library of before KIP-511 does not name itself. Settings of the client library may name another
+-- assignor. Transactions have a coordinator too, which a member looks up by their id.
 
 -- let SAYS = {FIRST_ODD} AS wrong, concat(count(*), ' requests') AS note
 

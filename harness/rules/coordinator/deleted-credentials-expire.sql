@@ -8,9 +8,8 @@
 --   the last request that was served | high: was still served after each of its connections had to
 --   log in again | delayed by: member, toxiproxy, brokers, controller | kind: broker
 --
--- Requests of the member's group, on any of its connections. By the time that counts as the
--- deletion every broker had refused a login of the user, so no connection can have been logged in
--- after it.
+-- By the time that counts as the deletion every broker had refused a login of the user, so no
+-- connection can have been logged in after it.
 
 {LOST}, deleted AS (
     SELECT * FROM lost WHERE lost IS NULL AND :reauth_ms > 0

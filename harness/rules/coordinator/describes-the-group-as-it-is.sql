@@ -11,9 +11,7 @@
 --   fewer members than the group had | high: tells of more members than the group had | delayed by:
 --   broker | kind: broker, in passing
 --
--- What the observer was answered, beside the coordinator's lines: who was in the group, and its
--- states, of which any is right that it was in within the time by which a description may be
--- behind.
+-- Any state is right that the group was in within the time by which a description may be behind.
 
 -- let BEHIND_MS = 1000
 --   How long a coordinator may describe a group as it was: it describes what is replicated, and
@@ -22,8 +20,7 @@
 {SEEN}, counted AS (
     SELECT s.at, s.state, s.members,
            count_if(m.joined_at < after(-:BEHIND_MS, s.at)
-                    AND (m.removed_at IS NULL OR m.removed_at > after(:guard_ms, s.at)))
-               AS surely,
+                    AND (m.removed_at IS NULL OR m.removed_at > after(:guard_ms, s.at))) AS surely,
            count(m.member_id) AS perhaps
     FROM seen s LEFT JOIN {memberships} m
       ON m.joined_at <= after(:guard_ms, s.at)

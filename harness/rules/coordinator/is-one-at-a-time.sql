@@ -6,14 +6,12 @@
 -- source: GroupCoordinatorService (NOT_COORDINATOR); KIP-848, ConsumerGroupHeartbeat
 -- id: X39 | rows: brokers | unit: calls | measured: accepted | kind: always
 --
--- The calls of members that each broker accepted, and those outside its time in office.
---
--- Its time begins with its first line about the group, or when it has loaded it, and ends when
--- another has. A coordinator that was paused or cut off may answer heartbeats, and questions for
--- positions, until it knows that another took over, a session after its return at the latest; it
--- cannot write, so nothing else is excused. One that is shut down knows it within a second, and one
--- that is started again coordinates nothing at first. While it loads a group it answers heartbeats
--- of the classic protocol blindly, and nothing else.
+-- A broker's time in office begins with its first line about the group, or when it has loaded it,
+-- and ends when another has. A coordinator that was paused or cut off may answer heartbeats, and
+-- questions for positions, until it knows that another took over, a session after its return at the
+-- latest; it cannot write, so nothing else is excused. One that is shut down knows it within a
+-- second, and one that is started again coordinates nothing at first. While it loads a group it
+-- answers heartbeats of the classic protocol blindly, and nothing else.
 
 -- let KNOWS_MS = 1000
 --   How much later than its successor has loaded the group a broker that is being shut down may
@@ -63,7 +61,6 @@ SELECT concat('broker-', broker) AS subject, min(arrived_at) AS at, count(*) AS 
                      ' calls were answered before it knew of its successor'), NULL),
            IF(count_if(tenures = 0 AND loading AND NOT behind) > 0,
               concat(count_if(tenures = 0 AND loading AND NOT behind),
-                     ' heartbeats were answered while it loaded the group'), NULL)), '')
-           AS note,
+                     ' heartbeats were answered while it loaded the group'), NULL)), '') AS note,
        min(CASE WHEN wrongly THEN struct(arrived_at, evidence) END).evidence AS evidence
 FROM judged GROUP BY broker

@@ -6,8 +6,6 @@
 --   (rd_kafka_cgrp_serve)
 -- id: X91 | rows: members | unit: lookups | measured: within 10 s at most | high: looked its
 --   coordinator up again and again, though nothing was broken | kind: in passing
---
--- Lookups of each member in quiet time.
 
 -- let MOST_LOOKUPS = 15
 --   Within 10 s a client without any coordinator asks as often as its backoff lets it: Java after

@@ -6,8 +6,6 @@
 -- source: KIP-345, Static Membership; KIP-848, ConsumerGroupHeartbeat
 -- id: X52 | rows: members | unit: requests | measured: in another's name, or without its own |
 --   high: did not say who it was | kind: in passing
---
--- Each member's requests beside its settings; what a program is called is not known here.
 
 -- let FOR_THE_ID = 'LEAVE_GROUP', 'TXN_OFFSET_COMMIT'
 --   Requests that name a member id, and an instance id as the client likes.

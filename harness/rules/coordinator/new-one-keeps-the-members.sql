@@ -5,13 +5,10 @@
 -- source: GroupMetadataManager.onLoaded; group protocol, coordinator failover
 -- id: X12 | rows: members at a failover | unit: ms | measured: without a coordinator
 --
--- Members at each change of the coordinator, to another broker or to the same one again.
---
 -- A change begins with the fault that hit the former coordinator, else with the last sign that this
 -- was at work. A member that had died before then is not examined. One that had been given its part
 -- was stored with it, so the next coordinator has to load it, by the number of members that it
--- logs, and to know it. However long it was silent before, its session ends no sooner than one
--- after the group was loaded; R01 is about that end.
+-- logs, and to know it. R01 is about when sessions end after that.
 --
 -- A librdkafka member counts its session too, from its last answered heartbeat, and gives all up by
 -- itself where that ends before another coordinator has answered it (R06-librdkafka). A rebalance

@@ -5,8 +5,6 @@
 --   ends, whether or not its client reports the error.
 -- source: Kafka documentation, security, authorization and ACLs (READ and DESCRIBE on GROUP)
 -- id: X43 | rows: requests | kind: broker
---
--- Calls made while the right was gone for certain, and all that were refused.
 
 {LOST}
 SELECT concat(c.member, ' ', c.api) AS subject, c.arrived_at AS at,

@@ -4,8 +4,6 @@
 -- why: Nobody reads its partitions, and no rebalance gives them to a member that may.
 -- source: Kafka documentation, security, authorization and ACLs (READ on TOPIC)
 -- id: X43-topic | rows: requests | protocols: classic | kind: broker
---
--- Heartbeats and commits while the right to the topic was gone for certain.
 
 {LOST}
 SELECT concat(c.member, ' ', c.api) AS subject, c.arrived_at AS at,

@@ -12,8 +12,8 @@
 -- id: X70 | rows: members | unit: requests | measured: refused without a reason | high: was refused
 --   without a reason | kind: broker, in passing, compares clocks
 --
--- Refusals that X56 does not examine, nor rules about rights, outside a broker's trouble, which
--- lasts until a session after it: until then others may know less.
+-- X56 and rules about rights examine other refusals. A broker's trouble lasts until a session after
+-- it: until then others may know less.
 
 -- let SAYS
 {FIRST_ODD} AS wrong, concat(count(error_code), ' refusals of ', count(*), ' requests') AS note

@@ -7,9 +7,6 @@
 -- id: X62 | rows: member ids that were out, and clients that were no members | unit: requests |
 --   measured: accepted | high: was accepted although it was out of the group | kind: broker, in
 --   passing, compares clocks
---
--- Requests of each member id after the line that removed it. Lines are stamped late, and a broker
--- that is broken may have answered before it knew.
 
 WITH later AS (
     SELECT m.member, m.member_id, m.removed_at, m.removed_by, m.evidence AS line,

@@ -11,11 +11,10 @@
 -- id: X56 | rows: members | unit: requests | measured: refused without a reason | high: was refused
 --   without a reason | kind: broker, in passing, compares clocks
 --
--- Refusals of members by the coordinator's lines, each with what was so as it was answered. What
--- was so at any moment between its arrival, less the slack, and its answer is a reason. A broker
--- that has just loaded the group, or that is broken, knows less: it is not asked here. A commit is
--- for several partitions, each of which may have been given at another epoch. An assignment is
--- there when it is stored, and not with the line that the leader has sent it.
+-- What was so at any moment between its arrival, less the slack, and its answer is a reason. A
+-- broker that has just loaded the group, or that is broken, knows less: it is not asked here. A
+-- commit is for several partitions, each of which may have been given at another epoch. An
+-- assignment is there when it is stored, and not with the line that the leader has sent it.
 
 -- let SAYS
 {FIRST_ODD} AS wrong, concat(count(*), IF(count(*) = 1, ' refusal', ' refusals')) AS note
@@ -50,11 +49,9 @@ WITH refused AS (
       ON s.api = 'SYNC_GROUP' AND s.arrived_at <= r.to_at AND s.processed_at >= r.from_at
     WHERE r.api = 'OFFSET_COMMIT' GROUP BY r.member_id, r.arrived_at
 ), steps AS (
-    SELECT at, event, lead(at) OVER (PARTITION BY 1 ORDER BY at, generation, event)
-               AS until,
+    SELECT at, event, lead(at) OVER (PARTITION BY 1 ORDER BY at, generation, event) AS until,
            last_value(CASE WHEN event IN ('stabilized', 'emptied') THEN generation END,
-                      true) OVER (PARTITION BY 1 ORDER BY at, generation, event {SO_FAR})
-               AS stands
+                      true) OVER (PARTITION BY 1 ORDER BY at, generation, event {SO_FAR}) AS stands
     FROM {coordinator_events}
     WHERE `group` = :group AND event IN ('rebalance_started', 'stabilized',
                                          'assignment_received', 'emptied')

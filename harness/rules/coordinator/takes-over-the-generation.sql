@@ -10,8 +10,7 @@
 --   on from a generation that was not stored | protocols: classic | kind: broker, in passing,
 --   compares clocks
 --
--- Takeovers after which it is known what was stored, until the next generation is complete. A
--- member with an answer to a SYNC of a generation shows that it was stored. The line by which the
+-- A member with an answer to a SYNC of a generation shows that it was stored. The line by which the
 -- next is prepared names the generation before. A coordinator that is loading the group refuses no
 -- request for its generation, so requests that come after its line are examined.
 
@@ -42,8 +41,7 @@ SELECT concat('broker-', l.broker) AS subject, l.from_at AS at,
        coalesce(p.generation, l.stands) AS measured, l.stands AS bound_low,
        l.stands AS bound_high,
        IF(r.times > 0, clause('refused a ', r.first.api, ' of ', r.first.member,
-                              ' that named the stored generation ', l.stands), NULL)
-           AS wrong,
+                              ' that named the stored generation ', l.stands), NULL) AS wrong,
        IF(p.generation IS NULL, 'it began no other generation', NULL) AS note,
        coalesce(r.first.evidence, p.evidence) AS evidence
 FROM loaded l LEFT JOIN prepared p ON same(p, l, broker, from_at)

@@ -4,8 +4,6 @@
 -- source: Kafka documentation, Consumer Configs (heartbeat.interval.ms); GroupCoordinator, 3.9
 -- id: X28-alive | rows: members | unit: heartbeats | measured: refused | high: had heartbeats
 --   refused | protocols: classic | kind: broker
---
--- Heartbeats that were answered then; one that came just before waits as well.
 
 -- let SAYS
 concat(count(*), IF(count(*) = 1, ' heartbeat', ' heartbeats'),

@@ -9,9 +9,8 @@
 --   position told | low: began before the position that it was told | high: began behind the
 --   position that it was told, and skipped records | kind: in passing, compares clocks
 --
--- The first records after each assignment, beside the last answers before them. No broker knows a
--- position in a store of the application's own. While a broker is broken, an answer may be on no
--- log. librdkafka does not look an end of the log up again.
+-- No broker knows a position in a store of the application's own. While a broker is broken, an
+-- answer may be on no log. librdkafka does not look an end of the log up again.
 
 -- let ASKED_MS = 1000
 --   A client may ask for its positions just before its application hears of its partitions.

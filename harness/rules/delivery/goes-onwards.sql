@@ -6,10 +6,9 @@
 -- id: X72 | rows: members and partitions | unit: records | measured: back | high: was handed
 --   records again, or out of order | kind: in passing
 --
--- The largest step back of each member and partition from one poll to the next. A position that is
--- set anew may be anywhere, so what follows on a callback for assigned partitions, or on a lookup
--- of a log's end, is compared with nothing before it. A member with transactions goes back when one
--- is aborted, and is not examined.
+-- A position that is set anew may be anywhere, so what follows on a callback for assigned
+-- partitions, or on a lookup of a log's end, is compared with nothing before it. A member with
+-- transactions goes back when one is aborted, and is not examined.
 
 WITH mixed AS (
     SELECT d.member, topic, partition, polled_at AS at, first_offset, last_offset,

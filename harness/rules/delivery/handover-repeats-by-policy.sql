@@ -5,15 +5,12 @@
 -- id: X32d | rows: hand-overs | unit: records | measured: delivered again | high: had more records
 --   delivered again than its commit policy allows
 --
--- Hand-overs: how many records a partition's next owner read again, of those that the commit policy
--- had left open when the owner before stopped.
---
--- sync, async: a batch is committed before (async: while) the next is polled, so one batch (async:
--- two) may be open, and one more for each commit since the last accepted one that failed or was
--- never answered. auto, interval: what the owner before was given in its last commit interval and a
--- second, and a batch. A member whose link was cut is not examined, for no commit came through.
--- revoke: a batch, if it was asked to give the partition up; otherwise all that it had, which is
--- not examined.
+-- What the commit policy had left open may be read again. sync, async: a batch is committed before
+-- (async: while) the next is polled, so one batch (async: two), and one more for each commit since
+-- the last accepted one that failed or was never answered. auto, interval: what the owner before
+-- was given in its last commit interval and a second, and a batch; a member whose link was cut is
+-- not examined. revoke: a batch, if it was asked to give the partition up; otherwise all that it
+-- had, which is not examined.
 
 WITH handovers AS (
     SELECT *, lag(member) OVER w AS member_before, lag(ended_by) OVER w AS ended_before
@@ -48,8 +45,7 @@ WITH handovers AS (
 -- Buckets of time are as long as what is looked for, which lies in two of them.
 slots AS (
     SELECT *, explode(sequence(unix_millis(read_last.at) DIV (:auto_commit_ms + 1000) - 1,
-                               unix_millis(read_last.at) DIV (:auto_commit_ms + 1000)))
-               AS slot
+                               unix_millis(read_last.at) DIV (:auto_commit_ms + 1000))) AS slot
     FROM repeated WHERE :commit IN ('auto', 'interval') AND count > 0
 ), fresh AS (
     SELECT s.topic, s.partition, s.from_at, sum(d.count) AS count
@@ -79,7 +75,6 @@ slots AS (
 )
 SELECT concat(topic, '-', partition, ' to ', member) AS subject, from_at AS at,
        count AS measured, high AS bound_high,
-       concat(:commit, ' commits, ', commits, ' of them not accepted since the last one')
-           AS note
+       concat(:commit, ' commits, ', commits, ' of them not accepted since the last one') AS note
 FROM bounded
 WHERE :commit <> 'revoke' OR ended_before IN ('revoked', 'closed')

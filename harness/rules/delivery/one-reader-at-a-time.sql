@@ -8,7 +8,6 @@
 --   | high: was held by two members at once, by their own view | contradicted: all | kind: of
 --   applications
 --
--- The longest time that two members held a partition, and what the former one processed in it.
 -- Holding counts, and not what is processed: whether a member that was stopped has records left
 -- when it goes on is chance.
 

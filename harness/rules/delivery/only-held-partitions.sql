@@ -9,9 +9,8 @@
 --   without holding it | high: processed records after it was told that the partition is revoked or
 --   lost | kind: in passing
 --
--- The records of each member and partition that were processed before the partition was given, or
--- after it had to go. Callbacks and polls are in one order, so each delivery knows whether the
--- partition was the member's when it was polled, and when it had to stop after that.
+-- Callbacks and polls are in one order, so each delivery knows whether the partition was the
+-- member's when it was polled, and when it had to stop after that.
 
 WITH examined AS (
     SELECT member, topic, partition FROM {callbacks} WHERE event IN ('revoked', 'lost')
@@ -53,6 +52,5 @@ WITH examined AS (
 )
 SELECT concat(member, ' on ', topic, '-', partition) AS subject, stop_at AS at,
        records AS measured, 0 AS bound_high,
-       IF(stray, 'was given records of a partition that it had not been assigned', NULL)
-           AS too_high
+       IF(stray, 'was given records of a partition that it had not been assigned', NULL) AS too_high
 FROM totals

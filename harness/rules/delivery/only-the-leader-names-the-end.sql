@@ -6,8 +6,7 @@
 -- id: X90 | rows: brokers | unit: answers | measured: of a broker that is not the leader | high:
 --   answered for partitions that it does not lead | delayed by: broker | kind: broker, in passing
 --
--- Answers about partitions that the observer saw, whoever asked. A broker in trouble may not know
--- yet that it leads no more.
+-- A broker in trouble may not know yet that it leads no more.
 
 -- let SEEN_LATE_MS = 5000
 --   How long the observer may see another leader than there is: it asks five times a second, and

@@ -6,7 +6,7 @@
 -- id: X32b | rows: partitions | unit: records | measured: below the committed position | high: was
 --   read again below its committed position
 --
--- Of positions that are kept elsewhere than with the coordinator nothing is examined.
+-- Positions that are kept elsewhere than with the coordinator are not examined.
 
 WITH again AS (
     SELECT topic, partition, sum(count) AS count,

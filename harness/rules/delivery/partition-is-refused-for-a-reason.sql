@@ -9,9 +9,8 @@
 -- id: X106 | rows: members | unit: answers | measured: with an error for a partition | high: was
 --   not told of a partition | kind: broker, in passing, compares clocks
 --
--- Answers by member, and those with an error that nothing on record explains. Of what refuses an
--- OffsetFetch as a whole, which older versions say of each partition, X70 speaks. A client that
--- does not read a partition may ask its former leader long after that has changed.
+-- X70 is about what refuses an OffsetFetch as a whole, which older versions say of each partition.
+-- A client that does not read a partition may ask its former leader long after that has changed.
 
 -- let NEW_MS = 1000
 --   How much later than the observer sees the leader of a new partition its brokers may know of it.

@@ -9,8 +9,6 @@
 --   order, or not accounted for | high: has records at offsets of others, offsets of no record, or
 --   records out of order or not accounted for | kind: in passing
 --
--- The ranges of each partition that were acknowledged, by offset, and all that were sent.
---
 -- A producer without idempotence sends again what failed: others may overtake that, and what was
 -- stored twice has offsets that were never answered. So order and gaps of its records are examined
 -- up to the first fault. What was not acknowledged may have offsets too, but none below one that
@@ -57,6 +55,5 @@ unsure AS (
 )
 SELECT concat(n.topic, '-', n.partition) AS subject, n.at,
        coalesce(s.records, 0) + abs(n.missing) AS measured, 0 AS bound_high,
-       coalesce(concat('the first at offset ', s.first), concat(n.sent, ' records'))
-           AS note
+       coalesce(concat('the first at offset ', s.first), concat(n.sent, ' records')) AS note
 FROM numbers n LEFT JOIN shared s ON same(s, n, topic, partition)

@@ -5,8 +5,6 @@
 -- source: KafkaProducer, delivery.timeout.ms; acks
 -- id: X89 | rows: partitions | unit: records | measured: failed | high: has records that failed
 --   while nothing was broken | kind: broker, in passing, compares clocks
---
--- What failed outside all faults, and the session after each.
 
 WITH failed AS (
     SELECT s.topic, s.partition, min(s.first_sent_at) AS at, sum(s.count) AS records

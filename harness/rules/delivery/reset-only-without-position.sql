@@ -61,8 +61,7 @@ WITH named AS (
                FILTER (WHERE p.api = 'OFFSET_FETCH') AS committed,
            min_by(struct(p.position, p.which), struct(p.at, p.which, p.position))
                FILTER (WHERE p.api = 'LIST_OFFSETS') AS lookup,
-           min_by(p.position, struct(p.at, p.position)) FILTER (WHERE p.api = 'READ')
-               AS first
+           min_by(p.position, struct(p.at, p.position)) FILTER (WHERE p.api = 'READ') AS first
     FROM started s JOIN placed p
       ON same(p, s, topic, partition, member, from_at) AND p.at <= s.to_at
     GROUP BY ALL

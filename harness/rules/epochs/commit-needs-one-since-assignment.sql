@@ -7,8 +7,7 @@
 --   the answer | low: got another error code | high: got another error code | protocols: consumer |
 --   since: 4.3 | kind: broker
 --
--- Commits of scripted members: which epoch the member had been given, and in which the partition
--- (null: it is no longer its own).
+-- A null `assignment_epoch`: the partition is no longer the member's.
 
 WITH asked AS (
     SELECT step, sent_at, generation AS epoch, error_code,

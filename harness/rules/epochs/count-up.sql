@@ -10,8 +10,6 @@
 --   | measured: above the epoch before | low: repeats an epoch or goes back | high: skips epochs |
 --   protocols: consumer | kind: always
 --
--- Steps between group epochs, each member's heartbeats in order, and who came or went.
---
 -- One thread of a coordinator changes a group: it writes who came or went, and next the new epoch.
 -- A static member that takes its own place changes nothing. A program may ask for topics by a
 -- pattern, which is looked up later: joins of its members are not examined.

@@ -6,9 +6,9 @@
 -- id: X23 | rows: fenced members | unit: ms | measured: until it joined again | needs: session end
 --   | protocols: consumer
 --
--- Refusals: what the member did until it was in the group again. It may act on a refusal before the
--- line is stamped from which its arrival counts back. A member that holds nothing has nothing to
--- give up, and no client calls back for that. One that is about to end need not come back.
+-- A member may act on a refusal before the line is stamped from which its arrival counts back. One
+-- that holds nothing has nothing to give up, and no client calls back for that. One that is about
+-- to end need not come back.
 
 WITH beats AS (
     SELECT *, error_code IN (:UNKNOWN_MEMBER_ID, :FENCED_MEMBER_EPOCH) AS out,

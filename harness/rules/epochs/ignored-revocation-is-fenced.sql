@@ -7,9 +7,8 @@
 --   fencing | low: was fenced too early | high: was fenced too late | protocols: consumer | delayed
 --   by: member, toxiproxy, broker | kind: broker
 --
--- Revocations that were not acknowledged within the member's rebalance timeout. The timer starts
--- between the arrival of the heartbeat that is answered with less and that answer. A member that
--- was removed for another reason before its time was up is not examined.
+-- The timer starts between the arrival of the heartbeat that is answered with less and that answer.
+-- A member that was removed for another reason before its time was up is not examined.
 
 {GIVEN_AND_TAKEN}, revoked AS (
     SELECT stay, member, arrived_at, processed_at, removed_at, removed_by, limit_ms,

@@ -7,7 +7,7 @@
 -- id: X20-alone | rows: members | unit: requests | measured: of the classic protocol | high: sent
 --   requests of the classic protocol | protocols: consumer | kind: in passing
 --
--- What each process sent; a program may have several consumers in it.
+-- A program may have several consumers in one process.
 
 WITH sent AS (
     SELECT r.*, IF(api = 'CONSUMER_GROUP_HEARTBEAT' AND m.client <> 'app', r.member_id, NULL)

@@ -6,12 +6,9 @@
 -- id: X20 | rows: hand-overs | unit: ms | measured: after the release | low: was assigned before
 --   its former owner released it | protocols: consumer
 --
--- Each partition that another member had before. A member lets go by a heartbeat that owns the
--- partition no more, from the one on by whose answer it was taken, or by leaving the group in
--- whatever way.
---
 -- Law: a coordinator gives a partition that it has taken from a member to another one only after a
--- heartbeat that names what that member owns without it, be it the one that is answered.
+-- heartbeat that names what that member owns without it, be it the one that is answered, or after
+-- the member has left.
 
 {GIVEN_AND_TAKEN}, held AS (
     SELECT g.part, g.stay, g.member, g.processed_at AS at, g.removed_at, g.evidence,

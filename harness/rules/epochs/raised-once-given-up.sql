@@ -11,9 +11,8 @@
 --   high: was answered with another epoch or part than its own | protocols: consumer | since: 4.2 |
 --   kind: broker, in passing, compares clocks
 --
--- Answers to each stay of a member, by what was taken from it and by the targets there were. A
--- target is the newest as soon as the same coordinator has answered any member with its epoch: one
--- that could not be written is undone, and no answer names it. An answer that never came was an
+-- A target is the newest as soon as the same coordinator has answered any member with its epoch:
+-- one that could not be written is undone, and no answer names it. An answer that never came was an
 -- answer, so the epoch that was answered last counts beside the one that a member names. A group
 -- that changes its protocol is not examined.
 --

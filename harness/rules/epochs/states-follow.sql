@@ -6,12 +6,11 @@
 -- id: R33-epochs | rows: states seen | unit: states | protocols: consumer | delayed by: broker |
 --   kind: broker, in passing
 --
--- What the observer was answered, beside the coordinator's line before. Where the coordinator
--- changed the group just then, the answer may be of before or after: it describes what has been
--- replicated. The members have followed their target where, for longer than from one heartbeat to
--- the next, each partition was in a member's hands, no fault held up heartbeats, and the group was
--- not changed. They have not where one of them was given the target's epoch, or a part of it, later
--- than that (ConsumerGroupMember.isReconciledTo).
+-- Where the coordinator changed the group just then, the answer may be of before or after: it
+-- describes what has been replicated. The members have followed their target where, for longer than
+-- from one heartbeat to the next, each partition was in a member's hands, no fault held up
+-- heartbeats, and the group was not changed. They have not where one of them was given the target's
+-- epoch, or a part of it, later than that (ConsumerGroupMember.isReconciledTo).
 
 -- let FOLLOWED_FOR = -(:heartbeat_ms + :cadence_ms + :guard_ms)
 --   How long the group has to be as it is for its members to have said so.

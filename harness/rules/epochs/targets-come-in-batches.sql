@@ -7,13 +7,12 @@
 --   epoch was bumped | low: was computed too soon | high: was passed over by a heartbeat that came
 --   when it was due | protocols: consumer | delayed by: broker | since: 4.3 | kind: broker
 --
--- Group epochs with a target: how long after the first bump it was computed. It is due with the
--- bump, or an interval after the target before where that is later. A coordinator looks whether one
--- is due only when a member heartbeats (GroupMetadataManager.maybeUpdateTargetAssignment). So the
--- bound is the first heartbeat after that time that was accepted. The interval counts from when the
--- target before was done, and its line is written after that: a broker that waits for a processor
--- in between makes the next seem early. Where the coordinator has changed, the last interval may be
--- lost.
+-- A target is due with the bump, or an interval after the target before where that is later. A
+-- coordinator looks whether one is due only when a member heartbeats
+-- (GroupMetadataManager.maybeUpdateTargetAssignment). So the bound is the first heartbeat after
+-- that time that was accepted. The interval counts from when the target before was done, and its
+-- line is written after that: a broker that waits for a processor in between makes the next seem
+-- early. Where the coordinator has changed, the last interval may be lost.
 
 WITH ordered AS (
     SELECT *, lag(joined_at) OVER w AS before_at, lag(broker) OVER w AS broker_before
@@ -21,8 +20,7 @@ WITH ordered AS (
 ), timed AS (
     SELECT *, greatest(started_at, after(:assignment_interval_ms, before_at)) AS due_at,
            broker = broker_before
-               AND started_at < after(:assignment_interval_ms - :slack_ms, before_at)
-               AS waits
+               AND started_at < after(:assignment_interval_ms - :slack_ms, before_at) AS waits
     FROM ordered
 ), heard AS (
     SELECT t.*, min(h.processed_at) AS heard_at
@@ -42,7 +40,6 @@ SELECT concat('epoch ', generation) AS subject, joined_at AS at,
               ' ms after the one before') AS too_low,
        concat('reason of the bump: ', reason) AS note,
        evidence,
-       IF(waits, least(started_at, after(-:guard_ms, before_at)), started_at)
-           AS guard_from,
+       IF(waits, least(started_at, after(-:guard_ms, before_at)), started_at) AS guard_from,
        guard_to(joined_at) AS guard_to
 FROM heard

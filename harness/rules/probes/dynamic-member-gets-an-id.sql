@@ -6,8 +6,6 @@
 -- id: X08-wire | rows: joins and unused ids | unit: ms | measured: from the first step to the end
 --   of an unused id | low: was dropped too early | high: was dropped too late | protocols: classic
 --   | delayed by: probe, toxiproxy, broker | kind: broker
---
--- First steps, second steps, and ids that no member came back with.
 
 WITH first_steps AS (
     SELECT *, get_json_object(answer, '$.memberId') AS given,

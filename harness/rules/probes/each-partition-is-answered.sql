@@ -9,7 +9,7 @@
 --   once, or named only in the answer | high: was answered about other partitions than it asked |
 --   kind: broker, in passing
 --
--- Calls that name each partition once; a refusal of the whole request names none.
+-- A refusal of the whole request names none.
 
 WITH topics AS (
     SELECT concat(step, ' (', `group`, ')') AS subject, sent_at,

@@ -6,8 +6,6 @@
 -- source: document 000, GroupCoordinator; document 003, HEARTBEAT; GroupMetadataManager
 -- id: R08-wire | rows: members that only sent heartbeats for longer than a session | unit: ms |
 --   measured: with heartbeats alone | protocols: classic | kind: broker
---
--- Members whose only signs of life for longer than a session were answered 27.
 
 WITH answers AS (
     SELECT c.*, m.session_ms,

@@ -6,9 +6,6 @@
 -- source: KIP-848, ConsumerGroupDescribe API; KIP-1043
 -- id: R28-epoch | rows: described members and groups | unit: members | protocols: consumer | kind:
 --   broker
---
--- Descriptions of a settled group of KIP-848, by its own call, which must have each member as the
--- script knows it and no other one, and by the classic call.
 
 WITH asked AS (
     SELECT step, sent_at, api, error_code,
@@ -18,12 +15,10 @@ WITH asked AS (
                      'array<struct<memberId:string,memberEpoch:int,clientId:string,'
                      || 'clientHost:string,assignment:struct<topicPartitions:'
                      || 'array<struct<partitions:array<int>>>>,targetAssignment:'
-                     || 'struct<topicPartitions:array<struct<partitions:array<int>>>>>>')
-               AS shown,
+                     || 'struct<topicPartitions:array<struct<partitions:array<int>>>>>>') AS shown,
            get_json_object(answer, '$.groups[0].groupState') AS state,
            CAST(get_json_object(answer, '$.groups[0].groupEpoch') AS INT) AS epoch,
-           CAST(get_json_object(answer, '$.groups[0].assignmentEpoch') AS INT)
-               AS target_epoch,
+           CAST(get_json_object(answer, '$.groups[0].assignmentEpoch') AS INT) AS target_epoch,
            get_json_object(answer, '$.groups[0].assignorName') AS assignor, `group`
     FROM {calls} WHERE rule = 'R28-epoch'
 ), computed AS (

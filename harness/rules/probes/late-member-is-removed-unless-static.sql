@@ -9,9 +9,8 @@
 --   rebalance to its join | low: was not waited for long enough | high: was waited for too long |
 --   protocols: classic | delayed by: probe, toxiproxy, broker | kind: broker
 --
--- Members that did not rejoin while a rebalance waited for them to its end. If no member has
--- rejoined when the time is over, it begins anew: the first join decides how often, and one within
--- the slack of such a moment may have come before it or after.
+-- If no member has rejoined when the time is over, it begins anew: the first join decides how
+-- often, and one within the slack of such a moment may have come before it or after.
 
 {GROUP_REBALANCES},
 -- The timeout that each member had asked for last: that of a later join is for later
@@ -39,11 +38,9 @@ present AS (
     WHERE r.event = 'rebalance_started' GROUP BY r.`group`, r.at
 ), timed AS (
     SELECT a.*, a.timeout_ms * (1 + greatest(0, floor(
-               (ms_between(a.started_at, f.first_at) - :slack_ms) / a.timeout_ms)))
-               AS least_ms,
+               (ms_between(a.started_at, f.first_at) - :slack_ms) / a.timeout_ms))) AS least_ms,
            a.timeout_ms * (1 + greatest(0, floor(
-               (ms_between(a.started_at, f.first_at) + :slack_ms) / a.timeout_ms)))
-               AS most_ms
+               (ms_between(a.started_at, f.first_at) + :slack_ms) / a.timeout_ms))) AS most_ms
     FROM awaited a JOIN rejoined f ON same(f, a, `group`, started_at)
 ), missing AS (
     SELECT a.*, after(a.least_ms, a.started_at) AS due_at FROM timed a

@@ -21,15 +21,13 @@ WITH looked AS (
     SELECT c.sent_at, get_json_object(c.answer, '$.topics[0].name') AS topic,
            CAST(get_json_object(c.answer, '$.topics[0].partitions[0].offset') AS BIGINT)
                AS end_offset,
-           CAST(get_json_object(c.answer, '$.topics[0].partitions[0].leaderEpoch') AS INT)
-               AS epoch
+           CAST(get_json_object(c.answer, '$.topics[0].partitions[0].leaderEpoch') AS INT) AS epoch
     FROM {calls} c WHERE c.api = 'LIST_OFFSETS' AND c.error_code = 0
 ), asked AS (
     SELECT c.step, c.sent_at, c.broker, c.error_code, t.topic,
            t.partitions[0].partition AS partition,
            t.partitions[0].currentLeaderEpoch AS known, t.partitions[0].leaderEpoch AS asked,
-           CAST(get_json_object(c.answer, '$.topics[0].partitions[0].leaderEpoch') AS INT)
-               AS epoch,
+           CAST(get_json_object(c.answer, '$.topics[0].partitions[0].leaderEpoch') AS INT) AS epoch,
            CAST(get_json_object(c.answer, '$.topics[0].partitions[0].endOffset') AS BIGINT)
                AS end_offset
     FROM {calls} c LATERAL VIEW explode(from_json(

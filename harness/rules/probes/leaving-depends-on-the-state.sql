@@ -9,7 +9,6 @@
 -- id: R29-wire | rows: leaves | unit: ms | measured: from the leave to its effect | protocols:
 --   classic | delayed by: probe, toxiproxy, broker | kind: broker
 --
--- What a leave starts or completes, by the state that it met, and what it is answered.
 -- Administrators remove a static member by its instance id alone. A broker that is not the
 -- coordinator, or not ready, answers nothing about the member. What a member is to be answered that
 -- is removed otherwise in that moment is not known.
@@ -123,8 +122,7 @@ SELECT subject, coalesce(left_at, sent_at) AS at, ms AS measured,
             THEN clause('was answered ', error_code, ', not ', code)
             WHEN each AND named <> names
             THEN clause('named ', named, ' and was answered of ', names) END AS wrong,
-       concat('followed by ', came, ' in state ', state_before, ', answered ', error_code)
-           AS note,
+       concat('followed by ', came, ' in state ', state_before, ', answered ', error_code) AS note,
        evidence, IF(must <> 'nothing', left_at, NULL) AS guard_from,
        after(:START_MS + :slack_ms, left_at) AS guard_to
 FROM judged

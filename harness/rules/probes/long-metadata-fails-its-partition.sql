@@ -9,8 +9,7 @@
 --   metadata | high: was accepted although its metadata is too long | protocols: classic | kind:
 --   broker
 --
--- Commits to an idle group that name no member, so only the metadata can be wrong; and the fetch
--- after.
+-- A commit that names no member, to an idle group: only its metadata can be wrong.
 
 WITH commits AS (
     SELECT p.`group`, p.topic, p.partition, p.wanted, p.metadata, p.error_code, p.step,
@@ -19,8 +18,7 @@ WITH commits AS (
     WHERE p.api = 'OFFSET_COMMIT' AND c.nobody AND c.state_before IN ('Empty', 'Dead')
       AND p.answered_at IS NOT NULL
 ), judged AS (
-    SELECT c.*, concat(c.topic, '-', c.partition, ' in ', c.step, ' (', c.`group`, ')')
-                    AS subject,
+    SELECT c.*, concat(c.topic, '-', c.partition, ' in ', c.step, ' (', c.`group`, ')') AS subject,
            max_by(f.committed, struct(f.sent_at, f.committed))
                FILTER (WHERE f.answered_at <= c.sent_at) AS old,
            min_by(f.committed, struct(f.sent_at, f.committed))

@@ -6,9 +6,8 @@
 -- source: GroupCoordinatorService.partitionFor; Utils.abs
 -- id: X13 | rows: groups | unit: groups | protocols: classic | kind: broker
 --
--- Java's hash of a group's name, computed here, against the leader that the observer saw. A broker
--- that coordinates the group under test is one that leads: the observer may see that a little later
--- than it has loaded the group.
+-- A broker that coordinates the group under test is one that leads: the observer may see that a
+-- little later than it has loaded the group.
 
 WITH asked AS (
     SELECT sent_at, get_json_object(request, '$.coordinatorKeys') AS keys,

@@ -5,8 +5,6 @@
 -- source: KIP-345; ClassicGroup.validateMember
 -- id: X05-wire | rows: requests after the second join | unit: error code | protocols: classic |
 --   kind: broker
---
--- Every call of the older and the newer owner of an instance id after the change.
 
 WITH calls AS (
     SELECT p.*, IF(p.member_id = m.member_id, 'older', 'newer') AS owner_is

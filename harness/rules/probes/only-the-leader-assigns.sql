@@ -8,9 +8,8 @@
 --   SyncGroup to a follower's answer | low: was answered before the leader's SyncGroup had arrived
 --   | protocols: classic | kind: broker
 --
--- Each answer against what the leader gave, and who is answered with the members. Of followers
--- under test, brokers' logs show both; a static one that took another's place since, and a
--- generation whose leader's SyncGroup is on no log, are not examined.
+-- Of followers under test, brokers' logs show both answers; a static one that took another's place
+-- since, and a generation whose leader's SyncGroup is on no log, are not examined.
 
 WITH brought AS (
     SELECT `group`, member_id, generation, arrived_at, processed_at, evidence

@@ -4,8 +4,6 @@
 -- why: A consumer whose session.timeout.ms is outside this range never joins its group.
 -- source: document 002, session.timeout.ms; group.min.session.timeout.ms and group.max…
 -- id: R17 | rows: joins | unit: ms | measured: requested | protocols: classic | kind: broker
---
--- Joins of scripts, refused or not, and those of members that were let in.
 
 WITH asked AS (
     SELECT subject, sent_at AS at, error_code, CAST(NULL AS STRING) AS evidence,

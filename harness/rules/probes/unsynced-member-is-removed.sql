@@ -7,8 +7,6 @@
 -- id: X10 | rows: members without SyncGroup | unit: ms | measured: from the join to the removal |
 --   low: was removed too early | high: was removed too late | protocols: classic | delayed by:
 --   probe, toxiproxy, broker | kind: broker
---
--- Members of a generation that never asked for their part of it.
 
 {GROUP_REBALANCES},
 timeouts AS (
@@ -24,8 +22,7 @@ timeouts AS (
     LEFT ANTI JOIN {calls} s
       ON s.api = 'SYNC_GROUP' AND same(s, j, `group`, member_id, generation)
 )
-SELECT concat('member without SyncGroup (', `group`, ' generation ', generation, ')')
-           AS subject,
+SELECT concat('member without SyncGroup (', `group`, ' generation ', generation, ')') AS subject,
        coalesce(next_at, due_at) AS at, IF(removed, ms, NULL) AS measured,
        timeout_ms - :slack_ms AS bound_low, timeout_ms + :slack_ms AS bound_high,
        IF(removed, NULL, 'was not removed') AS wrong,

@@ -7,7 +7,7 @@
 -- id: R03-wire | rows: requests that waited for longer than a session | unit: ms | measured: of
 --   waiting | protocols: classic | kind: broker
 --
--- Requests that waited for longer than a session; 27 tells a SyncGroup to join again.
+-- A SyncGroup that is answered 27 is to join again.
 
 WITH parked AS (
     SELECT c.`group`, c.step, c.sent_at, c.answered_at, c.error_code, m.member_id,

@@ -5,10 +5,9 @@
 -- id: P2 | rows: members and partitions | unit: records | measured: committed before they were
 --   fetched | high: committed records that it had not fetched | clients: app
 --
--- The worst of a member's commits of each partition of the topic that it is fed. A position that
--- the group had committed already may be committed again. A broker that was killed may have
--- answered a fetch that its log has not got. A member's next fetch shows how far it got, unless a
--- position was answered before: it begins there, and may have kept what it had.
+-- A position that the group had committed already may be committed again. A broker that was killed
+-- may have answered a fetch that its log has not got. A member's next fetch shows how far it got,
+-- unless a position was answered before: it begins there, and may have kept what it had.
 
 WITH asked_or_answered AS (
     SELECT member, topic, partition, fetch_offset, bytes, end_offset, arrived_at, answered_at
@@ -22,8 +21,7 @@ WITH asked_or_answered AS (
     FROM asked_or_answered
 ), steps AS (
     SELECT member, topic, partition, answered_at AS at,
-           IF(next_offset > fetch_offset, least(next_offset, end_offset), end_offset)
-               AS reached,
+           IF(next_offset > fetch_offset, least(next_offset, end_offset), end_offset) AS reached,
            CAST(NULL AS BIGINT) AS committed, CAST(NULL AS BIGINT) AS before
     FROM answers WHERE bytes > 0 AND fetch_offset < end_offset
     UNION ALL
@@ -41,8 +39,7 @@ WITH asked_or_answered AS (
     WINDOW w AS (PARTITION BY member, topic, partition ORDER BY at, reached NULLS LAST
                  {SO_FAR})
 ), beyond AS (
-    SELECT *, greatest(0, committed - greatest(coalesce(seen, 0), coalesce(before, 0)))
-               AS unseen
+    SELECT *, greatest(0, committed - greatest(coalesce(seen, 0), coalesce(before, 0))) AS unseen
     FROM ordered WHERE committed IS NOT NULL
 ), found AS (
     SELECT member, topic, partition, count(*) AS times,

@@ -4,8 +4,6 @@
 -- why: A supervisor does not restart a process that ended with exit code 0.
 -- source: kafka-chaos, programs under test
 -- id: P14 | rows: processes | clients: app
---
--- Processes up to the end of the run.
 
 WITH broken AS (
     {FAULTS}

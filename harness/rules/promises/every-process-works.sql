@@ -6,8 +6,7 @@
 -- id: P7 | rows: running processes | unit: ms | measured: since the last fetch | high: holds
 --   partitions and fetches nothing | clients: app | headline: work
 --
--- Processes that run when the members are asked to end, but for those that came later than a
--- session before that. A session timeout is time enough.
+-- A process that came later than a session before the end is not examined.
 
 WITH alive AS (
     SELECT member, coalesce(session_timeout_ms, :session_ms) AS session_ms

@@ -7,8 +7,7 @@
 -- id: P6 | rows: processes told to end | unit: ms | measured: from the signal to the end | high:
 --   ended after its grace period | clients: app | headline: leaving | kind: without journals
 --
--- Processes that were asked to end, with what the coordinator heard of them after that. Kafka
--- Streams stays by default (KIP-812): its client id or its assignor shows that it is one.
+-- Kafka Streams stays by default (KIP-812): its client id or its assignor shows that it is one.
 --
 -- Law: A dynamic member that is asked to end announces to its coordinator that it leaves, and its
 -- process ends within its grace period.

@@ -8,11 +8,11 @@
 --   the first fetch | low: reads committed records again | high: skips records that nobody had
 --   committed | clients: app
 --
--- First fetches of a partition after the coordinator answered with its position. A member that goes
--- on with a partition that it has held all along only asked what is committed. A fetch that was
--- under way when a member gave the partition up may be the first of those that follow, if it gets
--- it back and the answer begins at the committed position. A fetch from just that position may be
--- stamped before the answer with it, which another broker logged late (by 1.5 ms, once).
+-- A member that goes on with a partition that it has held all along only asked what is committed. A
+-- fetch that was under way when a member gave the partition up may be the first of those that
+-- follow, if it gets it back and the answer begins at the committed position. A fetch from just
+-- that position may be stamped before the answer with it, which another broker logged late (by 1.5
+-- ms, once).
 
 WITH steps AS (
     SELECT member, topic, partition, arrived_at AS at, committed AS told,

@@ -5,7 +5,7 @@
 -- id: L3 | rows: runs | unit: records | measured: lost | high: lost more records than promised |
 --   limit: lost
 --
--- As X32a counts them: what lies past the last position read is unseen, not lost.
+-- As X32a counts them.
 
 WITH {COUNTED}, summed AS (
     SELECT sum(acknowledged) AS acknowledged,

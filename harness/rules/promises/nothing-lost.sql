@@ -7,8 +7,7 @@
 -- id: P10 | rows: partitions | unit: records | measured: lost | high: has committed records that
 --   nobody read | clients: app | limit: lost | headline: loss
 --
--- Holes in what was read of each partition, from the first fetch to the committed position: where
--- auto.offset.reset is latest, a program passes over what was there before it came.
+-- Where auto.offset.reset is latest, a program passes over what was there before it came.
 --
 -- Law: A record is lost if it is of the topic that the program is fed, lies below the last
 -- committed position, and was not read.

@@ -6,10 +6,9 @@
 -- id: P12 | rows: processes and partitions | unit: records | measured: after a later record | high:
 --   processed records after later ones | clients: app | limit: out_of_order
 --
--- Records shown for the first time since the process began to read, after a later one. A process
--- begins to read a partition anew where it is given it, and where its fetches go back. A record
--- that it had fetched before that may have been in hand all the time, so no other is held against
--- it. Each partition of an output topic is looked at by itself.
+-- A process begins to read a partition anew where it is given it, and where its fetches go back. A
+-- record that it had fetched before that may have been in hand all the time, so no other is held
+-- against it. Each partition of an output topic is looked at by itself.
 
 WITH steps AS (
     SELECT member, topic, partition, arrived_at AS at, first_offset, last_offset

@@ -17,8 +17,7 @@ SELECT concat(member, ' (put out)') AS subject,
             WHEN back_at IS NULL AND gone_at IS NULL
                  AND after(:BACK_MS, knows_at) < :stopped_at
             THEN clause('was not back after ',
-                        round(ms_between(knows_at, :stopped_at) / 1e3, 1), ' s') END
-           AS wrong,
+                        round(ms_between(knows_at, :stopped_at) / 1e3, 1), ' s') END AS wrong,
        CASE WHEN back_at IS NULL AND gone_at IS NULL
                  AND after(:BACK_MS, knows_at) >= :stopped_at
             THEN 'the run ended before it had to be back' END AS unknown,

@@ -5,8 +5,6 @@
 -- source: kafka-chaos, limits
 -- id: L1 | rows: partitions | unit: ms | measured: without records read | high: stood still for
 --   longer than promised | delayed by: members, toxiproxy, brokers | limit: standstill_s
---
--- The longest stop of each partition that has records, 0 where it never stopped.
 
 WITH {ENDS}, {STOOD}, longest AS (
     SELECT topic, partition, max(struct(ms, from_at, to_at, after_what, note)) AS l

@@ -5,9 +5,9 @@
 -- id: E02 | rows: clients | unit: records | measured: each | low: was given no record | kind:
 --   evidence, without journals
 --
--- The producer, and each consumer. A consumer that never owned a partition had nothing to work on:
--- one too many, one that came just before the end, one that was refused because its instance id was
--- in use, or one that begins nowhere.
+-- A consumer that never owned a partition had nothing to work on: one too many, one that came just
+-- before the end, one that was refused because its instance id was in use, or one that begins
+-- nowhere.
 
 -- let JOINED_LATE_MS = 10000
 --   A member that joined this short before the drain may have found nothing to read.

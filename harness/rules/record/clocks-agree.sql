@@ -5,10 +5,9 @@
 -- source: kafka-chaos, evidence
 -- id: E10 | rows: brokers | unit: ms | measured: off at least | kind: always
 --
--- How far each broker's clock must be off those of members, by their commits. Each commit bounds
--- the difference on both sides. A broker behind shows in the one that arrived soonest; one ahead in
--- the median, for single lines of a log are stamped late. Nothing is wrong with Kafka then, and no
--- timing can be trusted, so the row is unknown.
+-- Each commit bounds the difference on both sides. A broker behind shows in the one that arrived
+-- soonest; one ahead in the median, for single lines of a log are stamped late. Nothing is wrong
+-- with Kafka then, and no timing can be trusted, so the row is unknown.
 
 WITH asked AS (
     SELECT member, topic, partition, committed, min(asked_at) AS asked_at,

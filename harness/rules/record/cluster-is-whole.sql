@@ -9,9 +9,8 @@
 --   otherwise while no broker was broken | delayed by: broker, controller | kind: broker, in
 --   passing
 --
--- What the observer saw of brokers and partitions, outside faults of brokers. A broker that is back
--- is in sync again within a session. What passed within a second may be a question that this
--- machine held up. A broker that refuses a connection is dead. A silent one need not be: it is
+-- A broker that is back is in sync again within a session. What passed within a second may be a
+-- question that this machine held up. A broker that refuses a connection is dead. A silent one is
 -- alive while it answers any request or writes a line, at least every 5 s, and while it waits for a
 -- processor.
 --
@@ -52,8 +51,7 @@ WITH changed AS (
 ), silences AS (
     SELECT broker, at, to_at,
            coalesce(greatest(max(ms_between(before_at, answered_at)),
-                             ms_between(max(answered_at), to_at)) <= :ALIVE_MS, false)
-               AS answered
+                             ms_between(max(answered_at), to_at)) <= :ALIVE_MS, false) AS answered
     FROM answers GROUP BY broker, at, to_at
 ), silent AS (
     SELECT s.broker, s.at, s.answered,

@@ -6,9 +6,8 @@
 -- source: KafkaConsumer, poll; KafkaProducer, send
 -- id: X60 | rows: members | unit: times | measured: out of order | kind: in passing
 --
--- Each member's records, commits and requests beside what they follow from. All but a record's
--- sending is noted by the clock of one process. A record was sent no earlier than the first of
--- those that were sent with it.
+-- All but a record's sending is noted by the clock of one process. A record was sent no earlier
+-- than the first of those that were sent with it.
 
 WITH mixed AS (
     SELECT topic, partition, first_offset AS position, 0 AS rank, first_sent_at AS sent_at,

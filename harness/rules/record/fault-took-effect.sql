@@ -5,10 +5,10 @@
 -- source: kafka-chaos, evidence
 -- id: E01 | rows: faults | needs: faults | kind: evidence, without journals
 --
--- Faults, each against what the other side recorded while it was active. A fault is `unknown` where
--- it did not take effect, or was seen by no other: then what the run shows of it is no evidence. It
--- is `wrong` where the other side saw the opposite, or where its phases are out of order. What
--- could not be injected or healed is tried again, and has phases twice.
+-- A fault is `unknown` where it did not take effect, or was seen by no other: then what the run
+-- shows of it is no evidence. It is `wrong` where the other side saw the opposite, or where its
+-- phases are out of order. What could not be injected or healed is tried again, and has phases
+-- twice.
 
 -- let SETTLE_MS = 1000
 --   A frozen or isolated member's last requests may be on their way for a moment.
@@ -22,8 +22,7 @@ WITH active AS (
     FROM {fault_windows}
 ), phases AS (
     SELECT fault, phase, at, array_position(
-               array('planned', 'injecting', 'injected', 'healing', 'healed'), phase)
-               AS place
+               array('planned', 'injecting', 'injected', 'healing', 'healed'), phase) AS place
     FROM {faults} WHERE at IS NOT NULL
 ), marks AS (
     SELECT *, lag(phase) OVER w AS before, lag(place) OVER w AS place_before,

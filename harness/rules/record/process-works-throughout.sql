@@ -7,9 +7,8 @@
 -- source: kafka-chaos, record of the fleet
 -- id: X80 | rows: processes | kind: in passing, compares clocks
 --
--- Our own members: their record, journal and requests beside what was done to them. A run that is
--- broken off ends its producer by force, and its members too. What a member asked a broker that was
--- stopped, or over a disturbed link, may arrive after its process has ended.
+-- A run that is broken off ends its producer by force, and its members too. What a member asked a
+-- broker that was stopped, or over a disturbed link, may arrive after its process has ended.
 
 WITH asked AS (
     SELECT member, min(arrived_at) AS at, max(struct(arrived_at, broker)) AS last
