@@ -25,8 +25,8 @@ WITH asked AS (
 ), owners AS (
     SELECT member_id, min_by(member, since_at) AS owner FROM asked
     WHERE member_id IS NOT NULL GROUP BY member_id
-), found AS (
-    SELECT a.*,
+), judged AS (
+    SELECT concat(a.member, ' (identity)') AS subject, a.own, a.arrived_at AS at, a.evidence,
            CASE WHEN o.owner <> a.member THEN concat('the member id of ', o.owner)
                 WHEN a.own IS NULL AND a.api IN ('JOIN_GROUP', 'SYNC_GROUP', 'HEARTBEAT')
                      AND a.member_id NOT LIKE concat(a.member, '-%')
@@ -36,11 +36,8 @@ WITH asked AS (
                 THEN concat('the instance id ', a.instance_id)
                 WHEN a.own IS NOT NULL AND a.instance_id IS NULL
                      AND (a.api <> 'CONSUMER_GROUP_HEARTBEAT' OR a.generation = 0)
-                THEN 'no instance id' END AS name
+                THEN 'no instance id' END AS name,
+           concat('named ', name, ' in a ', a.api) AS odd
     FROM asked a LEFT JOIN owners o ON o.member_id = a.member_id
-), judged AS (
-    SELECT concat(member, ' (identity)') AS subject, own, arrived_at AS at, evidence,
-           concat('named ', name, ' in a ', api) AS odd
-    FROM found
 )
 {ODD_ONES} GROUP BY subject

@@ -10,8 +10,7 @@
 SELECT concat(c.member, ' ', c.api) AS subject, c.arrived_at AS at,
        IF(c.error_code <> :GROUP_AUTHORIZATION_FAILED,
           clause('was answered with error ', c.error_code, ' while its user had no right ',
-                 'to the group'), NULL) AS wrong,
-       CAST(NULL AS STRING) AS note, c.evidence
+                 'to the group'), NULL) AS wrong, c.evidence
 FROM {own_requests} c JOIN lost l
   ON l.member = c.member AND l.lost = 'group'
  -- A client may give up at the first refusal, before others have seen one.
@@ -22,7 +21,7 @@ FROM {own_requests} c JOIN lost l
 WHERE c.error_code IS NOT NULL
 UNION ALL
 SELECT concat(c.member, ' ', c.api), c.arrived_at,
-       'was refused the group, to which its user had every right', NULL, c.evidence
+       'was refused the group, to which its user had every right', c.evidence
 FROM {own_requests} c LEFT ANTI JOIN lost l
   ON l.member = c.member AND l.lost = 'group'
  AND c.processed_at >= l.from_at AND c.arrived_at <= l.to_at

@@ -77,8 +77,8 @@ WITH refused AS (
     -- In a converted group a raised epoch is no rebalance in the coordinator's log.
     SELECT count(*) > 0 AS converted FROM {coordinator_events}
     WHERE `group` = :group AND event = 'upgraded'
-), found AS (
-    SELECT r.*,
+), judged AS (
+    SELECT concat(r.member, ' (', r.member_id, ')') AS subject, r.arrived_at AS at, r.evidence,
            CASE WHEN m.out > 0 AND r.error_code <> :UNKNOWN_MEMBER_ID
                 THEN 'of a member that was out of the group'
                 WHEN m.times > 0 THEN NULL
@@ -92,15 +92,12 @@ WITH refused AS (
                         'while the group was stable')
                 WHEN r.error_code IN (:FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH)
                      AND t.epoch = r.generation AND t.changes = 0
-                THEN 'that named its own epoch' END AS odd
+                THEN 'that named its own epoch' END AS why,
+           concat('was answered ', r.error_code, ' to a ', r.api, ' ', why) AS odd
     FROM refused r CROSS JOIN mixed x
     LEFT JOIN removed m ON same(m, r, member_id, arrived_at)
     LEFT JOIN stood s ON same(s, r, member_id, arrived_at)
     LEFT JOIN syncing y ON same(y, r, member_id, arrived_at)
     LEFT JOIN epochs t ON same(t, r, member_id, arrived_at)
-), judged AS (
-    SELECT concat(member, ' (', member_id, ')') AS subject, arrived_at AS at, evidence,
-           concat('was answered ', error_code, ' to a ', api, ' ', odd) AS odd
-    FROM found
 )
 {ODD_ONES} GROUP BY subject

@@ -16,6 +16,8 @@
 --   How much later than the observer sees the leader of a new partition its brokers may know of it.
 --   Members that ask 0.6 s after it are answered.
 
+-- let SAYS = {FIRST_ODD} AS wrong, concat(count(*), ' answers') AS note
+
 WITH moved AS (
     -- The observer sees a change late, and other brokers learn of it late.
     SELECT partition, after(-:NOTICED_MS, at) AS from_at,
@@ -48,19 +50,12 @@ WITH moved AS (
                :ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID, :FENCED_MEMBER_EPOCH,
                :STALE_MEMBER_EPOCH))
       AND (a.error_code <> :UNSTABLE_OFFSET_COMMIT OR :commit <> 'transaction')
-), worst AS (
-    SELECT member, count(DISTINCT evidence) AS times,
-           min(struct(arrived_at, evidence, partition, api, error_code)) AS first
-    FROM odd GROUP BY member
-), asked AS (
-    SELECT member, min(arrived_at) AS at, count(DISTINCT evidence) AS answers,
-           min_by(evidence, struct(arrived_at, evidence)) AS evidence
-    FROM answers LEFT SEMI JOIN {members} USING (member) GROUP BY member
+), judged AS (
+    SELECT concat(a.member, ' (answers)') AS subject, a.arrived_at AS at, a.evidence,
+           min(concat('was answered ', o.error_code, ' of partition ', o.partition, ' to a ',
+                      o.api)) AS odd
+    FROM answers a LEFT SEMI JOIN {members} m ON m.member = a.member
+    LEFT JOIN odd o ON same(o, a, member, evidence)
+    GROUP BY a.member, a.arrived_at, a.evidence
 )
-SELECT concat(a.member, ' (answers)') AS subject, coalesce(w.first.arrived_at, a.at) AS at,
-       coalesce(w.times, 0) AS measured, 0 AS bound_high,
-       IF(w.times > 0, clause('was answered ', w.first.error_code, ' of partition ',
-                              w.first.partition, ' to a ', w.first.api), NULL) AS wrong,
-       concat(a.answers, ' answers') AS note,
-       coalesce(w.first.evidence, a.evidence) AS evidence
-FROM asked a LEFT JOIN worst w ON w.member = a.member
+{ODD_ONES} GROUP BY subject

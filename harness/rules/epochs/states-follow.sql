@@ -72,13 +72,9 @@
                     AND b.member_epoch = t.last.generation AND b.gives) > 0
 ), behind AS (
     SELECT at, min(member) AS member FROM lagging GROUP BY at
-), placed AS (
-    SELECT t.at, t.state, t.members, t.changes, t.targets,
-           t.last.event AS event, b.member AS behind,
-           t.state = 'Reconciling' AND f.held = :partitions AND t.recent = 0 AS followed
-    FROM described t LEFT JOIN followed f ON f.at = t.at LEFT JOIN behind b ON b.at = t.at
 ), judged AS (
-    SELECT *,
+    SELECT t.*, t.last.event AS event, b.member AS behind,
+           t.state = 'Reconciling' AND f.held = :partitions AND t.recent = 0 AS followed,
            CASE WHEN state NOT IN ('Dead', 'Empty', 'Assigning', 'Reconciling', 'Stable')
                 THEN 'is no state of a KIP-848 group'
                 -- A new epoch just then makes no target.
@@ -92,7 +88,7 @@
                 THEN clause('was seen before ', behind, ' had followed the target')
                 WHEN followed
                 THEN 'was seen though the members had followed their target' END AS wrong
-    FROM placed
+    FROM described t LEFT JOIN followed f ON f.at = t.at LEFT JOIN behind b ON b.at = t.at
 )
 SELECT concat(state, ' with ', members, ' members') AS subject, at, wrong,
        IF(changes > 0, 'the coordinator changed the group just then',

@@ -4,11 +4,8 @@
 --   Heartbeats of which that is so, each with the error that it was and had to be answered.
 
 -- let HEARTBEATS
-{CALLS}, {MEMBERS},
-found AS (
-    SELECT *, {FOUND} AS found FROM met WHERE api = 'CONSUMER_GROUP_HEARTBEAT'
-), judged AS (
-    SELECT *,
+{CALLS}, {MEMBERS}, judged AS (
+    SELECT *, {FOUND} AS found,
            CASE WHEN found IN ('no member id', 'an empty id', 'a join without a time-out',
                                'a join that owns partitions', 'a join without a subscription',
                                'a static goodbye without an instance id',
@@ -24,7 +21,7 @@ found AS (
                 THEN :FENCED_MEMBER_EPOCH
                 WHEN regex_broken AND epoch >= 0 THEN :INVALID_REGULAR_EXPRESSION
                 WHEN found IS NOT NULL THEN :NONE END AS must
-    FROM found
+    FROM met WHERE api = 'CONSUMER_GROUP_HEARTBEAT'
 )
 
 -- let CALLS

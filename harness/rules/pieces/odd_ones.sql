@@ -1,6 +1,6 @@
 -- What is odd among the things of a subject: how many, and the first of them.
 
--- let FIRST_ODD = min_by(odd, struct(at, evidence)) FILTER (WHERE odd IS NOT NULL)
+-- let FIRST_ODD = min(struct(at, evidence, odd)) FILTER (WHERE odd IS NOT NULL).odd
 
 -- let ODD_ONES
 --   Of `judged`: subject, at, evidence, and `odd`, a clause or null. SAYS are further columns.

@@ -29,9 +29,8 @@ WITH ending AS (
           OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)
     GROUP BY t.member
 ), dropped AS (
-    SELECT t.member, max(e.detail) AS signal
-    FROM ending t JOIN {client_events} e
-      ON e.member = t.member AND e.event = 'signal_dropped' GROUP BY t.member
+    SELECT member, max(detail) AS signal FROM {client_events} WHERE event = 'signal_dropped'
+    GROUP BY member
 ), streams AS (
     SELECT DISTINCT member FROM {own_requests}
     WHERE protocol_name = 'stream' OR client_id RLIKE '-StreamThread-[0-9]+-consumer$'

@@ -21,6 +21,8 @@ WITH upto AS (
     -- As if it had read what is before its first fetch.
     SELECT topic, partition, 0, min(first_offset) - 1 FROM {fetched}
     GROUP BY topic, partition
+    UNION ALL
+    SELECT topic, partition, committed, committed FROM upto
 ), followed AS (
     SELECT topic, partition, first_offset, last_offset,
            max(last_offset) OVER (
@@ -32,11 +34,6 @@ WITH upto AS (
            least(f.first_offset, u.committed) - f.reached - 1 AS records
     FROM followed f JOIN upto u USING (topic, partition)
     WHERE f.reached IS NOT NULL
-    UNION ALL
-    SELECT f.topic, f.partition, any_value(u.committed), max(f.last_offset) + 1,
-           any_value(u.committed) - max(f.last_offset) - 1
-    FROM followed f JOIN upto u USING (topic, partition)
-    GROUP BY f.topic, f.partition
 ), counted AS (
     SELECT topic, partition, any_value(committed) AS committed,
            coalesce(sum(records) FILTER (WHERE records > 0), 0) AS lost,
