@@ -1,8 +1,7 @@
 -- An OffsetFetch leaves no partition out
 -- An OffsetFetch is answered for every partition that it names, with a position, or with -1 where
 -- there is none.
--- why: A client that is told nothing of a partition starts to read it wherever its reset policy
---   says.
+-- why: A client without an answer for a partition starts to read it wherever its reset policy says.
 -- source: document 003, OFFSET_FETCH; OffsetMetadataManager, fetchOffsets
 -- id: X82 | rows: partitions | unit: answers | measured: without it | high: was left out of answers
 --   | kind: broker, in passing

@@ -1,8 +1,8 @@
 -- A member commits only what it was given
 -- A member commits no position beyond the records that it was given, none beyond the end of the
 -- partition, and none of a partition that it does not hold.
--- why: The next owner begins at the committed position: records before it that nobody was given are
---   lost, and a position of a former owner undoes the new owner's.
+-- why: The next owner begins at the committed position: records before it that no member was given
+--   are lost, and a position of a former owner undoes the new owner's.
 -- source: KafkaConsumer, Offsets and Consumer Position; librdkafka issue 2948
 -- id: X36 | was: X100 | rows: members and partitions committed | unit: records | measured: beyond
 --   what it was given | high: committed records that it had not been given | kind: always

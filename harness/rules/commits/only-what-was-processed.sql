@@ -1,7 +1,7 @@
 -- A member commits only what it has processed
 -- A member that commits when its work is done commits no position beyond the records that it has
 -- processed.
--- why: If the process dies before it has processed them, nobody does.
+-- why: If the process dies before it has processed them, no other does.
 -- source: KafkaConsumer, Manual Offset Control
 -- id: X73 | rows: members and partitions committed | unit: records | measured: beyond what it had
 --   processed | high: committed records that it had not processed yet | kind: in passing

@@ -2,8 +2,8 @@
 -- A commit that its coordinator accepted is not reported as refused, and one that it refused not as
 -- made, nor with another refusal, for each partition by itself. One that was accepted in time is
 -- not reported as timed out, nor left without a report.
--- why: An application that is told of a commit which was not made goes on, and its work is done
---   twice; one that is told of a failure does it again itself.
+-- why: An application that hears of a commit which was not made goes on, and its work is done
+--   twice; one that hears of a failure does it again itself.
 -- source: KafkaConsumer.commitSync; rd_kafka_commit; OffsetCommitResponse
 -- id: X59 | rows: members | unit: commits | measured: reported otherwise | high: reported another
 --   answer than it was given | kind: in passing, compares clocks

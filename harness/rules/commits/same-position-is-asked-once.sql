@@ -2,7 +2,8 @@
 -- While nothing is broken, a member asks for a partition's committed position at most 20 times in
 -- 10 s, and as often at most for its first or last offset. What is refused because of an open
 -- transaction does not count.
--- why: Such questions load the coordinator and the leaders, and the member reads nothing meanwhile.
+-- why: Such questions load the coordinator and the leaders, and the member reads nothing until
+--   then.
 -- source: KIP-580; OffsetFetch; ListOffsets; ConsumerCoordinator.initWithCommittedOffsetsIfNeeded;
 --   librdkafka rdkafka_partition.c (rd_kafka_toppar_offset_request)
 -- id: X98 | rows: members | unit: questions | measured: for one partition within 10 s at most |

@@ -17,11 +17,10 @@
 -- let WHAT = wait
 -- let MOST = :OVERLOADED_MS + :slack_ms
 
-WITH began AS (
-    SELECT min(from_at) AS at FROM {tenures}
-), waited AS (
-    SELECT r.* FROM {own_requests} r JOIN began b ON b.at IS NULL OR r.arrived_at >= b.at
+WITH waited AS (
+    SELECT r.* FROM {own_requests} r
     LEFT ANTI JOIN {unsettled} u ON u.from_at <= r.answered_at AND u.to_at >= r.arrived_at
     WHERE r.api IN ('HEARTBEAT', 'CONSUMER_GROUP_HEARTBEAT', 'LEAVE_GROUP', 'OFFSET_FETCH',
                     'FIND_COORDINATOR')
+      AND coalesce(r.arrived_at >= (SELECT min(from_at) FROM {tenures}), true)
 ), {LONGEST_WAIT}

@@ -1,7 +1,7 @@
 -- A client gives up only if it cannot be a member
 -- A client library reports a fatal error, after which the consumer can do nothing any more, only if
 -- another process has the member's instance id, the group is full, or the user has lost a right.
--- why: A consumer that gave up comes back only when somebody starts it again, and a static member's
+-- why: A consumer that gave up comes back only when it is started again, and a static member's
 --   partitions wait for its session to end as well.
 -- source: KIP-345, FENCED_INSTANCE_ID; KIP-848, UNRELEASED_INSTANCE_ID; group.max.size
 -- id: X42 | rows: consumers | kind: always, in passing

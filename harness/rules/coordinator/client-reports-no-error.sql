@@ -1,8 +1,8 @@
 -- A client reports no error while nothing is broken
 -- While nothing is broken, no broker refuses it anything and its settings are in order, a client
 -- reports no error to its application.
--- why: An application that is told of errors without a reason stops, or learns to overlook those
---   that have one.
+-- why: An application that hears of errors without a reason stops, or learns to overlook those that
+--   have one.
 -- source: librdkafka, error_cb; Consumer.poll; KafkaConsumer.poll
 -- id: X92 | rows: clients | unit: errors | measured: reported | high: reported errors though
 --   nothing was broken | delayed by: member, toxiproxy, brokers | kind: in passing, compares clocks

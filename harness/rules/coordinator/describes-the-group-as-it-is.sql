@@ -1,15 +1,14 @@
 -- A group is described as it is
--- Whoever asks the coordinator to describe the group is told of its members, and that it is empty,
--- or that there is no such group, only when it has none. A group of the classic protocol is in
--- PreparingRebalance until all have joined, in CompletingRebalance until its leader has assigned,
--- then Stable, and Empty when it has no members.
+-- The coordinator describes the group with its members, and as empty, or as no group, only when it
+-- has none. A group of the classic protocol is in PreparingRebalance until all have joined, in
+-- CompletingRebalance until its leader has assigned, then Stable, and Empty when it has no members.
 -- why: With a wrong description, monitoring raises a false alarm, or none; a monitor that reads the
 --   group's state sees every rebalance.
 -- source: document 003, DESCRIBE_GROUPS and group states; ClassicGroupState; KIP-848,
 --   ConsumerGroupDescribe
--- id: X55 | was: X55-state | rows: descriptions | unit: members | measured: told of | low: tells of
---   fewer members than the group had | high: tells of more members than the group had | delayed by:
---   broker | kind: broker, in passing
+-- id: X55 | was: X55-state | rows: descriptions | unit: members | measured: described | low:
+--   describes fewer members than the group had | high: describes more members than the group had |
+--   delayed by: broker | kind: broker, in passing
 --
 -- Any state is right that the group was in within the time by which a description may be behind.
 

@@ -17,6 +17,8 @@
 --   How much later than its successor has loaded the group a broker that is being shut down may
 --   learn of it, and how late a line of its last answers may be stamped.
 
+-- let WRONGLY = tenures = 0 AND NOT behind AND NOT loading
+
 WITH accepted AS (
     SELECT broker, api, member, arrived_at, processed_at, evidence FROM {own_requests}
     WHERE api IN ('HEARTBEAT', 'JOIN_GROUP', 'SYNC_GROUP', 'LEAVE_GROUP', 'OFFSET_COMMIT',
@@ -46,14 +48,12 @@ WITH accepted AS (
       ON l.broker = a.broker AND l.loaded AND l.from_at >= a.processed_at
      AND l.to_at_before <= a.processed_at
     GROUP BY a.broker, a.api, a.member, a.arrived_at, a.evidence
-), judged AS (
-    SELECT *, tenures = 0 AND NOT behind AND NOT loading AS wrongly FROM placed
 )
 SELECT concat('broker-', broker) AS subject, min(arrived_at) AS at, count(*) AS measured,
-       CASE WHEN count_if(wrongly) > 0
-            THEN clause('accepted ', count_if(wrongly),
+       CASE WHEN count_if({WRONGLY}) > 0
+            THEN clause('accepted ', count_if({WRONGLY}),
                         ' calls while it did not coordinate the group, the first: ',
-                        min(CASE WHEN wrongly THEN struct(arrived_at, api, member) END).api)
+                        min(struct(arrived_at, api, member)) FILTER (WHERE {WRONGLY}).api)
             END AS wrong,
        nullif(concat_ws('; ',
            IF(count_if(tenures = 0 AND behind) > 0,
@@ -62,5 +62,5 @@ SELECT concat('broker-', broker) AS subject, min(arrived_at) AS at, count(*) AS 
            IF(count_if(tenures = 0 AND loading AND NOT behind) > 0,
               concat(count_if(tenures = 0 AND loading AND NOT behind),
                      ' heartbeats were answered while it loaded the group'), NULL)), '') AS note,
-       min(CASE WHEN wrongly THEN struct(arrived_at, evidence) END).evidence AS evidence
-FROM judged GROUP BY broker
+       min(struct(arrived_at, evidence)) FILTER (WHERE {WRONGLY}).evidence AS evidence
+FROM placed GROUP BY broker

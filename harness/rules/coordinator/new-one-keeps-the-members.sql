@@ -1,7 +1,7 @@
 -- A new coordinator keeps the members
 -- The broker that takes over a group loads its members: generation and assignments stay, and every
 -- session starts anew.
--- why: Consumers survive the loss of their coordinator, but cannot commit meanwhile.
+-- why: Consumers survive the loss of their coordinator, but cannot commit until then.
 -- source: GroupMetadataManager.onLoaded; group protocol, coordinator failover
 -- id: X12 | rows: members at a failover | unit: ms | measured: without a coordinator
 --

@@ -7,7 +7,8 @@
 -- INCONSISTENT_GROUP_PROTOCOL (23) members whose assignors differ, GROUP_MAX_SIZE_REACHED (81) a
 -- full group, UNSTABLE_OFFSET_COMMIT (88) a transaction. No other error is an answer to a member
 -- that is in order.
--- why: A client retries most of these errors in silence, so nobody sees what its group waits for.
+-- why: A client retries most of these errors in silence, so what its group waits for remains
+--   unseen.
 -- source: GroupCoordinatorService; ClassicGroup.validateMember; KIP-345; KIP-447; KIP-848
 -- id: X70 | rows: members | unit: requests | measured: refused without a reason | high: was refused
 --   without a reason | kind: broker, in passing, compares clocks

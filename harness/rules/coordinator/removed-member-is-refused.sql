@@ -2,7 +2,7 @@
 -- A heartbeat, a sync, a leave or a commit of a member id that left, was evicted, fenced or
 -- replaced is refused from then on, until the same id joins anew. A group with members refuses
 -- commits without a member id, and does not delete positions that it needs.
--- why: A process that was put out and is not told so goes on with partitions of others.
+-- why: A process that was put out and does not hear of it goes on with partitions of others.
 -- source: ClassicGroup.validateMember; KIP-848, Member ID
 -- id: X62 | rows: member ids that were out, and clients that were no members | unit: requests |
 --   measured: accepted | high: was accepted although it was out of the group | kind: broker, in

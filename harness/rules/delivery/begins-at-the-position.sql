@@ -1,13 +1,13 @@
--- A member reads on from the position that it was told
+-- A member reads on from the position that it was given
 -- A member that is handed a partition asks its coordinator for the committed position, and the
 -- first record that it hands on is the one there. If no usable position is committed, it begins at
 -- the end of the log that it looked up.
--- why: What lies between the committed position and the first record is processed twice, or by
---   nobody.
+-- why: What lies between the committed position and the first record is processed twice, or not at
+--   all.
 -- source: KafkaConsumer, Offsets and Consumer Position; auto.offset.reset
 -- id: X58 | rows: partitions that members began to read | unit: records | measured: from the
---   position told | low: began before the position that it was told | high: began behind the
---   position that it was told, and skipped records | kind: in passing, compares clocks
+--   position given | low: began before the position that it was given | high: began behind the
+--   position that it was given, and skipped records | kind: in passing, compares clocks
 --
 -- No broker knows a position in a store of the application's own. While a broker is broken, an
 -- answer may be on no log. librdkafka does not look an end of the log up again.

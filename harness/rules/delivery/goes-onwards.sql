@@ -1,7 +1,7 @@
 -- A member reads each partition onwards
 -- A member that goes on with a partition is handed records behind those that it was handed before.
 -- It goes back only when the partition is handed to it anew.
--- why: Whoever relies on the order of a partition applies an older record over a newer one.
+-- why: A program that relies on the order of a partition applies an older record over a newer one.
 -- source: KafkaConsumer, Offsets and Consumer Position
 -- id: X72 | rows: members and partitions | unit: records | measured: back | high: was handed
 --   records again, or out of order | kind: in passing

@@ -17,8 +17,7 @@ WITH handovers AS (
     FROM {ownership}
     WINDOW w AS (PARTITION BY topic, partition ORDER BY from_at, member)
 ), repeated AS (
-    SELECT h.topic, h.partition, h.member, h.from_at, h.ended_before, h.member_before,
-           coalesce(sum(r.count), 0) AS count,
+    SELECT h.*, coalesce(sum(r.count), 0) AS count,
            max(struct(r.first_polled_at AS at, r.first_member AS member)) AS read_last
     FROM handovers h LEFT JOIN {redeliveries} r ON same(r, h, topic, partition, member)
      AND r.polled_at >= h.from_at AND (h.to_at IS NULL OR r.polled_at <= h.to_at)

@@ -1,13 +1,13 @@
 -- A member processes only partitions that it holds
--- A member processes records only of partitions that are assigned to it. Once it was told that a
+-- A member processes records only of partitions that are assigned to it. Once it has heard that a
 -- partition is revoked or lost, it processes no record of it until the partition is assigned to it
 -- again.
 -- why: The next owner begins at the committed position, so what the former owner still processes is
 --   processed twice.
 -- source: KIP-429; ConsumerRebalanceListener
 -- id: R21-stop | was: X105 | rows: members per partition | unit: records | measured: processed
---   without holding it | high: processed records after it was told that the partition is revoked or
---   lost | kind: in passing
+--   without holding it | high: processed records after it had heard that the partition is revoked
+--   or lost | kind: in passing
 --
 -- Callbacks and polls are in one order, so each delivery knows whether the partition was the
 -- member's when it was polled, and when it had to stop after that.

@@ -1,4 +1,4 @@
--- Only the leader of a partition tells its end
+-- Only the leader of a partition names its end
 -- Only the leader of a partition answers ListOffsets for it without an error.
 -- why: A follower may be behind. A reader that begins at the end of its log reads records twice, or
 --   takes records that are left for read.
@@ -15,7 +15,7 @@
 
 -- let SAYS
 {FIRST_ODD} AS wrong, concat(count(*), ' answers') AS note,
--- While this machine stood still, the observer saw no change of a leader.
+-- While this machine was held up, the observer saw no change of a leader.
 after(-:SEEN_LATE_MS, min(at) FILTER (WHERE odd IS NOT NULL)) AS guard_from,
 after(:SEEN_LATE_MS, min(at) FILTER (WHERE odd IS NOT NULL)) AS guard_to
 

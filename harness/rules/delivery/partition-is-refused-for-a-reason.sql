@@ -2,12 +2,12 @@
 -- A coordinator answers a member's OffsetFetch, and a leader its ListOffsets, without an error for
 -- any partition of the topic, unless a broker is in trouble, the partition is new, its leader
 -- changes, a transaction is open, or the member is out of the group or lacks a right.
--- why: A member that is not told where to begin does not read its partition, and its client asks
+-- why: A member that does not learn where to begin does not read its partition, and its client asks
 --   again in silence.
 -- source: document 003, OFFSET_FETCH; OffsetMetadataManager, fetchOffsets; ReplicaManager,
 --   fetchOffset
 -- id: X106 | rows: members | unit: answers | measured: with an error for a partition | high: was
---   not told of a partition | kind: broker, in passing, compares clocks
+--   not answered for a partition | kind: broker, in passing, compares clocks
 --
 -- X70 is about what refuses an OffsetFetch as a whole, which older versions say of each partition.
 -- A client that does not read a partition may ask its former leader long after that has changed.

@@ -41,8 +41,7 @@ WITH stays AS (
 )
 SELECT concat(member, IF(wanted = 'upgraded', ' joins', ' goes')) AS subject, at,
        abs(ms_between(at, done.at)) AS measured,
-       CASE WHEN done.at IS NULL
-            THEN clause('the group was not ', wanted, ' with it') END AS wrong,
+       IF(done.at IS NULL, clause('the group was not ', wanted, ' with it'), NULL) AS wrong,
        done.text AS note, done.evidence,
        unasked_at AS guard_from, guard_to(after(:START_MS, unasked_at)) AS guard_to
 FROM found

@@ -1,7 +1,7 @@
 -- KIP-848 has no JoinGroup, SyncGroup or group leader
 -- Members of a KIP-848 group send only ConsumerGroupHeartbeat: no JoinGroup, SyncGroup, Heartbeat
--- or LeaveGroup, however often partitions move. So nobody gives a consumer its member id: it makes
--- one itself, and keeps it for as long as it lives.
+-- or LeaveGroup, however often partitions move. So no broker gives a consumer its member id: it
+-- makes one itself, and keeps it for as long as it lives.
 -- why: No member computes an assignment, and none has to wait for all the others.
 -- source: KIP-848, ConsumerGroupHeartbeat; KIP-1082
 -- id: X20-alone | rows: members | unit: requests | measured: of the classic protocol | high: sent

@@ -25,8 +25,8 @@
 )
 SELECT concat(part.topic, '-', part.partition, ' to ', member) AS subject, at,
        ms_between(released_at, at) AS measured, -:slack_ms AS bound_low,
-       CASE WHEN released_at IS NULL
-            THEN clause('was given while ', former.member, ' still had it') END AS wrong,
+       IF(released_at IS NULL, clause('was given while ', former.member, ' still had it'), NULL)
+           AS wrong,
        concat(former.member, IF(released_at = former.acked_at,
                                 ' acknowledged the revocation', ' was gone')) AS note,
        evidence

@@ -1,7 +1,7 @@
 -- A member's epoch is raised once it has given up what was taken
 -- A member that has to give up partitions keeps its epoch until it has acknowledged that. Every
 -- other one is brought up to the newest target by its next heartbeat. A partition that was taken
--- from a member comes back to it only with a later target. A member that joins is told its part,
+-- from a member comes back to it only with a later target. A member that joins is given its part,
 -- even if it is empty.
 -- why: The coordinator takes a member that has its new epoch for one that has let go, and gives its
 --   partitions away.

@@ -34,12 +34,10 @@ SELECT concat('epoch ', generation) AS subject, joined_at AS at,
        IF(waits, ms_between(started_at, before_at) + :assignment_interval_ms - :slack_ms,
           NULL) AS bound_low,
        ms_between(started_at, heard_at) + :slack_ms AS bound_high,
-       CASE WHEN started_at IS NULL
-            THEN 'when its group epoch was bumped is not on record' END AS unknown,
+       IF(started_at IS NULL, 'when its group epoch was bumped is not on record', NULL) AS unknown,
        clause('was computed ', CAST(round(ms_between(before_at, joined_at)) AS INT),
               ' ms after the one before') AS too_low,
-       concat('reason of the bump: ', reason) AS note,
-       evidence,
+       concat('reason of the bump: ', reason) AS note, evidence,
        IF(waits, least(started_at, after(-:guard_ms, before_at)), started_at) AS guard_from,
        guard_to(joined_at) AS guard_to
 FROM heard

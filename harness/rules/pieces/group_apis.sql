@@ -2,7 +2,7 @@
 
 -- let ANSWERED
 --   Columns of an answer against the one that it must be; that is known only if the state is, too.
-CASE WHEN must IS NULL THEN 'the group changed meanwhile'
+CASE WHEN must IS NULL THEN 'the group changed in between'
      WHEN error_code IS NULL THEN 'was not answered' END AS unknown,
 CASE WHEN error_code <> must
      THEN clause('was answered ', error_code, ', not ', must, ', in state ', state_before)

@@ -20,7 +20,7 @@ WITH coordinators AS (
     FROM {probed} p JOIN coordinators c USING (`group`) WHERE p.api = 'LIST_GROUPS'
 )
 SELECT concat(subject, ', broker ', broker) AS subject, sent_at AS at,
-       IF(state IS NULL, 'the group changed meanwhile', NULL) AS unknown,
+       IF(state IS NULL, 'the group changed in between', NULL) AS unknown,
        CASE WHEN error_code <> :NONE THEN clause('answered ', error_code)
             WHEN found IS NULL THEN IF(must, 'did not list the group', NULL)
             WHEN NOT must THEN 'listed a group of another broker or state'

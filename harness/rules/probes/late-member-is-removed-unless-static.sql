@@ -2,8 +2,8 @@
 -- A rebalance waits for the longest rebalance timeout of its members, and as long again if no
 -- member has rejoined by then. Dynamic members that have not rejoined are then removed, and static
 -- ones are kept.
--- why: A static member that hangs keeps its partitions, and nobody reads them until its session
---   ends.
+-- why: A static member that hangs keeps its partitions, and no other member reads them until its
+--   session ends.
 -- source: GroupMetadataManager.completeClassicGroupJoin; KIP-345
 -- id: X09-wire | rows: members that did not rejoin | unit: ms | measured: from the start of the
 --   rebalance to its join | low: was not waited for long enough | high: was waited for too long |
@@ -60,7 +60,7 @@ SELECT concat(IF(instance_id IS NULL, 'dynamic', 'static'), ' straggler (', `gro
             WHEN NOT gone AND instance_id IS NULL
             THEN 'was kept and should have been removed' END AS wrong,
        concat(IF(gone, concat('removed: ', ended_by), 'kept'),
-              IF(most_ms > timeout_ms, '; nobody had rejoined in time', '')) AS note,
+              IF(most_ms > timeout_ms, '; no member had rejoined in time', '')) AS note,
        evidence, after(-:guard_ms, due_at) AS guard_from,
        greatest(joined_at, due_at) AS guard_to
 FROM missing

@@ -12,8 +12,7 @@
 -- A commit that names no member, to an idle group: only its metadata can be wrong.
 
 WITH commits AS (
-    SELECT p.`group`, p.topic, p.partition, p.wanted, p.metadata, p.error_code, p.step,
-           p.sent_at, p.answered_at, length(p.metadata) AS characters
+    SELECT p.*, length(p.metadata) AS characters
     FROM {probe_positions} p JOIN {probed} c ON same(c, p, api, `group`, sent_at)
     WHERE p.api = 'OFFSET_COMMIT' AND c.nobody AND c.state_before IN ('Empty', 'Dead')
       AND p.answered_at IS NOT NULL

@@ -1,7 +1,7 @@
 -- Only the leader assigns partitions
 -- A follower's SyncGroup is answered only after the leader's SyncGroup has brought the assignment.
 -- Each member gets what the leader gave it, whatever its own SyncGroup says. Only the leader is
--- told who the members are.
+-- answered with the members.
 -- why: The assignor runs in one consumer, so a slow leader keeps all the others waiting.
 -- source: document 001, SyncGroup; document 003, the group's state machine
 -- id: R13 | rows: answers to SyncGroup and JoinGroup | unit: ms | measured: from the leader's
@@ -20,7 +20,7 @@ WITH brought AS (
                      'array<struct<memberId:string,assignment:string>>') AS given
     FROM {calls} c WHERE c.api = 'SYNC_GROUP' AND c.error_code = :NONE
 ), elected AS (
-    -- Where a static leader's place is taken, its heir is told later that it leads.
+    -- Where a static leader's place is taken, its heir hears later that it leads.
     SELECT `group`, generation, min_by(leader, struct(answered_at, leader)) AS leader
     FROM {probe_joins} GROUP BY `group`, generation
 ), of_leaders AS (

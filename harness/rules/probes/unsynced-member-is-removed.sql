@@ -10,8 +10,7 @@
 
 {GROUP_REBALANCES},
 timeouts AS (
-    SELECT f.`group`, f.generation, f.at, f.next_at, f.next_reason, f.ms, f.evidence,
-           max(j.rebalance_ms) AS timeout_ms
+    SELECT f.*, max(j.rebalance_ms) AS timeout_ms
     FROM followed f JOIN {probe_joins} j ON same(j, f, `group`, generation)
     WHERE f.event = 'stabilized' GROUP BY ALL
 ), silent AS (

@@ -10,8 +10,7 @@
 -- A SyncGroup that is answered 27 is to join again.
 
 WITH parked AS (
-    SELECT c.`group`, c.step, c.sent_at, c.answered_at, c.error_code, m.member_id,
-           m.session_ms, ms_between(c.sent_at, c.answered_at) AS ms
+    SELECT c.*, m.session_ms, ms_between(c.sent_at, c.answered_at) AS ms
     FROM {calls} c JOIN {probe_members} m ON same(m, c, `group`, member_id)
     WHERE c.api IN ('JOIN_GROUP', 'SYNC_GROUP')
 )

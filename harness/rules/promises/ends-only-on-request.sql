@@ -1,4 +1,4 @@
--- A program ends only when it is told to
+-- A program ends only on request
 -- No process ends by itself while nothing is broken. A process that ends by itself during a fault
 -- has an exit code other than 0, so that its supervisor notices.
 -- why: A supervisor does not restart a process that ended with exit code 0.

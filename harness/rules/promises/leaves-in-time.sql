@@ -1,10 +1,10 @@
--- A program that is told to end leaves its group in time
--- A process that is told to end leaves its group and ends by itself within its grace period. A
+-- A program that is asked to end leaves its group in time
+-- A process that is asked to end leaves its group and ends by itself within its grace period. A
 -- static member need not leave.
 -- why: A process that does not leave makes the group wait for its session timeout, with every
 --   deploy.
 -- source: kafka-chaos, programs under test; KIP-345 for static members
--- id: P6 | rows: processes told to end | unit: ms | measured: from the signal to the end | high:
+-- id: P6 | rows: processes asked to end | unit: ms | measured: from the signal to the end | high:
 --   ended after its grace period | clients: app | headline: leaving | kind: without journals
 --
 -- Kafka Streams stays by default (KIP-812): its client id or its assignor shows that it is one.
@@ -46,7 +46,7 @@ SELECT t.member AS subject, t.told_at AS at, ms_between(t.told_at, t.ended_at) A
             THEN clause(coalesce(concat('ran as PID 1 and did not react to ', d.signal,
                                         ', for which it has no handler: '), ''),
                         'still ran ', round(:grace_ms / 1e3, 1),
-                        ' s after it was told to end, and was killed')
+                        ' s after it was asked to end, and was killed')
             WHEN t.ended_at IS NULL THEN 'never ended'
             WHEN b.member IS NOT NULL AND l.at IS NULL AND t.instance_id IS NULL
             THEN clause('ended without leaving the group, which waits for its session of ',

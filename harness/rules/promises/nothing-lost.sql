@@ -5,7 +5,7 @@
 -- why: A record below the committed position is never read again: it is lost without an error.
 -- source: kafka-chaos, programs under test
 -- id: P10 | rows: partitions | unit: records | measured: lost | high: has committed records that
---   nobody read | clients: app | limit: lost | headline: loss
+--   were not read | clients: app | limit: lost | headline: loss
 --
 -- Where auto.offset.reset is latest, a program passes over what was there before it came.
 --

@@ -1,7 +1,7 @@
 -- A program that was removed from the group comes back
 -- A process that the coordinator evicted or fenced is in the group again within 30 s after it could
 -- know. Or it ends with an exit code other than 0, so that its supervisor notices.
--- why: A process that stays outside the group does no work, and nobody notices.
+-- why: A process that stays outside the group does no work, unnoticed.
 -- source: kafka-chaos, programs under test
 -- id: P8 | rows: removals of running processes | unit: ms | measured: until it was back, or had
 --   ended | high: came back too late | clients: app | headline: coming back

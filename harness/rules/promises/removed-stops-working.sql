@@ -25,8 +25,7 @@
                            :FENCED_INSTANCE_ID)
     GROUP BY ALL
 ), taken AS (
-    SELECT h.member, h.removed_at, h.back_at, f.topic, f.partition, f.first_offset,
-           f.last_offset, f.arrived_at
+    SELECT f.*, h.removed_at, h.back_at
     FROM heard h JOIN {fetched} f
       ON f.member = h.member AND f.arrived_at > after(:UNDER_WAY_MS, h.heard_at)
      AND f.arrived_at < coalesce(h.back_at, :ended_at)

@@ -3,7 +3,7 @@
 -- state.
 -- why: This is the outage that the users of the group notice.
 -- source: kafka-chaos, limits
--- id: L1 | rows: partitions | unit: ms | measured: without records read | high: stood still for
+-- id: L1 | rows: partitions | unit: ms | measured: without records read | high: had a standstill
 --   longer than promised | delayed by: members, toxiproxy, brokers | limit: standstill_s
 
 WITH {ENDS}, {STOOD}, longest AS (

@@ -1,7 +1,7 @@
 -- A process works from its start to its end
 -- A member asks nothing of a broker before its process has started, and reads nothing after it was
 -- killed, or after its client gave up. It is killed by a fault alone, fails only if its client gave
--- up, and closes only when it is told to.
+-- up, and closes only when it is asked to.
 -- why: A process that ends, or works, when it should not makes every other measurement one of
 --   something else.
 -- source: kafka-chaos, record of the fleet
@@ -41,8 +41,8 @@ SELECT concat(m.member, ' (process)') AS subject,
             THEN clause('had asked a broker ',
                         CAST(round(ms_between(a.at, m.started_at)) AS INT),
                         ' ms before its process started')
-            WHEN m.`end` = 'killed' AND k.at IS NULL AND NOT EXISTS (
-                     SELECT 1 FROM {members} WHERE role = 'producer' AND `end` IS NULL)
+            WHEN m.`end` = 'killed' AND k.at IS NULL AND (
+                     SELECT count(*) FROM {members} WHERE role = 'producer' AND `end` IS NULL) = 0
             THEN 'was killed by no fault'
             WHEN m.`end` = 'failed' AND t.gave_up_at IS NULL
             THEN 'failed, and its client had not given up'
