@@ -1,7 +1,7 @@
 -- What a coordinator answers to joins, heartbeats and leaves, right and wrong, in every state.
 
 -- let ANSWERED
---   Columns of an answer against the one that it must be; that is known only if the state is, too.
+--   Columns of an answer against the one that it must be, which is known only if the state is, too.
 CASE WHEN must IS NULL THEN 'the group changed in between'
      WHEN error_code IS NULL THEN 'was not answered' END AS unknown,
 CASE WHEN error_code <> must

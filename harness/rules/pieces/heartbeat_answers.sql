@@ -26,7 +26,7 @@
 
 -- let CALLS
 --   Calls about a group, and the answers that heartbeats among them were given. Members that
---   scripts play subscribe to one topic that there is, so that a number names a partition.
+--   scripts play subscribe to one existing topic, so that a number names a partition.
 WITH asked AS (
     SELECT row_number() OVER (ORDER BY sent_at, step) AS call, api, `group`, step, sent_at,
            answered_at, error_code,
