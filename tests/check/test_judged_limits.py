@@ -70,7 +70,7 @@ def test_a_promise_that_is_not_kept_fails_the_run(
     assert Exit.DIFFERS == exit_code(run_dir)
     failed = ET.parse(run_dir / "junit.xml").findall(".//failure/..")
     assert 1 == len({case.get("name") for case in failed} & NOT_KEPT)
-    assert "stood still for longer than promised" in (run_dir / "report.html").read_text()
+    assert "had a standstill longer than promised" in (run_dir / "report.html").read_text()
 
 
 @pytest.mark.parametrize("run", [OURS, A_PROGRAM])

@@ -6,24 +6,13 @@
 -- id: X61 | rows: members | unit: ms | measured: for the longest | high: was not answered in time |
 --   delayed by: member, toxiproxy, brokers | kind: broker, in passing
 --
--- Each member's longest wait for a commit; a broker that was stopped answers nobody.
---
--- An answer that times out has been through three queues, each of which may take the slack (X28).
+-- An answer that times out has been through three queues, each of which may take the slack.
+
+-- let WHAT = commit
+-- let MOST = :commit_timeout_ms + 3 * :slack_ms
 
 WITH waited AS (
-    SELECT r.member, r.arrived_at, r.answered_at, r.evidence,
-           ms_between(r.arrived_at, r.answered_at) AS ms
-    FROM {own_requests} r
-    LEFT ANTI JOIN {stopped_brokers} s
+    SELECT r.* FROM {own_requests} r LEFT ANTI JOIN {stopped_brokers} s
       ON s.broker = r.broker AND s.from_at <= r.answered_at AND s.to_at >= r.arrived_at
     WHERE r.api IN ('OFFSET_COMMIT', 'TXN_OFFSET_COMMIT')
-), longest AS (
-    SELECT member, count(*) AS commits, max(struct(ms, arrived_at, answered_at, evidence))
-               AS worst
-    FROM waited GROUP BY member
-)
-SELECT concat(member, ' (longest commit)') AS subject, worst.arrived_at AS at,
-       worst.ms AS measured, :commit_timeout_ms + 3 * :slack_ms AS bound_high,
-       concat('of ', commits, ' commits') AS note, worst.evidence AS evidence,
-       worst.arrived_at AS guard_from, worst.answered_at AS guard_to
-FROM longest
+), {LONGEST_WAIT}

@@ -12,10 +12,10 @@
 --   contradicted: librdkafka eager; librdkafka cooperative; java consumer | kind: of applications,
 --   in passing
 --
--- Members whose commits go to the group's coordinator because their application asks.
---
--- librdkafka drops its member id, and keeps its generation, when max.poll.interval.ms or its own
--- session is over (rd_kafka_cgrp_max_poll_interval_check_tmr_cb); Java's client of KIP-848 has
--- epoch -1 then. Both send what an application asks for before its next poll.
+-- After max.poll.interval.ms or its own session librdkafka drops its member id and keeps its
+-- generation (rd_kafka_cgrp_max_poll_interval_check_tmr_cb). Java's client of KIP-848 has epoch -1
+-- then. Both send what an application commits before its next poll.
 
-{COMMITS_OF_MEMBERS} {PER_MEMBER} WHERE commit <> 'auto' GROUP BY member
+-- let SAYS = {NAMES}
+
+{COMMITS_OF_MEMBERS} {ODD_ONES} WHERE commit <> 'auto' GROUP BY subject

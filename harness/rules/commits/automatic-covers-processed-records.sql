@@ -6,8 +6,6 @@
 -- id: R26-processed | rows: partitions and members | unit: records | measured: committed and not
 --   processed | high: had records committed that were not processed | contradicted: librdkafka;
 --   java consumer
---
--- Automatic commits per partition and member, against what was processed when each arrived.
 
 WITH moments AS (
     SELECT topic, partition, processed_at AS at, last_offset + 1 AS done,
@@ -17,8 +15,7 @@ WITH moments AS (
     SELECT topic, partition, arrived_at, NULL, committed, member FROM {positions}
     WHERE api = 'OFFSET_COMMIT' AND error_code = :NONE AND :commit = 'auto'
 ), ordered AS (
-    SELECT *, coalesce(max(done) OVER (PARTITION BY topic, partition ORDER BY at), 0)
-               AS processed
+    SELECT *, coalesce(max(done) OVER (PARTITION BY topic, partition ORDER BY at), 0) AS processed
     FROM moments
 )
 SELECT concat(topic, '-', partition, ' by ', member) AS subject,

@@ -8,28 +8,24 @@
 -- id: X103 | rows: members and partitions | unit: records | measured: left out at worst | high: had
 --   records that a later automatic commit left out | kind: in passing, compares clocks
 --
--- Partitions that a member held, at each of its automatic commits, by what they lacked.
---
 -- What was given in the last moment before a commit arrived may have come after it was made. At a
--- revocation librdkafka commits what it gives up, and nothing else.
+-- revocation librdkafka commits only what it gives up.
 
 -- let GIVEN_UP_MS = 1000
---   A commit at a revocation names what is given up alone: how long such a commit may take.
+--   how long a commit at a revocation, which names what is given up alone, may take
 
 WITH {HINDERED}, timed AS (
     SELECT r.member, r.arrived_at AS at, r.evidence
-    FROM (SELECT * FROM {own_requests}
-          WHERE api = 'OFFSET_COMMIT' AND generation >= 0 AND :commit = 'auto') r
-    LEFT ANTI JOIN hindered h
+    FROM {own_requests} r LEFT ANTI JOIN hindered h
       ON coalesce(h.member = r.member, true) AND h.from_at <= r.arrived_at
      AND after(:session_ms, h.to_at) >= r.arrived_at
     LEFT ANTI JOIN {client_events} c
       ON c.member = r.member AND c.event IN ('revoked', 'lost', 'closing')
      AND c.event_at <= after(:STAMP_LATE_MS, r.arrived_at)
      AND after(:GIVEN_UP_MS, coalesce(c.observed_at, c.event_at)) >= r.arrived_at
+    WHERE r.api = 'OFFSET_COMMIT' AND r.generation >= 0 AND :commit = 'auto'
 ), held AS (
-    SELECT topic, partition, member, from_at,
-           coalesce(removed_at, to_at, :ended_at) AS to_at
+    SELECT topic, partition, member, from_at, coalesce(removed_at, to_at, :ended_at) AS to_at
     FROM {ownership}
 ), moments AS (
     SELECT h.*, after(:STAMP_LATE_MS + :auto_commit_late_ms, d.polled_at) AS at, 1 AS rank,

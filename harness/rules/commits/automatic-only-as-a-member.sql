@@ -8,7 +8,7 @@
 -- id: X41 | rows: members with automatic commits | unit: commits | measured: without a valid member
 --   id and generation | high: made commits without a valid member id and generation | kind: always,
 --   of applications
---
--- Members whose client commits by itself; the application asks for none there.
 
-{COMMITS_OF_MEMBERS} {PER_MEMBER} WHERE commit = 'auto' GROUP BY member
+-- let SAYS = {NAMES}
+
+{COMMITS_OF_MEMBERS} {ODD_ONES} WHERE commit = 'auto' GROUP BY subject

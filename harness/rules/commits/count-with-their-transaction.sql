@@ -5,14 +5,12 @@
 -- source: KIP-98, Consumer Coordinator; KIP-447
 -- id: X68 | rows: partitions | unit: answers | measured: with another position | high: was answered
 --   with positions that were not committed, or no longer | kind: in passing, compares clocks
---
--- Answers to whoever asked for positions, beside transactions that members saw committed.
---
--- The markers of a transaction are written after its producer was answered.
 
 -- let MARKED_MS = 2000
 --   How long after its producer was answered a transaction may wait for its markers, and their
---   replicas. The kept runs have no position that came later than 0.3 s.
+--   replicas. In the kept runs no position came later than 0.3 s.
+
+-- let SAYS = coalesce({FIRST_ODD}, concat(count(*), ' answers')) AS note
 
 WITH mixed AS (
     SELECT topic, partition, after(:MARKED_MS, answered_at) AS at, 0 AS rank,
@@ -28,27 +26,15 @@ WITH mixed AS (
     SELECT topic, partition, arrived_at, 1, NULL, NULL, committed, evidence
     FROM {positions} WHERE api = 'OFFSET_FETCH' AND error_code = :NONE
 ), running AS (
-    SELECT topic, partition, at, position, evidence, rank,
-           coalesce(max(done) OVER w, -1) AS done, coalesce(max(offered) OVER w, -1)
-               AS offered
-    FROM mixed
-    WINDOW w AS (PARTITION BY topic, partition ORDER BY at, rank {SO_FAR})
-), answers AS (
-    SELECT r.*, position NOT BETWEEN done AND offered AS odd
-    FROM running r LEFT ANTI JOIN {unsettled} f
-      ON f.from_at <= r.at
-     AND f.to_at >= r.at
-    WHERE r.rank = 1
-), used AS (
-    SELECT topic, partition FROM mixed WHERE done IS NOT NULL GROUP BY topic, partition
+    SELECT *, coalesce(max(done) OVER w, -1) AS least, coalesce(max(offered) OVER w, -1) AS most,
+           count(done) OVER (PARTITION BY topic, partition) AS transactions
+    FROM mixed WINDOW w AS (PARTITION BY topic, partition ORDER BY at, rank {SO_FAR})
+), judged AS (
+    SELECT concat(r.topic, '-', r.partition) AS subject, r.at, r.evidence,
+           CASE WHEN position NOT BETWEEN least AND most
+                THEN concat('was answered ', position, ' when ', least, ' was committed and ',
+                            most, ' offered') END AS odd
+    FROM running r LEFT ANTI JOIN {unsettled} f ON f.from_at <= r.at AND f.to_at >= r.at
+    WHERE r.rank = 1 AND r.transactions > 0 AND NOT EXISTS (SELECT 1 FROM {forgotten})
 )
-SELECT concat(a.topic, '-', a.partition) AS subject,
-       coalesce(min(IF(odd, at, NULL)), min(at)) AS at, count_if(odd) AS measured,
-       0 AS bound_high,
-       coalesce(min(IF(odd, concat('told ', position, ' when ', done, ' was committed and ',
-                                   offered, ' offered'), NULL)),
-                concat(count(*), ' answers')) AS note,
-       min(IF(odd, evidence, NULL)) AS evidence
-FROM answers a JOIN used u ON same(u, a, topic, partition)
-CROSS JOIN (SELECT count(*) AS times FROM {forgotten}) g
-WHERE g.times = 0 GROUP BY a.topic, a.partition
+{ODD_ONES} GROUP BY subject

@@ -7,13 +7,11 @@
 -- id: R26-repeats | rows: partitions of crashed members | unit: records | measured: delivered again
 --   | high: had more records delivered again than the member was given since a commit was due
 --
--- Partitions of crashed members: what came twice, against what was delivered lately.
---
--- Lately is a commit interval, how late its timer may be, the slowest commit of that member and a
--- poll before the last poll that brought it records: all before that had been committed. Java's
--- consumer commits when a rebalance begins for it, not in its midst, and counts the interval anew
--- from its end; a cooperative member is given records all the while. (ConsumerCoordinator,
--- onJoinPrepare, poll and onJoinComplete.)
+-- What counts is a commit interval, how late its timer may be, the member's slowest commit, and a poll
+-- before the last poll that brought it records: all before that had been committed. Java's consumer
+-- commits when a rebalance begins for it, and counts the interval anew from its end. A cooperative
+-- member is given records all the while. (ConsumerCoordinator, onJoinPrepare, poll and
+-- onJoinComplete.)
 
 WITH {POLLS},
 crashed AS (
@@ -23,13 +21,12 @@ crashed AS (
     FROM {ownership} o JOIN {fault_windows} f
       ON f.killed AND f.ends_member AND f.resolved = o.member
     JOIN polls p ON p.member = o.member
-    WHERE o.ended_by = 'killed'
-    GROUP BY o.topic, o.partition, o.member, o.from_at
+    WHERE o.ended_by = 'killed' GROUP BY o.topic, o.partition, o.member, o.from_at
 ), slowest AS (
     SELECT member, max(ms_between(arrived_at, answered_at)) AS ms
     FROM {own_requests} WHERE api = 'OFFSET_COMMIT' GROUP BY member
 ),
--- One that died while it joined has no join on record, but was told of the rebalance.
+-- One that died while it joined has no join on record, but its heartbeat was answered 27.
 rounds AS (
     SELECT member, api, arrived_at AS from_at,
            min(IF(api = 'SYNC_GROUP', answered_at, NULL)) OVER (
@@ -40,11 +37,9 @@ rounds AS (
       AND (api IN ('JOIN_GROUP', 'SYNC_GROUP') AND error_code = :NONE
            OR api = 'HEARTBEAT' AND error_code = :REBALANCE_IN_PROGRESS)
 ), late AS (
-    SELECT c.topic, c.partition, c.member, c.from_at, c.last_polled_at, c.killed_at,
-           coalesce(s.ms, 0)
-               + IF(:client = 'java', :slack_ms + coalesce(c.poll_ms, 0),
-                    :auto_commit_late_ms) AS late_ms,
-           max_by(struct(r.from_at, r.to_at), struct(r.from_at, r.to_at)) AS joined
+    SELECT c.*, coalesce(s.ms, 0) + IF(:client = 'java', :slack_ms + coalesce(c.poll_ms, 0),
+                                       :auto_commit_late_ms) AS late_ms,
+           max(struct(r.from_at, r.to_at)) AS joined
     FROM crashed c LEFT JOIN slowest s USING (member)
     LEFT JOIN rounds r
       ON r.member = c.member AND r.api <> 'SYNC_GROUP' AND r.from_at <= c.last_polled_at
@@ -66,8 +61,7 @@ SELECT concat(f.topic, '-', f.partition, ' of ', f.member) AS subject, f.killed_
        coalesce(sum(least(r.last_offset, d.last_offset)
                     - greatest(r.first_offset, d.first_offset) + 1), 0) AS measured,
        f.count AS bound_high,
-       concat('the last ', CAST(round(f.ms) AS BIGINT), ' ms before its last poll count')
-           AS note
+       concat('the last ', CAST(round(f.ms) AS BIGINT), ' ms before its last poll count') AS note
 FROM fresh f LEFT JOIN {redeliveries} r
   ON same(r, f, topic, partition) AND r.first_member = f.member
  AND r.member <> f.member AND r.polled_at > f.killed_at

@@ -5,8 +5,6 @@
 -- source: document 003, OFFSET_COMMIT (visible only after the append)
 -- id: R31-append | rows: partitions | unit: records | measured: from the position accepted last |
 --   high: was answered with another position than the one accepted last | kind: broker
---
--- Positions fetched while no commit could be made: the last accepted, and never another.
 
 {UNWRITABLE},
 moments AS (

@@ -7,40 +7,37 @@
 -- id: R30 | rows: partitions | unit: records | measured: behind the commit | high: was answered
 --   with an older position than the one committed last | kind: always, broker
 --
--- Every position that a coordinator answered, whoever asked, against the commits before.
+-- The answer is right if it is the last position whose committer had its answer, or a later one
+-- that was asked for by then and not refused: a commit that timed out may have been made. A
+-- deletion is a commit of nothing. Commits of transactions count among the later ones only.
+-- Automatic commits that were in flight when their broker died are on no record, and cover no more
+-- than had been delivered by then. Two answers within the slack of each other may have come in the
+-- other order.
 --
--- It must be the last one whose committer had its answer, or a later one: asked for by then and not
--- refused (a commit that timed out may have been made). A deletion is a commit of nothing.
--- Transactional commits take effect with their transaction, so they count among the later ones
--- only; automatic ones that were in flight when their broker died are on nobody's record, and cover
--- no more than had been delivered by then. Answers are stamped when they are logged, so two within
--- slack of each other may have come in the other order.
---
--- Positions expire at the earliest a retention after the last commit, those of a group that has had
--- members once it was empty for as long (ClassicGroup.offsetExpirationCondition). When a group of
--- KIP-848 is empty no coordinator logs.
---
--- A broker that has just loaded the group answers with what was replicated everywhere by then, and
--- learns what came since only when it writes something itself (CoordinatorRuntime).
+-- Positions expire a retention after the last commit at the earliest; those of a group that has had
+-- members, once it was empty for as long (ClassicGroup.offsetExpirationCondition). No coordinator
+-- logs that a group of KIP-848 is empty. A broker that has just loaded the group answers with what
+-- was replicated everywhere by then, and learns of later commits when it writes one itself
+-- (CoordinatorRuntime).
 
 -- let REFUSED
---   Errors with which a coordinator refuses a commit for good. After any other, the time-outs of
---   the append above all, it may still take effect: GroupMetadata and OffsetMetadataManager, 4.3.
+--   Errors with which a coordinator refuses a commit for good (GroupMetadata and
+--   OffsetMetadataManager, 4.3). After any other it may still take effect.
 (:OFFSET_METADATA_TOO_LARGE, :ILLEGAL_GENERATION, :INVALID_GROUP_ID,
 :UNKNOWN_MEMBER_ID, :REBALANCE_IN_PROGRESS, :INVALID_COMMIT_OFFSET_SIZE,
 :GROUP_AUTHORIZATION_FAILED, :FENCED_INSTANCE_ID, :FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH)
 
 -- let WATERMARK_BEHIND_MS = 5500
 --   How far the high watermark of a new leader may be behind. A follower has it with its next
---   fetch, which waits for 500 ms at most (replica.fetch.wait.max.ms). A broker that starts has the
---   one that it wrote down last, every 5 s (replica.high.watermark.checkpoint.interval.ms).
+--   fetch, after 500 ms at most (replica.fetch.wait.max.ms). A broker that starts has the one that
+--   it wrote down last, every 5 s (replica.high.watermark.checkpoint.interval.ms).
 
 -- query
 WITH asked AS (
     SELECT api, topic, partition, committed, error_code, arrived_at, answered_at
     FROM {positions} WHERE api IN ('OFFSET_COMMIT', 'OFFSET_DELETE', 'TXN_OFFSET_COMMIT')
     UNION ALL
-    -- One that was sent again, to another coordinator, was asked for before that.
+    -- A commit that was sent again, to another coordinator, was asked for before that.
     SELECT 'client', topic, partition, committed, coalesce(error_code, -1), asked_at,
            IF(error_code = :NONE, answered_at, NULL)
     FROM {commits} WHERE asked_at IS NOT NULL AND how <> 'external'
@@ -52,8 +49,7 @@ WITH asked AS (
                            answered_at, NULL))
                     OVER (PARTITION BY topic, partition
                           ORDER BY arrived_at DESC, answered_at DESC, committed DESC
-                          {BEFORE})
-                        AS followed_at
+                          {BEFORE}) AS followed_at
           FROM asked WHERE error_code NOT IN {REFUSED})
     GROUP BY topic, partition, committed
 ), moments AS (
@@ -99,14 +95,13 @@ WITH asked AS (
      AND least(m.to_at, o.at) >= after(:retention_ms - :slack_ms, m.from_at)
     WHERE o.given IS NOT NULL GROUP BY ALL
 ), possibly_lost AS (
-    SELECT o.topic, o.partition, o.at, o.given
+    SELECT DISTINCT o.topic, o.partition, o.at, o.given
     FROM placed o
     JOIN {broker_faults} f ON f.injecting_at <= greatest(o.at, o.given_at)
      AND coalesce(f.healed_at >= o.expected_since, true)
     JOIN {deliveries} d ON same(d, o, topic, partition) AND d.last_offset + 1 >= o.given
      AND d.polled_at <= greatest(o.at, o.given_at)
     WHERE o.given > o.expected AND :commit = 'auto'
-    GROUP BY o.topic, o.partition, o.at, o.given
 ), judged AS (
     SELECT o.*, coalesce(o.fresh AND p.first_asked_at <= o.given_at
                          AND coalesce(p.followed_at
@@ -121,8 +116,7 @@ WITH asked AS (
               AND (o.emptied OR :protocol = 'consumer'
                    OR coalesce(formed_at >= after(:retention_ms, o.expected_since),
                                true))
-              AND coalesce(ms_between(o.expected_since, o.at) >= :retention_ms, false)
-              AS fits,
+              AND coalesce(ms_between(o.expected_since, o.at) >= :retention_ms, false) AS fits,
            IF(fits, 0, greatest(0, o.expected - o.given)) AS behind
     FROM placed o CROSS JOIN formed LEFT JOIN possible p
       ON same(p, o, topic, partition) AND p.committed = o.given
@@ -141,8 +135,7 @@ WITH asked AS (
 )
 SELECT concat(topic, '-', partition) AS subject, at, behind AS measured, 0 AS bound_high,
        CASE WHEN behind = 0 AND misfit IS NOT NULL
-            THEN clause('was answered with what nobody had committed: ', misfit) END
-           AS wrong,
+            THEN clause('was answered with what no one had committed: ', misfit) END AS wrong,
        coalesce(misfit, concat(answers, ' answers', IF(older > 0, concat(', ', older,
            ' older by a coordinator that had just loaded the group'), ''))) AS note,
        evidence

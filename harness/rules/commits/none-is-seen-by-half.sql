@@ -8,7 +8,7 @@
 --   positions returned | high: returned positions of different commits | protocols: classic | kind:
 --   broker
 --
--- Fetches in groups of which every commit gave all its partitions one and the same position.
+-- Groups of which every commit gave all its partitions one and the same position.
 
 WITH commits AS (
     SELECT `group`, sent_at, count(DISTINCT wanted) AS positions, count(*) AS partitions
@@ -16,13 +16,13 @@ WITH commits AS (
 ), alike AS (
     SELECT `group` FROM commits GROUP BY `group`
     HAVING max(positions) = 1 AND min(partitions) > 1 AND count(*) > 1
-), told AS (
+), answers AS (
     SELECT f.`group`, f.step, f.sent_at, count(*) AS partitions,
-           max(f.committed) - min(f.committed) AS apart, max(f.committed) AS latest,
-           max(size(f.in_flight)) AS in_flight, max(f.error_code) AS error_code
-    FROM {probe_fetches} f JOIN alike a ON a.`group` = f.`group`
+           max(f.committed) - min(f.committed) AS apart, max(f.committed) AS latest
+    FROM {probe_fetches} f LEFT SEMI JOIN alike a ON a.`group` = f.`group`
     GROUP BY f.`group`, f.step, f.sent_at
+    HAVING count(*) > 1 AND max(size(f.in_flight)) > 0 AND max(f.error_code) = :NONE
 )
 SELECT concat(step, ' (', `group`, ')') AS subject, sent_at AS at, apart AS measured,
        0 AS bound_high, concat(partitions, ' partitions, at ', latest) AS note
-FROM told WHERE partitions > 1 AND in_flight > 0 AND error_code = :NONE
+FROM answers

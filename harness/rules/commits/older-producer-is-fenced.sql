@@ -6,6 +6,10 @@
 -- id: X67 | rows: transactional ids | unit: requests | measured: accepted of a producer that
 --   another had replaced | high: was used by two producers in turn | kind: in passing
 
+-- let SAYS
+concat(count(*), ' offers of ', array_join(array_sort(collect_set(member)), ', ')) AS note
+
+-- query
 WITH offered AS (
     SELECT member, arrived_at, evidence,
            get_json_object(detail, '$.transactional_id') AS id
@@ -13,16 +17,12 @@ WITH offered AS (
 ), began AS (
     SELECT id, member, min(arrived_at) AS at FROM offered GROUP BY id, member
 ), judged AS (
-    SELECT o.id, o.member, o.arrived_at, o.evidence, count(b.at) AS successors
+    SELECT o.id AS subject, o.member, o.arrived_at AS at, o.evidence,
+           min(b.member) AS odd
     FROM offered o JOIN began own ON same(own, o, id, member)
     LEFT JOIN began b
       ON b.id = o.id AND b.member <> o.member AND b.at > own.at
      AND o.arrived_at > after(:STAMP_LATE_MS, b.at)
-    GROUP BY o.id, o.member, o.arrived_at, o.evidence
+    WHERE o.id IS NOT NULL GROUP BY o.id, o.member, o.arrived_at, o.evidence
 )
-SELECT id AS subject, min(arrived_at) AS at, count_if(successors > 0) AS measured,
-       0 AS bound_high,
-       concat(count(*), ' offers of ', array_join(array_sort(collect_set(member)), ', '))
-           AS note,
-       min(IF(successors > 0, evidence, NULL)) AS evidence
-FROM judged WHERE id IS NOT NULL GROUP BY id
+{ODD_ONES} GROUP BY subject

@@ -1,40 +1,39 @@
--- A commit is accepted only in its own generation
--- The coordinator accepts a commit only with the group's current generation, and not between join
--- and assignment. In KIP-848 it accepts only an epoch that the member was given since it last
--- joined, and since it was assigned the partition.
+-- A commit or a sync is accepted only in its own generation
+-- The coordinator accepts a commit or a SyncGroup only with the group's current generation, and no
+-- commit between join and assignment. In KIP-848 it accepts only an epoch that the member was given
+-- since it last joined, and since it was assigned the partition.
 -- why: A former owner whose commits are accepted moves the position under the new owner.
 -- source: ClassicGroup.validateOffsetCommit; ConsumerGroup.validateOffsetCommit; KIP-1251
--- id: X37 | rows: member ids and generations | unit: commits | measured: accepted | kind: always
+-- id: X37 | was: X71 | rows: member ids and generations | unit: requests | measured: accepted |
+--   kind: always
 --
--- Accepted commits by the generation that they name, against the group's when they came.
---
--- A commit can be handled at any moment from its arrival until its answer is ready. A member of
--- KIP-848 may name its epoch, or one before as long as it has had the partition since then. Nobody
--- is accused of what was so within the slack of that. Commits of transactions are not asked where
--- the rebalance stands.
+-- A request can be handled at any moment from its arrival until its answer is ready, and what was
+-- so within the slack of that counts too. A member of KIP-848 may name its epoch, or one before for
+-- as long as it has had the partition since then. For commits of transactions it does not matter
+-- where the rebalance stands.
 
-{BOUNDED_COMMITS}, {STANDS}, told AS (
+{BOUNDED_COMMITS}, {STANDS}, given AS (
     SELECT member_id, processed_at AS at, member_epoch AS epoch, generation = 0 AS joins
     FROM {own_requests}
     WHERE api = 'CONSUMER_GROUP_HEARTBEAT' AND error_code = :NONE AND member_epoch > 0
     UNION ALL
-    -- A classic member of such a group is told by its join; what it was told before still
-    -- counts until it has its new part.
+    -- A classic member of such a group joins to have its epoch; the one before still counts until
+    -- it has its new part.
     SELECT member_id, processed_at, generation,
            processed_at = min(processed_at) OVER (PARTITION BY member_id)
     FROM {joins}
-), modern AS (
+), newest AS (
     SELECT c.member_id, c.generation, c.arrived_at, max(t.epoch) AS newest,
            -- A join that came a moment later says nothing of it.
            coalesce(max(CASE WHEN t.joins AND t.at <= after(-:slack_ms, c.arrived_at)
                              THEN t.at END), min(t.at)) AS joined_at
-    FROM commits c JOIN told t
+    FROM commits c JOIN given t
       ON t.member_id = c.member_id AND t.at <= after(:slack_ms, c.processed_at)
     GROUP BY c.member_id, c.generation, c.arrived_at
 ), oldest AS (
-    SELECT m.member_id, m.generation, m.arrived_at, m.newest, min(t.epoch) AS oldest
-    FROM modern m JOIN told t ON t.member_id = m.member_id AND t.at >= m.joined_at
-    GROUP BY m.member_id, m.generation, m.arrived_at, m.newest
+    SELECT m.*, min(t.epoch) AS oldest
+    FROM newest m JOIN given t ON t.member_id = m.member_id AND t.at >= m.joined_at
+    GROUP BY ALL
 ), answers AS (
     SELECT member_id, processed_at AS at, member_epoch AS epoch, assigned,
            row_number() OVER w AS number, lead(arrived_at) OVER w AS next_at
@@ -58,25 +57,26 @@
      AND h.from_at <= after(-:slack_ms, c.arrived_at)
      AND (h.to_at IS NULL OR h.to_at > after(:slack_ms, c.processed_at))
     GROUP BY c.member_id, c.generation, c.arrived_at
+), asked AS (
+    SELECT DISTINCT member, member_id, api, generation, broker, arrived_at, processed_at, evidence
+    FROM commits
+    UNION ALL
+    SELECT member, member_id, api, generation, broker, arrived_at, processed_at, evidence
+    FROM {own_requests} WHERE api = 'SYNC_GROUP' AND error_code = :NONE
 ), timed AS (
-    -- Each commit behind the last change of its group: a day has too many of both to join.
-    SELECT member, member_id, api, generation, broker, arrived_at, processed_at, evidence,
-           max(stand) OVER (PARTITION BY broker ORDER BY at) AS s
-    FROM (
-        SELECT DISTINCT member, member_id, api, generation, broker, arrived_at,
-               processed_at, evidence, after(-:slack_ms, arrived_at) AS at, NULL AS stand
-        FROM commits
-        UNION ALL
-        SELECT NULL, NULL, NULL, NULL, broker, NULL, NULL, NULL, at,
-               struct(at, until IS NULL AS lasts, until, stands) FROM stands
-    )
+    -- Each request behind the last change of its group: a day has too many of both to join.
+    SELECT *, max(stand) OVER (PARTITION BY broker ORDER BY at) AS s
+    FROM (SELECT *, after(-:slack_ms, arrived_at) AS at, NULL AS stand FROM asked
+          UNION ALL
+          SELECT NULL, NULL, NULL, NULL, broker, NULL, NULL, NULL, at,
+                 struct(at, until IS NULL AS lasts, until, stands) FROM stands)
 ), judged AS (
-    SELECT DISTINCT c.member, c.member_id, c.generation, c.broker, c.arrived_at, c.evidence,
+    SELECT DISTINCT c.member, c.member_id, c.api, c.generation, c.arrived_at, c.evidence,
            CASE WHEN c.s.stands <> c.generation
                      AND (c.s.until IS NULL OR c.s.until > after(:slack_ms, c.processed_at))
                 THEN concat('when the group was in ', c.s.stands)
                 WHEN c.s.stands IS NULL AND c.generation > o.newest
-                THEN concat('when it had been told ', o.newest, ' at most')
+                THEN concat('when it had been given ', o.newest, ' at most')
                 WHEN c.s.stands IS NULL AND c.generation < o.oldest
                 THEN concat('when it had joined anew with ', o.oldest)
                 WHEN e.epoch IS NOT NULL
@@ -94,9 +94,8 @@
 SELECT concat(min(member), ' in generation ', generation) AS subject,
        min(arrived_at) AS at, count(*) AS measured,
        CASE WHEN count(stale) > 0
-            THEN clause('had ', count(stale), ' commits accepted ',
+            THEN clause('had ', count(stale), ' requests accepted ',
                         min_by(stale, struct(arrived_at, evidence))
-                            FILTER (WHERE stale IS NOT NULL))
-            END AS wrong,
+                            FILTER (WHERE stale IS NOT NULL)) END AS wrong,
        min_by(evidence, struct(arrived_at, evidence)) AS evidence
-FROM judged GROUP BY member_id, generation
+FROM judged WHERE api <> 'SYNC_GROUP' OR stale IS NOT NULL GROUP BY member_id, generation

@@ -1,37 +1,25 @@
 -- A member commits only what it has processed
 -- A member that commits when its work is done commits no position beyond the records that it has
 -- processed.
--- why: If the process dies before it has processed them, nobody does.
+-- why: If the process dies before it has processed them, no other does.
 -- source: KafkaConsumer, Manual Offset Control
 -- id: X73 | rows: members and partitions committed | unit: records | measured: beyond what it had
 --   processed | high: committed records that it had not processed yet | kind: in passing
 --
--- Per member and partition the commit that was furthest beyond what had been processed.
---
--- What the client library commits by itself follows what was given (X36), and in a transaction work
--- and commit are one. A position that a broker had told it may be committed as well.
+-- A position that a broker had answered may be committed as well. What the client library commits
+-- by itself follows what was given (X36). In a transaction work and commit are one.
 
--- let TOLD
---   Positions that a broker told a client. Who looks an end of the log up names no group.
-SELECT coalesce(program, client_id), p.topic, p.partition, arrived_at, p.committed
-FROM {requests} LATERAL VIEW explode(positions) AS p
-WHERE (api = 'LIST_OFFSETS' OR api = 'OFFSET_FETCH' AND `group` = :group)
-  AND p.committed >= 0
-
--- query
-WITH known AS (
-    SELECT member, topic, partition, processed_at AS at, last_offset + 1 AS position
+WITH mixed AS (
+    SELECT member, topic, partition, processed_at AS at, last_offset + 1 AS position,
+           CAST(NULL AS BIGINT) AS committed
     FROM {deliveries} WHERE processed_at IS NOT NULL
     UNION ALL
-    {TOLD}
-), mixed AS (
-    SELECT member, topic, partition, at, position, CAST(NULL AS BIGINT) AS committed
-    FROM known
+    SELECT member, topic, partition, arrived_at, committed, NULL FROM ({LOOKED_UP})
+    WHERE committed >= 0
     UNION ALL
     SELECT c.member, c.topic, c.partition, c.asked_at, NULL, c.committed
     FROM {commits} c JOIN {members} m ON m.member = c.member
-    WHERE c.how IN ('sync', 'async', 'interval', 'revoke')
-      AND c.asked_at IS NOT NULL
+    WHERE c.how IN ('sync', 'async', 'interval', 'revoke') AND c.asked_at IS NOT NULL
 ), ordered AS (
     SELECT *, max(position) OVER (
         PARTITION BY member, topic, partition ORDER BY at, position NULLS LAST, committed
@@ -39,8 +27,7 @@ WITH known AS (
     FROM mixed
 ), furthest AS (
     SELECT member, topic, partition, count(*) AS commits,
-           max(struct(committed - coalesce(done, 0) AS beyond, at, committed, done))
-               AS worst
+           max(struct(committed - coalesce(done, 0) AS beyond, at, committed, done)) AS worst
     FROM ordered WHERE committed IS NOT NULL GROUP BY member, topic, partition
 )
 SELECT concat(member, ' on ', topic, '-', partition) AS subject, worst.at AS at,

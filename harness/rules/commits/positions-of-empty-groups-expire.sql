@@ -7,10 +7,11 @@
 --   position too early | high: kept its position too long | protocols: classic | delayed by:
 --   brokers | kind: broker
 --
--- Partitions of a group that became empty for good, and the first answer without a position.
---
 -- The observer asks a few times a second, so a position went between the last answer that had it
 -- and the first that did not: it is late only if both came late.
+
+-- let LATEST_MS = :retention_ms + :retention_check_ms + :slack_ms
+-- let LATER = concat(CAST(round(some_ms) AS BIGINT), ' ms after the group was empty')
 
 WITH emptied AS (
     SELECT at FROM {coordinator_events} e
@@ -28,25 +29,19 @@ WITH emptied AS (
 ), seen AS (
     SELECT topic, partition, emptied_at, none_ms,
            min(IF(committed < 0, processed_at, NULL)) AS none_at,
-           max(IF(committed >= 0 AND (none_ms IS NULL OR ms < none_ms), ms, NULL))
-               AS some_ms
+           max(IF(committed >= 0 AND (none_ms IS NULL OR ms < none_ms), ms, NULL)) AS some_ms
     FROM answered GROUP BY topic, partition, emptied_at, none_ms
     HAVING none_ms IS NOT NULL OR max(ms) >= :retention_ms
-), judged AS (
-    SELECT *, :retention_ms + :retention_check_ms + :slack_ms AS latest_ms,
-           concat(CAST(round(some_ms) AS BIGINT), ' ms after the group was empty') AS later
-    FROM seen WHERE some_ms IS NOT NULL
 )
 SELECT concat(topic, '-', partition) AS subject, coalesce(none_at, emptied_at) AS at,
-       none_ms AS measured, :retention_ms AS bound_low, latest_ms AS bound_high,
-       IF(none_ms IS NULL AND some_ms > latest_ms,
-          clause('still had its position ', later), NULL) AS wrong,
-       IF(none_ms IS NULL AND some_ms <= latest_ms,
-          clause('had its position when last asked for, ', later), NULL) AS unknown,
-       IF(none_ms >= :retention_ms AND some_ms <= latest_ms,
-          clause('was next asked for too late to tell, after it had its position ', later),
+       none_ms AS measured, :retention_ms AS bound_low, {LATEST_MS} AS bound_high,
+       IF(none_ms IS NULL AND some_ms > {LATEST_MS},
+          clause('still had its position ', {LATER}), NULL) AS wrong,
+       IF(none_ms IS NULL AND some_ms <= {LATEST_MS},
+          clause('had its position when last asked for, ', {LATER}), NULL) AS unknown,
+       IF(none_ms >= :retention_ms AND some_ms <= {LATEST_MS},
+          clause('was next asked for too late to know, after it had its position ', {LATER}),
           NULL) AS excused,
-       concat('last had its position ', later) AS note,
-       guard_from(after(:retention_ms, emptied_at), none_at) AS guard_from,
-       none_at AS guard_to
-FROM judged
+       concat('last had its position ', {LATER}) AS note,
+       guard_from(after(:retention_ms, emptied_at), none_at) AS guard_from, none_at AS guard_to
+FROM seen WHERE some_ms IS NOT NULL

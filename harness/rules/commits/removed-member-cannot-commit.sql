@@ -6,15 +6,12 @@
 -- id: R19 | was: R19-auto | rows: commits after a removal and partitions left uncommitted | unit:
 --   error code | measured: in the answer | needs: max poll end
 --
--- Commits of member ids that had been removed, and what they had read but not committed.
---
--- Who left by closing gave its partitions back first and is not examined. A commit that its client
--- never got an answer to counts by what the coordinator says, if it reached it at all. So does one
--- that the client made by itself: when it did, only the coordinator tells. What is kept elsewhere
--- than with the coordinator (external, transaction) is not known here, so nothing is said of work
--- that it may cover. A commit that had arrived by the removal covers its records even if it was
--- answered later, and may cover them if its write timed out: what is replicated then counts all the
--- same. A line is stamped late, so it may seem to have come just after.
+-- A member that closed gave its partitions back first, and is not examined. A commit without an
+-- answer at its client, and an automatic one, count by the coordinator's answer. Where positions
+-- are kept elsewhere than with the coordinator (external, transaction) it is not known which work
+-- they cover. A commit that had arrived by the removal covers its records even if it was answered
+-- later, and may cover them if its write timed out. A line is stamped late, so it may seem to have
+-- come just after.
 
 WITH removed AS (
     SELECT m.* FROM {removals} m LEFT ANTI JOIN {client_events} c
@@ -50,8 +47,7 @@ moments AS (
       ON p.api = 'OFFSET_COMMIT' AND same(p, u, member_id, topic, partition)
      AND p.arrived_at <= after(:slack_ms, u.removed_at)
      AND p.error_code IN (:NONE, :REQUEST_TIMED_OUT, :COORDINATOR_NOT_AVAILABLE)
-    GROUP BY u.member, u.member_id, u.topic, u.partition, u.removed_at, u.back_at,
-             u.first, u.last
+    GROUP BY ALL
 ),
 -- What overlaps it is found within buckets of offsets.
 wanted AS (
@@ -60,25 +56,23 @@ wanted AS (
     SELECT *, explode(sequence(first_offset DIV 1024, last_offset DIV 1024)) AS bucket
     FROM {deliveries}
 ), reread AS (
-    SELECT u.member, u.topic, u.partition, u.removed_at, u.first, u.last,
-           greatest(u.first, u.open_to) AS due,
+    SELECT u.* EXCEPT (bucket), greatest(u.first, u.open_to) AS due,
            min(d.first_offset) AS again_from, max(d.last_offset) AS again_to
     FROM wanted u LEFT JOIN reads d ON same(d, u, topic, partition, bucket)
      AND d.first_offset <= u.last AND d.last_offset >= u.first
      AND d.polled_at > u.removed_at
      AND (d.member_id <> u.member_id OR d.polled_at > u.back_at)
-    GROUP BY u.member, u.member_id, u.topic, u.partition, u.removed_at, u.first, u.last,
-             u.open_to
+    GROUP BY ALL
 ),
--- Who could have read it again: partitions that somebody held or read after the removal.
+-- When a partition was last held or read by any member, who could have read it again.
 held AS (
-    SELECT topic, partition, max(at) AS last_at FROM (
-        SELECT topic, partition, from_at AS at FROM {ownership}
-        UNION ALL SELECT topic, partition, polled_at FROM {deliveries})
+    SELECT topic, partition, max(at) AS last_at
+    FROM (SELECT topic, partition, from_at AS at FROM {ownership}
+          UNION ALL SELECT topic, partition, polled_at FROM {deliveries})
     GROUP BY topic, partition
 )
-SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (coordinator)')
-           AS subject, c.at, c.error_code AS measured,
+SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (coordinator)') AS subject,
+       c.at, c.error_code AS measured,
        -- How a coordinator refuses a member that is no longer in the group.
        CASE WHEN c.error_code NOT IN (
                 :ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID, :REBALANCE_IN_PROGRESS,
@@ -87,7 +81,7 @@ SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (coordinator)'
        IF(c.error_code IS NULL, 'was never answered', NULL) AS unknown,
        CAST(NULL AS STRING) AS note
 FROM {commits_judged} c JOIN removed r ON same(r, c, member_id, removed_at)
--- One that does not have the group, or may not be asked, says nothing of its members.
+-- A broker that does not have the group, or may not be asked, says nothing of its members.
 WHERE coalesce(c.error_code NOT IN (
           :COORDINATOR_LOAD_IN_PROGRESS, :NOT_COORDINATOR, :GROUP_AUTHORIZATION_FAILED,
           :TOPIC_AUTHORIZATION_FAILED), true)
@@ -108,7 +102,7 @@ SELECT concat(r.topic, '-', r.partition, ' after ', r.member), r.removed_at, NUL
             THEN concat('only ', greatest(again_from, first), ' to ', least(again_to, last),
                         ' of its records ', first, ' to ', last, ' came again') END,
        IF(due <= last AND h.last_at <= r.removed_at,
-          'was given to nobody after that', NULL),
+          'was given to no member after that', NULL),
        concat(last - first + 1, ' records read and not committed')
 FROM reread r JOIN held h ON same(h, r, topic, partition)
 WHERE :commit NOT IN ('external', 'transaction')

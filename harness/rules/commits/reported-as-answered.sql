@@ -2,27 +2,24 @@
 -- A commit that its coordinator accepted is not reported as refused, and one that it refused not as
 -- made, nor with another refusal, for each partition by itself. One that was accepted in time is
 -- not reported as timed out, nor left without a report.
--- why: An application that is told of a commit which was not made goes on, and its work is done
---   twice; one that is told of a failure does it again itself.
+-- why: An application that hears of a commit which was not made goes on, and its work is done
+--   twice; one that hears of a failure does it again itself.
 -- source: KafkaConsumer.commitSync; rd_kafka_commit; OffsetCommitResponse
 -- id: X59 | rows: members | unit: commits | measured: reported otherwise | high: reported another
 --   answer than it was given | kind: in passing, compares clocks
 --
--- Commits that were asked for or reported, each beside the last answer on its way back.
---
 -- A client asks again by itself after an error that passes, and reports the last answer. An answer
--- may be lost on a disturbed link, or with its process; its line with a broker that is killed. Java
--- calls a commit that was refused while it has to join again REBALANCE_IN_PROGRESS, whatever it was
--- answered. A refusal may be reported for all partitions of a request. A transaction may fail after
--- its positions were accepted, but not by one of REFUSALS. Nobody knows when an automatic commit
--- was asked for: it is reported as made if any answer before that says so.
+-- may be lost on a disturbed link or with its process, its line with a broker that is killed. Java
+-- reports REBALANCE_IN_PROGRESS for a commit that was refused while it has to join again. A refusal
+-- may be reported for all partitions of a request. A transaction may fail after its positions were
+-- accepted, but not by one of COMMIT_REFUSALS. When an automatic commit was asked for is not on
+-- record: it is reported as made if any answer before that says so.
 
 -- let TIMED_OUT = -185
 --   librdkafka's own code, _TIMED_OUT
 
 -- let COMMIT_REFUSALS
---   Refusals that only a coordinator gives: no client reports one of these by itself, but Java
---   REBALANCE_IN_PROGRESS.
+--   Refusals that only a coordinator gives; Java reports REBALANCE_IN_PROGRESS by itself, too.
 (:OFFSET_METADATA_TOO_LARGE, :ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID,
 :REBALANCE_IN_PROGRESS, :FENCED_INSTANCE_ID, :FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH)
 
@@ -36,32 +33,27 @@ WITH polled AS (
     WHERE c.how <> 'external' AND (c.asked_at IS NOT NULL OR c.how = 'auto')
       AND coalesce(c.error_code >= 0 OR c.error_code = :TIMED_OUT, true)
 ), answered AS (
-    SELECT a.member, a.how, a.topic, a.partition, a.committed, a.asked_at, a.answered_at,
-           a.error_code, count_if(p.error_code = :NONE) > 0 AS made,
+    SELECT a.*, count_if(p.error_code = :NONE) > 0 AS made,
            max(struct(p.arrived_at, p.error_code, p.evidence, p.answered_at)) AS last
     FROM asked a JOIN {positions} p
       ON p.api = IF(a.how = 'transaction', 'TXN_OFFSET_COMMIT', 'OFFSET_COMMIT')
      AND same(p, a, member, topic, partition, committed)
      AND coalesce(p.arrived_at >= after(-:slack_ms, a.asked_at), true)
      AND p.arrived_at <= after(:slack_ms, a.answered_at)
-    GROUP BY a.member, a.how, a.topic, a.partition, a.committed, a.asked_at, a.answered_at,
-             a.error_code
+    GROUP BY ALL
 ), unlogged AS (
     SELECT injecting_at AS from_at, coalesce(healed_at, :ended_at) AS to_at
     FROM {broker_faults} WHERE killed OR healed_at IS NULL
 ), unheard AS (
-    SELECT a.member, a.answered_at, a.error_code
-    FROM answered a
-    LEFT ANTI JOIN {positions} p
+    SELECT DISTINCT a.member, a.answered_at, a.error_code
+    FROM answered a LEFT ANTI JOIN {positions} p
       ON p.api IN ('OFFSET_COMMIT', 'TXN_OFFSET_COMMIT') AND same(p, a, member, error_code)
      AND coalesce(p.arrived_at >= after(-:slack_ms, a.asked_at), true)
      AND p.arrived_at <= after(:slack_ms, a.answered_at)
     LEFT ANTI JOIN unlogged u
-      ON u.from_at <= a.answered_at
-     AND u.to_at >= coalesce(a.asked_at, a.last.arrived_at)
+      ON u.from_at <= a.answered_at AND u.to_at >= coalesce(a.asked_at, a.last.arrived_at)
     WHERE a.error_code IN {COMMIT_REFUSALS}
       AND (:client <> 'java' OR a.error_code <> :REBALANCE_IN_PROGRESS)
-    GROUP BY a.member, a.answered_at, a.error_code
 ), compared AS (
     SELECT a.*,
            u.member IS NOT NULL
@@ -80,8 +72,7 @@ WITH polled AS (
           LEFT JOIN unlogged b
             ON b.from_at <= a.answered_at AND b.to_at >= a.last.arrived_at
           GROUP BY ALL) a
-    LEFT JOIN unheard u
-      ON same(u, a, member, answered_at, error_code)
+    LEFT JOIN unheard u ON same(u, a, member, answered_at, error_code)
 ), judged AS (
     SELECT member, count(*) AS commits, count_if(otherwise) AS times,
            min(coalesce(asked_at, answered_at)) AS at,

@@ -6,9 +6,7 @@
 -- id: X29-fenced | rows: transactions of removed members | unit: error code | measured: answered |
 --   kind: broker
 --
--- Positions offered in a transaction by member ids that had been removed.
---
--- At the coordinator if they came so far; a client may also refuse them by itself.
+-- A client may refuse them by itself as well.
 
 SELECT concat(r.member, ' (coordinator)') AS subject, r.arrived_at AS at,
        r.error_code AS measured,

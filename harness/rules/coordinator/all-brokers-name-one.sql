@@ -6,22 +6,23 @@
 -- id: X66 | rows: brokers | unit: answers | measured: that named another | high: named brokers that
 --   did not coordinate the group | kind: broker, in passing, compares clocks
 --
--- Answers to lookups, and what the observer was told, beside who coordinated the group.
---
--- A broker learns of a change from the controller, as its peers do: nothing is asked of answers
+-- A broker learns of a change from the controller, as its peers do. So nothing is asked of answers
 -- while a broker is broken and until a session after it, within some seconds of another's taking
 -- over, nor of those long before the group's first line. Of a coordinator whose process ended all
 -- is known once another has loaded the group.
 
 -- let BEFORE_MS = 1000
---   How long a group's first coordinator has been it before its first line: who looked it up joined
+--   How long before its first line a group's first coordinator has been it: who looked it up joined
 --   at once. What was so earlier is on no log (a cluster that starts on a busy machine changed it).
 
+-- let SAYS
+concat(count(*), ' answers; named ', array_join(array_sort(collect_set(named)), ', ')) AS note
+
+-- query
 WITH answers AS (
-    SELECT broker, coalesce(program, client_id) AS asker, arrived_at, processed_at,
-           evidence, CAST(get_json_object(detail, '$.coordinator') AS INT) AS named
-    FROM {requests}
-    WHERE `group` = :group AND api = 'FIND_COORDINATOR' AND error_code = :NONE
+    SELECT broker, member AS asker, arrived_at, processed_at, evidence,
+           CAST(get_json_object(detail, '$.coordinator') AS INT) AS named
+    FROM {own_requests} WHERE api = 'FIND_COORDINATOR' AND error_code = :NONE
     UNION ALL
     SELECT NULL, 'observer', at, at, NULL, coordinator
     FROM {topology} WHERE what = 'group' AND `group` = :group AND coordinator IS NOT NULL
@@ -39,8 +40,10 @@ WITH answers AS (
     UNION ALL
     SELECT after(-:LEARNS_MS, from_at), after(:LEARNS_MS, from_at) FROM {tenures}
     WHERE loaded
-), placed AS (
-    SELECT a.broker, a.asker, a.arrived_at, a.evidence, a.named, count(t.tenure) AS tenures
+), judged AS (
+    SELECT coalesce(concat('answers of broker-', a.broker), 'descriptions') AS subject, a.asker,
+           a.arrived_at AS at, a.evidence, a.named,
+           IF(count(t.tenure) = 0, 'named another', NULL) AS odd
     FROM answers a
     LEFT SEMI JOIN {tenures} f
       ON f.tenure = 1 AND a.processed_at >= after(-:BEFORE_MS, f.from_at)
@@ -51,10 +54,4 @@ WITH answers AS (
      AND (t.tenure = 1 OR a.processed_at >= t.from_at)
     GROUP BY a.broker, a.asker, a.arrived_at, a.evidence, a.named
 )
-SELECT coalesce(concat('answers of broker-', p.broker), 'descriptions') AS subject,
-       coalesce(min(IF(p.tenures = 0, p.arrived_at, NULL)), min(p.arrived_at)) AS at,
-       count_if(p.tenures = 0) AS measured, 0 AS bound_high,
-       concat(count(*), ' answers; named ',
-              array_join(array_sort(collect_set(p.named)), ', ')) AS note,
-       min(IF(p.tenures = 0, p.evidence, NULL)) AS evidence
-FROM placed p GROUP BY p.broker
+{ODD_ONES} GROUP BY subject

@@ -1,17 +1,15 @@
 -- A client reports no error while nothing is broken
 -- While nothing is broken, no broker refuses it anything and its settings are in order, a client
 -- reports no error to its application.
--- why: An application that is told of errors without a reason stops, or learns to overlook those
---   that have one.
+-- why: An application that hears of errors without a reason stops, or learns to overlook those that
+--   have one.
 -- source: librdkafka, error_cb; Consumer.poll; KafkaConsumer.poll
 -- id: X92 | rows: clients | unit: errors | measured: reported | high: reported errors though
 --   nothing was broken | delayed by: member, toxiproxy, brokers | kind: in passing, compares clocks
 --
--- Errors of each client in steady time, but for faults of its own or of brokers and links.
---
--- One that was told to begin nowhere, or is to do something wrong, reports what it was made for.
--- One that waits too long between two polls is examined by others. The last session of a run that
--- was not ended in order shows nothing: what broke by itself may have ended it.
+-- A client that begins nowhere, or does something wrong on purpose, reports what it was made for.
+-- Others examine one that waits too long between two polls. If a run was not ended in order, its
+-- last session shows nothing: what broke by itself may have ended it.
 
 -- let IDLE_MS = 600000
 --   Brokers end connections over which nothing came for so long (connections.max.idle.ms).

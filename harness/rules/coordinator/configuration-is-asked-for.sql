@@ -6,21 +6,19 @@
 -- id: X79 | rows: members | unit: requests | measured: that name something else | high: named
 --   something else than it was configured with | kind: in passing
 --
--- Our own members; a library of before KIP-511 does not name itself.
---
--- Settings of the client library itself may name another assignor. Transactions have a coordinator
--- too, which a member looks up by their id.
+-- A library of before KIP-511 does not name itself. Settings of the client library may name another
+-- assignor. Transactions have a coordinator too, which a member looks up by their id.
 
-WITH said AS (
-    SELECT r.member, r.arrived_at, r.evidence,
+-- let SAYS = {FIRST_ODD} AS wrong, concat(count(*), ' requests') AS note
+
+WITH judged AS (
+    SELECT concat(r.member, ' (configured)') AS subject, r.arrived_at AS at, r.evidence,
            CASE WHEN r.client_software <> 'unknown'
                      AND concat(r.client_software, ' ', r.client_software_version) <> IF(
                          m.client = 'java',
-                         concat('apache-kafka-java ',
-                                split_part(m.client_version, ' ', 2)),
-                         concat('confluent-kafka-python ',
-                                split_part(m.client_version, ' ', 2), '-rdkafka-',
-                                split_part(m.client_version, ' ', 4)))
+                         concat('apache-kafka-java ', split_part(m.client_version, ' ', 2)),
+                         concat('confluent-kafka-python ', split_part(m.client_version, ' ', 2),
+                                '-rdkafka-', split_part(m.client_version, ' ', 4)))
                 THEN concat('named ', r.client_software, ' ', r.client_software_version,
                             ', and runs ', m.client_version)
                 WHEN array_join(r.assignors, ',') <> coalesce(m.assignor, IF(
@@ -29,24 +27,15 @@ WITH said AS (
                      AND coalesce(m.settings, '') NOT LIKE '%assign%'
                 THEN concat('offered the assignor ', array_join(r.assignors, ','))
                 WHEN r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation >= 0
-                     AND get_json_object(r.detail, '$.topics')
-                         <> concat('["', :topic, '"]')
+                     AND get_json_object(r.detail, '$.topics') <> concat('["', :topic, '"]')
                 THEN concat('subscribed to ', get_json_object(r.detail, '$.topics'))
            END AS odd
     FROM {own_requests} r JOIN {members} m ON m.member = r.member
     WHERE m.role = 'consumer' AND :client <> 'app'
     UNION ALL
-    SELECT r.client_id, r.arrived_at, r.evidence,
+    SELECT concat(r.client_id, ' (configured)'), r.arrived_at, r.evidence,
            concat('sent a ', r.api, ' of the group ', r.`group`)
     FROM {requests} r LEFT SEMI JOIN {members} m ON m.member = r.client_id
     WHERE r.`group` <> :group AND r.api <> 'FIND_COORDINATOR' AND :client <> 'app'
 )
-SELECT concat(member, ' (configured)') AS subject,
-       coalesce(min(IF(odd IS NULL, NULL, arrived_at)), min(arrived_at)) AS at,
-       count(odd) AS measured, 0 AS bound_high,
-       IF(count(odd) > 0, clause(min(struct(arrived_at, odd)) FILTER (
-           WHERE odd IS NOT NULL).odd), NULL) AS wrong,
-       concat(count(*), ' requests') AS note,
-       min_by(evidence, struct(arrived_at, evidence)) FILTER (WHERE odd IS NOT NULL)
-           AS evidence
-FROM said GROUP BY member
+{ODD_ONES} GROUP BY subject

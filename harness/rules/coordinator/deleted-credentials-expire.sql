@@ -8,26 +8,21 @@
 --   the last request that was served | high: was still served after each of its connections had to
 --   log in again | delayed by: member, toxiproxy, brokers, controller | kind: broker
 --
--- Requests of the member's group, on any of its connections.
---
--- Every broker had refused a login of the user by the time that counts as the deletion, so no
+-- By the time that counts as the deletion every broker had refused a login of the user, so no
 -- connection can have been logged in after it.
 
-{LOST}, deleted AS (
-    SELECT * FROM lost WHERE lost IS NULL AND :reauth_ms > 0
-), served AS (
-    SELECT d.fault, count(r.arrived_at) AS requests,
+{LOST}, served AS (
+    SELECT d.fault, d.member, d.injected_at, count(r.arrived_at) AS requests,
            max(struct(r.arrived_at, r.evidence)) AS last
-    FROM deleted d LEFT JOIN {own_requests} r
-      ON r.member = d.member AND r.arrived_at > d.injected_at
-     AND r.arrived_at < d.gone_to_at
-    GROUP BY d.fault
+    FROM lost d LEFT JOIN {own_requests} r
+      ON r.member = d.member AND r.arrived_at > d.injected_at AND r.arrived_at < d.gone_to_at
+    WHERE d.lost IS NULL AND :reauth_ms > 0
+    GROUP BY d.fault, d.member, d.injected_at
 )
-SELECT d.member AS subject, d.injected_at AS at,
-       coalesce(ms_between(d.injected_at, s.last.arrived_at), 0) AS measured,
+SELECT member AS subject, injected_at AS at,
+       coalesce(ms_between(injected_at, last.arrived_at), 0) AS measured,
        :reauth_ms + :slack_ms AS bound_high,
-       concat(s.requests, ' requests were served meanwhile') AS note,
-       s.last.evidence AS evidence,
-       after(:reauth_ms - :guard_ms, d.injected_at) AS guard_from,
-       after(:reauth_ms + :slack_ms, d.injected_at) AS guard_to
-FROM deleted d JOIN served s USING (fault)
+       concat(requests, ' requests were served after it') AS note, last.evidence AS evidence,
+       after(:reauth_ms - :guard_ms, injected_at) AS guard_from,
+       after(:reauth_ms + :slack_ms, injected_at) AS guard_to
+FROM served

@@ -1,28 +1,25 @@
 -- A group is described as it is
--- Whoever asks the coordinator to describe the group is told of its members, and that it is empty,
--- or that there is no such group, only when it has none. A group of the classic protocol is in
--- PreparingRebalance until all have joined, in CompletingRebalance until its leader has assigned,
--- then Stable, and Empty when it has no members.
+-- The coordinator describes the group with its members, and as empty, or as no group, only when it
+-- has none. A group of the classic protocol is in PreparingRebalance until all have joined, in
+-- CompletingRebalance until its leader has assigned, then Stable, and Empty when it has no members.
 -- why: With a wrong description, monitoring raises a false alarm, or none; a monitor that reads the
 --   group's state sees every rebalance.
 -- source: document 003, DESCRIBE_GROUPS and group states; ClassicGroupState; KIP-848,
 --   ConsumerGroupDescribe
--- id: X55 | was: X55-state | rows: descriptions | unit: members | measured: told of | low: tells of
---   fewer members than the group had | high: tells of more members than the group had | delayed by:
---   broker | kind: broker, in passing
+-- id: X55 | was: X55-state | rows: descriptions | unit: members | measured: described | low:
+--   describes fewer members than the group had | high: describes more members than the group had |
+--   delayed by: broker | kind: broker, in passing
 --
--- What the observer was told, beside the coordinator's lines: who was in the group, and its states,
--- of which any is right that it was in within the time by which a description may be behind.
+-- Any state is right that the group was in within the time by which a description may be behind.
 
 -- let BEHIND_MS = 1000
---   How long a coordinator may describe a group as it was: it tells what is replicated, and writes
---   an assignment before its answers. Over the kept runs it was 0.3 s at most.
+--   How long a coordinator may describe a group as it was: it describes what is replicated, and
+--   writes an assignment before its answers. In the kept runs it was 0.3 s at most.
 
 {SEEN}, counted AS (
     SELECT s.at, s.state, s.members,
            count_if(m.joined_at < after(-:BEHIND_MS, s.at)
-                    AND (m.removed_at IS NULL OR m.removed_at > after(:guard_ms, s.at)))
-               AS surely,
+                    AND (m.removed_at IS NULL OR m.removed_at > after(:guard_ms, s.at))) AS surely,
            count(m.member_id) AS perhaps
     FROM seen s LEFT JOIN {memberships} m
       ON m.joined_at <= after(:guard_ms, s.at)
@@ -44,11 +41,11 @@
       ON t.at <= after(:guard_ms, c.at)
      AND (t.until IS NULL OR t.until >= after(-:BEHIND_MS, c.at))
     GROUP BY ALL
-), told AS (
+), judged AS (
     SELECT p.*,
            CASE WHEN state IN ('Empty', 'Dead') AND surely > 0
-                THEN clause('was told of a group that was ', lower(state), ' when it had ',
-                            surely, ' members')
+                THEN clause('was described as ', lower(state), ' when it had ', surely,
+                            ' members')
                 WHEN :protocol = 'consumer' OR state IN ('Empty', 'Dead') OR times > 0
                 THEN NULL
                 WHEN known = 0 THEN 'was seen before the group was made'
@@ -63,4 +60,4 @@ SELECT concat(state, ' with ', members, ' members') AS subject, at, members AS m
               IF(states = '', '', concat(', in ', states))) AS note,
        IF(members NOT BETWEEN surely AND perhaps OR wrong IS NOT NULL,
           after(-:BEHIND_MS, at), NULL) AS guard_from, at AS guard_to
-FROM told
+FROM judged

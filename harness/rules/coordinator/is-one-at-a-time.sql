@@ -6,18 +6,18 @@
 -- source: GroupCoordinatorService (NOT_COORDINATOR); KIP-848, ConsumerGroupHeartbeat
 -- id: X39 | rows: brokers | unit: calls | measured: accepted | kind: always
 --
--- Per broker the calls of members that it accepted, and those outside its time in office.
---
--- Its time begins with its first line about the group, or when it has loaded it, and ends when
--- another has. A coordinator that was paused or cut off may answer heartbeats, and questions for
--- positions, until it knows that another took over, a session after its return at the latest; it
--- cannot write, so nothing else is excused. One that is shut down knows it within a second, and one
--- that is started again coordinates nothing until it is told to. While it loads a group it answers
--- heartbeats of the classic protocol blindly, and nothing else.
+-- A broker's time in office begins with its first line about the group, or when it has loaded it,
+-- and ends when another has. A coordinator that was paused or cut off may answer heartbeats, and
+-- questions for positions, until it knows that another took over, a session after its return at the
+-- latest; it cannot write, so nothing else is excused. One that is shut down knows it within a
+-- second, and one that is started again coordinates nothing at first. While it loads a group it
+-- answers heartbeats of the classic protocol blindly, and nothing else.
 
 -- let KNOWS_MS = 1000
 --   How much later than its successor has loaded the group a broker that is being shut down may
---   learn of it, and how late a line of what it answered until then may be stamped.
+--   learn of it, and how late a line of its last answers may be stamped.
+
+-- let WRONGLY = tenures = 0 AND NOT behind AND NOT loading
 
 WITH accepted AS (
     SELECT broker, api, member, arrived_at, processed_at, evidence FROM {own_requests}
@@ -25,7 +25,7 @@ WITH accepted AS (
                   'OFFSET_FETCH', 'TXN_OFFSET_COMMIT', 'CONSUMER_GROUP_HEARTBEAT')
       AND error_code IN (:NONE, :REBALANCE_IN_PROGRESS)
       AND (api <> 'OFFSET_COMMIT' OR error_code = :NONE AND member_id IS NOT NULL)
-      -- Whoever asks before there is a group asks its coordinator, of which no line tells.
+      -- Before there is a group no line names the coordinator that is asked.
       AND (api <> 'OFFSET_FETCH' OR arrived_at >= (SELECT min(from_at) FROM {tenures}))
 ), placed AS (
     SELECT a.broker, a.api, a.member, a.arrived_at, a.evidence,
@@ -48,14 +48,12 @@ WITH accepted AS (
       ON l.broker = a.broker AND l.loaded AND l.from_at >= a.processed_at
      AND l.to_at_before <= a.processed_at
     GROUP BY a.broker, a.api, a.member, a.arrived_at, a.evidence
-), judged AS (
-    SELECT *, tenures = 0 AND NOT behind AND NOT loading AS wrongly FROM placed
 )
 SELECT concat('broker-', broker) AS subject, min(arrived_at) AS at, count(*) AS measured,
-       CASE WHEN count_if(wrongly) > 0
-            THEN clause('accepted ', count_if(wrongly),
+       CASE WHEN count_if({WRONGLY}) > 0
+            THEN clause('accepted ', count_if({WRONGLY}),
                         ' calls while it did not coordinate the group, the first: ',
-                        min(CASE WHEN wrongly THEN struct(arrived_at, api, member) END).api)
+                        min(struct(arrived_at, api, member)) FILTER (WHERE {WRONGLY}).api)
             END AS wrong,
        nullif(concat_ws('; ',
            IF(count_if(tenures = 0 AND behind) > 0,
@@ -63,7 +61,6 @@ SELECT concat('broker-', broker) AS subject, min(arrived_at) AS at, count(*) AS 
                      ' calls were answered before it knew of its successor'), NULL),
            IF(count_if(tenures = 0 AND loading AND NOT behind) > 0,
               concat(count_if(tenures = 0 AND loading AND NOT behind),
-                     ' heartbeats were answered while it loaded the group'), NULL)), '')
-           AS note,
-       min(CASE WHEN wrongly THEN struct(arrived_at, evidence) END).evidence AS evidence
-FROM judged GROUP BY broker
+                     ' heartbeats were answered while it loaded the group'), NULL)), '') AS note,
+       min(struct(arrived_at, evidence)) FILTER (WHERE {WRONGLY}).evidence AS evidence
+FROM placed GROUP BY broker

@@ -1,21 +1,18 @@
 -- A new coordinator keeps the members
 -- The broker that takes over a group loads its members: generation and assignments stay, and every
 -- session starts anew.
--- why: Consumers survive the loss of their coordinator, but cannot commit meanwhile.
+-- why: Consumers survive the loss of their coordinator, but cannot commit until then.
 -- source: GroupMetadataManager.onLoaded; group protocol, coordinator failover
 -- id: X12 | rows: members at a failover | unit: ms | measured: without a coordinator
 --
--- Members at each change of the coordinator, to another broker or to the same one again.
+-- A change begins with the fault that hit the former coordinator, else with the last sign that this
+-- was at work. A member that had died before then is not examined. One that had been given its part
+-- was stored with it, so the next coordinator has to load it, by the number of members that it
+-- logs, and to know it. R01 is about when sessions end after that.
 --
--- It begins with the fault that hit the former coordinator, else with the last sign that the former
--- one was at work. A member that had died before then cannot be kept and is not examined. One that
--- had been given its part was stored with it, so the next coordinator has to load it, by the number
--- of members that it logs, and to know it. However long it was silent before, its session ends no
--- sooner than one after the group was loaded; that it does end then is a matter of R01.
---
--- A librdkafka member counts its session too, from its last answered heartbeat, and where that ends
--- before another coordinator has answered it, it gives all up by itself (R06-librdkafka). A
--- rebalance that was under way goes on: who was told of it, or waited in it, joins again.
+-- A librdkafka member counts its session too, from its last answered heartbeat, and gives all up by
+-- itself where that ends before another coordinator has answered it (R06-librdkafka). A rebalance
+-- that was under way goes on: who had heard of it, or waited in it, joins again.
 
 WITH spans AS (
     SELECT t.tenure AS span, t.broker, t.from_at AS loaded_at, t.next_at, t.members,
@@ -36,25 +33,24 @@ WITH spans AS (
     LEFT ANTI JOIN {fault_windows} f
       ON f.resolved = m.member AND f.killed AND f.ends_member AND f.injecting_at <= s.to_at
 ), callbacks AS (
-    SELECT k.span, k.member_id, k.from_at, k.loaded_at, k.session_ms,
-           min(struct(c.event_at, c.event)) AS first
+    SELECT k.*, min(struct(c.event_at, c.event)) AS first
     FROM kept k LEFT JOIN {client_events} c
       ON c.member = k.member AND c.event IN ('revoked', 'lost')
      AND c.event_at >= k.from_at AND c.event_at <= k.to_at
-    GROUP BY k.span, k.member_id, k.from_at, k.loaded_at, k.session_ms
+    GROUP BY ALL
 ), timed_out AS (
-    SELECT c.span, c.member_id, min(e.event_at) AS at
-    FROM callbacks c JOIN kept k USING (span, member_id) JOIN {client_events} e
+    SELECT k.span, k.member_id, min(e.event_at) AS at
+    FROM callbacks k JOIN {client_events} e
       ON e.member = k.member AND e.event = 'session_timed_out'
-     AND e.event_at >= after(-c.session_ms, c.from_at)
+     AND e.event_at >= after(-k.session_ms, k.from_at)
      AND e.event_at <= after(:rounding_ms,
-                             coalesce(c.first.event_at, after(2000, c.loaded_at)))
+                             coalesce(k.first.event_at, after(2000, k.loaded_at)))
     LEFT ANTI JOIN {own_requests} h
       ON h.member_id = k.member_id AND h.api = 'HEARTBEAT' AND h.error_code = :NONE
-     AND h.answered_at > after(:slack_ms - c.session_ms, e.event_at)
+     AND h.answered_at > after(:slack_ms - k.session_ms, e.event_at)
      -- One that came just before was on its way still.
      AND h.answered_at <= after(-:slack_ms, e.event_at)
-    GROUP BY c.span, c.member_id
+    GROUP BY k.span, k.member_id
 ), under_way AS (
     SELECT s.span FROM spans s JOIN {coordinator_events} e
       ON e.`group` = :group AND e.at < s.from_at
@@ -95,9 +91,9 @@ SELECT concat(k.member, ' at broker-', k.broker) AS subject, k.loaded_at AS at,
             THEN clause('was evicted ', CAST(round(k.evicted_ms) AS INT),
                         ' ms after the group was loaded, with a session of ',
                         k.session_ms, ' ms')
-            WHEN c.first.event IS NOT NULL AND o.at IS NULL AND w.span IS NULL
+            WHEN k.first.event IS NOT NULL AND o.at IS NULL AND w.span IS NULL
                  AND x.span IS NULL
-            THEN clause('had its assignment ', c.first.event)
+            THEN clause('had its assignment ', k.first.event)
             WHEN r.rebalances > 0 AND p.at IS NULL AND w.span IS NULL
             THEN clause('had to rebalance',
                         coalesce(concat('; logged reason: ', r.first.reason), ''))
@@ -108,7 +104,7 @@ SELECT concat(k.member, ' at broker-', k.broker) AS subject, k.loaded_at AS at,
                         IF(o.at > k.loaded_at, ' ms after', ' ms before'),
                         ' the group was loaded')
             WHEN w.span IS NOT NULL THEN 'a rebalance was under way' END AS note
-FROM kept k JOIN callbacks c USING (span, member_id) JOIN rebalanced r USING (span)
+FROM callbacks k JOIN rebalanced r USING (span)
 LEFT JOIN unknown u USING (span, member_id)
 LEFT JOIN of_others x USING (span, member_id)
 LEFT JOIN stored l USING (span, member_id)

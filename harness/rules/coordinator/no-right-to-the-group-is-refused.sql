@@ -5,29 +5,24 @@
 --   ends, whether or not its client reports the error.
 -- source: Kafka documentation, security, authorization and ACLs (READ and DESCRIBE on GROUP)
 -- id: X43 | rows: requests | kind: broker
---
--- Calls made while the right was gone for certain, and all that were refused.
 
-{LOST}, calls AS (
-    SELECT member, api, arrived_at, processed_at, error_code, evidence
-    FROM {own_requests} WHERE error_code IS NOT NULL
-)
+{LOST}
 SELECT concat(c.member, ' ', c.api) AS subject, c.arrived_at AS at,
        IF(c.error_code <> :GROUP_AUTHORIZATION_FAILED,
           clause('was answered with error ', c.error_code, ' while its user had no right ',
-                 'to the group'), NULL) AS wrong,
-       CAST(NULL AS STRING) AS note, c.evidence
-FROM calls c JOIN lost l
+                 'to the group'), NULL) AS wrong, c.evidence
+FROM {own_requests} c JOIN lost l
   ON l.member = c.member AND l.lost = 'group'
- -- A client may give up at the first refusal, before anybody else has seen one.
+ -- A client may give up at the first refusal, before others have seen one.
  AND c.arrived_at >= IF(c.error_code = :GROUP_AUTHORIZATION_FAILED, l.from_at,
                         l.gone_from_at)
  AND c.processed_at <= IF(c.error_code = :GROUP_AUTHORIZATION_FAILED, l.to_at,
                           l.gone_to_at)
+WHERE c.error_code IS NOT NULL
 UNION ALL
 SELECT concat(c.member, ' ', c.api), c.arrived_at,
-       'was refused the group, to which its user had every right', NULL, c.evidence
-FROM calls c LEFT ANTI JOIN lost l
+       'was refused the group, to which its user had every right', c.evidence
+FROM {own_requests} c LEFT ANTI JOIN lost l
   ON l.member = c.member AND l.lost = 'group'
  AND c.processed_at >= l.from_at AND c.arrived_at <= l.to_at
 WHERE c.error_code = :GROUP_AUTHORIZATION_FAILED

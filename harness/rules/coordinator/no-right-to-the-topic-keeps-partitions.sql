@@ -1,11 +1,9 @@
 -- A user without a right to the topic keeps its partitions
 -- A member whose user has a right to the group but not to the topic has its heartbeats accepted,
 -- and each of its commits refused with TOPIC_AUTHORIZATION_FAILED.
--- why: Nobody reads its partitions, and no rebalance gives them to a member that may.
+-- why: No member reads its partitions, and no rebalance gives them to a member that may.
 -- source: Kafka documentation, security, authorization and ACLs (READ on TOPIC)
 -- id: X43-topic | rows: requests | protocols: classic | kind: broker
---
--- Heartbeats and commits while the right to the topic was gone for certain.
 
 {LOST}
 SELECT concat(c.member, ' ', c.api) AS subject, c.arrived_at AS at,

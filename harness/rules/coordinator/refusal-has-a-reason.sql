@@ -7,22 +7,29 @@
 -- INCONSISTENT_GROUP_PROTOCOL (23) members whose assignors differ, GROUP_MAX_SIZE_REACHED (81) a
 -- full group, UNSTABLE_OFFSET_COMMIT (88) a transaction. No other error is an answer to a member
 -- that is in order.
--- why: A client retries most of these errors in silence, so nobody sees what its group waits for.
+-- why: A client retries most of these errors in silence, so what its group waits for remains
+--   unseen.
 -- source: GroupCoordinatorService; ClassicGroup.validateMember; KIP-345; KIP-447; KIP-848
 -- id: X70 | rows: members | unit: requests | measured: refused without a reason | high: was refused
 --   without a reason | kind: broker, in passing, compares clocks
 --
--- Refusals that X56 does not examine, nor rules about rights, outside a broker's trouble.
---
--- A broker's trouble lasts until a session after it: until then others may know less.
+-- X56 and rules about rights examine other refusals. A broker's trouble lasts until a session after
+-- it: until then others may know less.
 
+-- let SAYS
+{FIRST_ODD} AS wrong, concat(count(error_code), ' refusals of ', count(*), ' requests') AS note
+
+-- query
 WITH askers AS (
     SELECT member FROM {members} UNION ALL SELECT 'observer'
-), asked AS (
+), refused AS (
     SELECT r.member, r.member_id, r.instance_id, r.api, r.broker, r.error_code,
            r.arrived_at, r.evidence, after(-:slack_ms, r.arrived_at) AS from_at,
            after(:slack_ms, r.processed_at) AS to_at
     FROM {own_requests} r LEFT SEMI JOIN askers k ON k.member = r.member
+    LEFT ANTI JOIN {unsettled} u
+      ON u.from_at <= after(:slack_ms, r.processed_at)
+     AND u.to_at >= after(-:slack_ms, r.arrived_at)
     WHERE r.error_code NOT IN (:NONE, :REBALANCE_IN_PROGRESS, :MEMBER_ID_REQUIRED,
               :GROUP_AUTHORIZATION_FAILED, :TOPIC_AUTHORIZATION_FAILED)
       AND (r.error_code NOT IN (:UNKNOWN_MEMBER_ID, :ILLEGAL_GENERATION,
@@ -33,16 +40,13 @@ WITH askers AS (
            OR r.api = 'CONSUMER_GROUP_HEARTBEAT'
               AND (r.error_code = :STALE_MEMBER_EPOCH OR r.generation <= 0))
       AND (r.member <> 'observer' OR r.api = 'OFFSET_FETCH')
-), refused AS (
-    SELECT a.* FROM asked a
-    LEFT ANTI JOIN {unsettled} u ON u.from_at <= a.to_at AND u.to_at >= a.from_at
 ), steady AS (
     SELECT r.member, r.arrived_at, r.evidence, count(t.tenure) AS times
     FROM refused r JOIN {tenures} t
       ON (t.broker = r.broker OR r.api = 'FIND_COORDINATOR')
      AND after(IF(t.loaded OR r.api = 'FIND_COORDINATOR', :session_ms, 0), t.from_at)
          <= r.from_at
-     -- Whoever resigns knows it before its successor has loaded the group.
+     -- A coordinator that resigns knows it before its successor has loaded the group.
      AND (t.next_at IS NULL OR t.next_at > after(:session_ms, r.to_at))
     GROUP BY r.member, r.arrived_at, r.evidence
 ), rivals AS (
@@ -54,7 +58,7 @@ WITH askers AS (
 ), known AS (
     SELECT member_id, joined_at, removed_at, removed_by FROM {memberships}
     UNION ALL
-    -- Who has an id may join with it, until it is taken back or out of the group.
+    -- A member that has an id may join with it, until it is taken back or out of the group.
     SELECT g.member_id, after(-:slack_ms, g.at), min(o.at),
            min_by(o.event, struct(o.at, o.event))
     FROM {coordinator_events} g LEFT JOIN {coordinator_events} o
@@ -76,11 +80,10 @@ WITH askers AS (
      AND l.arrived_at <= r.arrived_at
     GROUP BY r.member, r.arrived_at, r.evidence
 ), offered AS (
-    SELECT count(DISTINCT IF(api = 'JOIN_GROUP', array_join(assignors, ','), NULL))
-               AS kinds,
+    SELECT count(DISTINCT IF(api = 'JOIN_GROUP', array_join(assignors, ','), NULL)) AS kinds,
            count(DISTINCT member_id) AS ids
     FROM {own_requests}
-), judged AS (
+), found AS (
     SELECT r.member, r.arrived_at, r.evidence, r.api, r.error_code,
            CASE WHEN r.error_code IN (:COORDINATOR_LOAD_IN_PROGRESS,
                          :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR)
@@ -94,12 +97,11 @@ WITH askers AS (
                 THEN IF(i.times > 0, 'of a member of the group', NULL)
                 WHEN r.error_code IN (:FENCED_INSTANCE_ID, :UNRELEASED_INSTANCE_ID)
                 THEN IF(r.member_id IS NOT NULL AND v.times IS NULL,
-                        'that nobody else had the instance id for', NULL)
+                        'that no other process had the instance id for', NULL)
                 WHEN r.error_code = :INCONSISTENT_GROUP_PROTOCOL
                 THEN IF(o.kinds = 1, 'although all offered the same assignors', NULL)
                 WHEN r.error_code = :UNSTABLE_OFFSET_COMMIT
-                THEN IF(:commit <> 'transaction', 'although nobody wrote transactions',
-                        NULL)
+                THEN IF(:commit <> 'transaction', 'although no member wrote transactions', NULL)
                 -- Of the transaction's coordinator, which aborts what takes too long.
                 WHEN r.api = 'TXN_OFFSET_COMMIT' AND r.error_code IN (
                          :INVALID_PRODUCER_EPOCH, :PRODUCER_FENCED)
@@ -109,20 +111,10 @@ WITH askers AS (
     LEFT JOIN steady s ON same(s, r, member, arrived_at, evidence)
     LEFT JOIN rivals v ON same(v, r, member, arrived_at, evidence)
     LEFT JOIN inside i ON same(i, r, member, arrived_at, evidence)
-), worst AS (
-    SELECT member, count(*) AS refusals, count_if(odd IS NOT NULL) AS times,
-           min(struct(arrived_at, evidence, api, error_code, odd))
-               FILTER (WHERE odd IS NOT NULL) AS first
-    FROM judged GROUP BY member
-), members AS (
-    SELECT member, min(arrived_at) AS at, count(*) AS requests,
-           min_by(evidence, struct(arrived_at, evidence)) AS evidence
-    FROM {own_requests} LEFT SEMI JOIN askers USING (member) GROUP BY member
+), judged AS (
+    SELECT concat(q.member, ' (refusals)') AS subject, q.arrived_at AS at, q.evidence,
+           f.error_code, concat('was answered ', f.error_code, ' to a ', f.api, ' ', f.odd) AS odd
+    FROM {own_requests} q LEFT SEMI JOIN askers k ON k.member = q.member
+    LEFT JOIN found f ON same(f, q, member, arrived_at, evidence)
 )
-SELECT concat(m.member, ' (refusals)') AS subject, coalesce(w.first.arrived_at, m.at) AS at,
-       coalesce(w.times, 0) AS measured, 0 AS bound_high,
-       IF(w.times > 0, clause('was answered ', w.first.error_code, ' to a ', w.first.api,
-                              ' ', w.first.odd), NULL) AS wrong,
-       concat(coalesce(w.refusals, 0), ' refusals of ', m.requests, ' requests') AS note,
-       coalesce(w.first.evidence, m.evidence) AS evidence
-FROM members m LEFT JOIN worst w ON w.member = m.member
+{ODD_ONES} GROUP BY subject

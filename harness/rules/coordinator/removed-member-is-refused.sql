@@ -2,15 +2,11 @@
 -- A heartbeat, a sync, a leave or a commit of a member id that left, was evicted, fenced or
 -- replaced is refused from then on, until the same id joins anew. A group with members refuses
 -- commits without a member id, and does not delete positions that it needs.
--- why: A process that was put out and is not told so goes on with partitions of others.
+-- why: A process that was put out and does not hear of it goes on with partitions of others.
 -- source: ClassicGroup.validateMember; KIP-848, Member ID
 -- id: X62 | rows: member ids that were out, and clients that were no members | unit: requests |
 --   measured: accepted | high: was accepted although it was out of the group | kind: broker, in
 --   passing, compares clocks
---
--- Requests of each member id after the line that removed it; lines are stamped late.
---
--- A broker that is broken may have answered before it knew.
 
 WITH later AS (
     SELECT m.member, m.member_id, m.removed_at, m.removed_by, m.evidence AS line,
@@ -22,9 +18,7 @@ WITH later AS (
      AND (r.api IN ('HEARTBEAT', 'SYNC_GROUP', 'LEAVE_GROUP')
           OR r.api = 'OFFSET_COMMIT' AND r.generation > 0
          OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation <> 0)
-    LEFT ANTI JOIN {unsettled} f
-      ON f.from_at <= r.arrived_at
-     AND f.to_at >= m.removed_at
+    LEFT ANTI JOIN {unsettled} f ON f.from_at <= r.arrived_at AND f.to_at >= m.removed_at
     WHERE m.removed_by <> 'forgotten'
 )
 SELECT concat(min(member), ' (', member_id, ')') AS subject, removed_at AS at,

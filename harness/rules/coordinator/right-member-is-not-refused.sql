@@ -11,21 +11,22 @@
 -- id: X56 | rows: members | unit: requests | measured: refused without a reason | high: was refused
 --   without a reason | kind: broker, in passing, compares clocks
 --
--- Refusals of members by the coordinator's lines, each with what was so as it was answered.
---
 -- What was so at any moment between its arrival, less the slack, and its answer is a reason. A
--- broker that has just loaded the group, or that is broken, knows less: it is not asked here. One
--- commit is for several partitions, of which each may have been given at another epoch. An
+-- broker that has just loaded the group, or that is broken, knows less: it is not asked here. A
+-- commit is for several partitions, each of which may have been given at another epoch. An
 -- assignment is there when it is stored, and not with the line that the leader has sent it.
 
+-- let SAYS
+{FIRST_ODD} AS wrong, concat(count(*), IF(count(*) = 1, ' refusal', ' refusals')) AS note
+
+-- query
 WITH refused AS (
     SELECT r.member, r.member_id, r.api, r.broker, r.generation, r.error_code, r.evidence,
            after(-:slack_ms, r.arrived_at) AS from_at, r.arrived_at,
            after(:slack_ms, r.processed_at) AS to_at
     FROM {own_requests} r
     LEFT ANTI JOIN {unsettled} f
-      ON f.from_at <= after(:slack_ms, r.processed_at)
-     AND f.to_at >= r.arrived_at
+      ON f.from_at <= after(:slack_ms, r.processed_at) AND f.to_at >= r.arrived_at
     LEFT ANTI JOIN {coordinator_events} l
       ON l.`group` = :group AND l.event IN ('loaded', 'unloaded', 'upgraded', 'downgraded')
      AND l.at <= after(:session_ms, r.processed_at)
@@ -48,11 +49,9 @@ WITH refused AS (
       ON s.api = 'SYNC_GROUP' AND s.arrived_at <= r.to_at AND s.processed_at >= r.from_at
     WHERE r.api = 'OFFSET_COMMIT' GROUP BY r.member_id, r.arrived_at
 ), steps AS (
-    SELECT at, event, lead(at) OVER (PARTITION BY 1 ORDER BY at, generation, event)
-               AS until,
+    SELECT at, event, lead(at) OVER (PARTITION BY 1 ORDER BY at, generation, event) AS until,
            last_value(CASE WHEN event IN ('stabilized', 'emptied') THEN generation END,
-                      true) OVER (PARTITION BY 1 ORDER BY at, generation, event {SO_FAR})
-               AS stands
+                      true) OVER (PARTITION BY 1 ORDER BY at, generation, event {SO_FAR}) AS stands
     FROM {coordinator_events}
     WHERE `group` = :group AND event IN ('rebalance_started', 'stabilized',
                                          'assignment_received', 'emptied')
@@ -64,8 +63,8 @@ WITH refused AS (
     FROM refused r LEFT JOIN steps s
       ON s.at <= r.to_at AND (s.until IS NULL OR s.until >= r.from_at)
     GROUP BY r.member_id, r.arrived_at
-), told AS (
-    -- The epochs that a member may have had: the last it was told, or one just then.
+), epochs AS (
+    -- The epochs that a member may have had: the last that it was given, or one just then.
     SELECT r.member_id, r.arrived_at,
            max_by(h.member_epoch, h.processed_at) FILTER (WHERE h.processed_at < r.from_at)
                AS epoch,
@@ -79,7 +78,7 @@ WITH refused AS (
     SELECT count(*) > 0 AS converted FROM {coordinator_events}
     WHERE `group` = :group AND event = 'upgraded'
 ), judged AS (
-    SELECT r.*,
+    SELECT concat(r.member, ' (', r.member_id, ')') AS subject, r.arrived_at AS at, r.evidence,
            CASE WHEN m.out > 0 AND r.error_code <> :UNKNOWN_MEMBER_ID
                 THEN 'of a member that was out of the group'
                 WHEN m.times > 0 THEN NULL
@@ -93,24 +92,12 @@ WITH refused AS (
                         'while the group was stable')
                 WHEN r.error_code IN (:FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH)
                      AND t.epoch = r.generation AND t.changes = 0
-                THEN 'that named its own epoch' END AS odd
+                THEN 'that named its own epoch' END AS why,
+           concat('was answered ', r.error_code, ' to a ', r.api, ' ', why) AS odd
     FROM refused r CROSS JOIN mixed x
     LEFT JOIN removed m ON same(m, r, member_id, arrived_at)
     LEFT JOIN stood s ON same(s, r, member_id, arrived_at)
     LEFT JOIN syncing y ON same(y, r, member_id, arrived_at)
-    LEFT JOIN told t ON same(t, r, member_id, arrived_at)
-), worst AS (
-    SELECT member, member_id, min(arrived_at) AS at, count(*) AS refusals,
-           count_if(odd IS NOT NULL) AS times,
-           min(struct(arrived_at, evidence, api, error_code, odd))
-               FILTER (WHERE odd IS NOT NULL) AS first,
-           min_by(evidence, struct(arrived_at, evidence)) AS evidence
-    FROM judged GROUP BY member, member_id
+    LEFT JOIN epochs t ON same(t, r, member_id, arrived_at)
 )
-SELECT concat(member, ' (', member_id, ')') AS subject,
-       coalesce(first.arrived_at, at) AS at, times AS measured, 0 AS bound_high,
-       IF(times > 0, clause('was answered ', first.error_code, ' to a ', first.api, ' ',
-                            first.odd), NULL) AS wrong,
-       concat(refusals, IF(refusals = 1, ' refusal', ' refusals')) AS note,
-       coalesce(first.evidence, evidence) AS evidence
-FROM worst
+{ODD_ONES} GROUP BY subject

@@ -10,23 +10,16 @@
 --   on from a generation that was not stored | protocols: classic | kind: broker, in passing,
 --   compares clocks
 --
--- Takeovers after which it is known what was stored, until the next generation is complete.
---
--- Who had a SYNC of a generation answered knows that it was stored. The line by which the next is
--- prepared names the generation before. A coordinator that is loading the group refuses nobody for
--- a generation, so requests that come after its line are examined.
+-- A member with an answer to a SYNC of a generation shows that it was stored. The line by which the
+-- next is prepared names the generation before. A coordinator that is loading the group refuses no
+-- request for its generation, so requests that come after its line are examined.
 
--- let LOADED
---   What the coordinator of one stretch did with the generation that it had loaded.
 WITH {STANDS}, loaded AS (
     SELECT t.broker, t.from_at, s.stands,
            least(coalesce(s.until, :ended_at), coalesce(t.next_at, :ended_at)) AS until
     FROM {tenures} t JOIN stands s ON s.broker = t.broker AND s.at = t.from_at
     WHERE t.loaded AND s.stands IS NOT NULL AND coalesce(t.members > 0, true)
-)
-
--- query
-{LOADED}, prepared AS (
+), prepared AS (
     SELECT l.broker, l.from_at, min_by(e.generation, e.at) AS generation,
            min_by(e.evidence, e.at) AS evidence
     FROM loaded l JOIN {coordinator_events} e
@@ -48,8 +41,7 @@ SELECT concat('broker-', l.broker) AS subject, l.from_at AS at,
        coalesce(p.generation, l.stands) AS measured, l.stands AS bound_low,
        l.stands AS bound_high,
        IF(r.times > 0, clause('refused a ', r.first.api, ' of ', r.first.member,
-                              ' that named the stored generation ', l.stands), NULL)
-           AS wrong,
+                              ' that named the stored generation ', l.stands), NULL) AS wrong,
        IF(p.generation IS NULL, 'it began no other generation', NULL) AS note,
        coalesce(r.first.evidence, p.evidence) AS evidence
 FROM loaded l LEFT JOIN prepared p ON same(p, l, broker, from_at)

@@ -12,19 +12,14 @@
 -- id: X28 | was: X28-waits, X28-members, X28-joins, X28-parked | rows: requests | unit: ms |
 --   measured: to the answer | high: was answered too late | delayed by: brokers | kind: broker
 --
--- Commits made while the replicas were too few, and those refused that came as a broker died: one
--- that was accepted in that moment may have come before. One that waits while the broker comes back
--- may be made after all. And every heartbeat of that time.
---
--- Of the other requests, those of all groups, of probes too; a leave of nobody changes nothing. A
--- JoinGroup has waited for a write only where one of its group failed before, and a SyncGroup that
--- is refused at once came too late for its generation.
---
--- An answer that times out has been through three queues, each of which may take the slack: the
--- broker's, the coordinator's, and that again.
+-- A commit that was accepted as a broker died may have come before, and one that waits while the
+-- broker comes back may be made after all. A leave that is answered UNKNOWN_MEMBER_ID changes
+-- nothing. A JoinGroup has waited for a write only where one of its group failed before, and a
+-- SyncGroup that is refused at once came too late for its generation. An answer that times out has
+-- been through three queues, each of which may take the slack: the broker's, the coordinator's, and
+-- that again.
 
-{UNWRITABLE},
-asked AS (
+{UNWRITABLE}, asked AS (
     SELECT r.*, ms_between(arrived_at, processed_at) AS ms,
            ms_between(arrived_at, processed_at) >= :commit_timeout_ms - :slack_ms AS timed_out,
            CASE api WHEN 'OFFSET_COMMIT' THEN 'commit' WHEN 'HEARTBEAT' THEN 'heartbeat'

@@ -1,18 +1,16 @@
--- A member reads on from the position that it was told
+-- A member reads on from the position that it was given
 -- A member that is handed a partition asks its coordinator for the committed position, and the
 -- first record that it hands on is the one there. If no usable position is committed, it begins at
 -- the end of the log that it looked up.
--- why: What lies between the committed position and the first record is processed twice, or by
---   nobody.
+-- why: What lies between the committed position and the first record is processed twice, or not at
+--   all.
 -- source: KafkaConsumer, Offsets and Consumer Position; auto.offset.reset
 -- id: X58 | rows: partitions that members began to read | unit: records | measured: from the
---   position told | low: began before the position that it was told | high: began behind the
---   position that it was told, and skipped records | kind: in passing, compares clocks
+--   position given | low: began before the position that it was given | high: began behind the
+--   position that it was given, and skipped records | kind: in passing, compares clocks
 --
--- The first records after each assignment, beside the last answers before them.
---
--- A position in a store of the application's own is nothing that a broker knows. While a broker is
--- broken, an answer may be on no log. librdkafka does not look an end of the log up again.
+-- No broker knows a position in a store of the application's own. While a broker is broken, an
+-- answer may be on no log. librdkafka does not look an end of the log up again.
 
 -- let ASKED_MS = 1000
 --   A client may ask for its positions just before its application hears of its partitions.
@@ -30,21 +28,13 @@ WITH mixed AS (
 ), starts AS (
     SELECT f.member, f.topic, f.partition, f.at, f.handed_at, f.first_offset
     FROM followed f
-    LEFT ANTI JOIN {unsettled} b
-      ON b.from_at <= f.at
-     AND b.to_at >= f.handed_at
+    LEFT ANTI JOIN {unsettled} b ON b.from_at <= f.at AND b.to_at >= f.handed_at
     WHERE f.what = 'record' AND f.before = 'assigned' AND :commit <> 'external'
 ), answers AS (
-    -- Who looks an end of the log up names no group.
-    SELECT api, coalesce(program, client_id) AS member, p.topic, p.partition, p.committed,
-           arrived_at, evidence
-    FROM {requests} LATERAL VIEW explode(positions) AS p
-    WHERE (api = 'LIST_OFFSETS' OR api = 'OFFSET_FETCH' AND `group` = :group)
-      AND p.error_code = :NONE
+    {LOOKED_UP} AND p.error_code = :NONE
 ), ranked AS (
     -- First the last before the record; or else, stamped late, the first one after it.
-    SELECT s.member, s.topic, s.partition, s.at, s.handed_at, s.first_offset,
-           p.api, p.committed, p.evidence,
+    SELECT s.*, p.api, p.committed, p.evidence,
            p.arrived_at >= after(-:ASKED_MS, s.handed_at) AS just_asked,
            row_number() OVER (
                PARTITION BY s.member, s.topic, s.partition, s.at, p.api
@@ -52,7 +42,7 @@ WITH mixed AS (
                         abs(ms_between(p.arrived_at, s.at)), p.evidence) AS place
     FROM starts s LEFT JOIN answers p ON same(p, s, member, topic, partition)
      AND p.arrived_at <= after(:STAMP_LATE_MS, s.at)
-), told AS (
+), answered AS (
     SELECT member, topic, partition, at, handed_at, first_offset,
            max(struct(committed, evidence))
                FILTER (WHERE api = 'OFFSET_FETCH' AND just_asked) AS position,
@@ -67,14 +57,14 @@ WITH mixed AS (
                    THEN position.committed
                    WHEN position.committed IS NOT NULL
                    THEN coalesce(looked_up.committed, known) END AS due
-    FROM told
+    FROM answered
 )
 SELECT concat(topic, '-', partition, ' at ', member) AS subject, at,
        first_offset - due AS measured, 0 AS bound_low, 0 AS bound_high,
        CASE WHEN position.committed IS NULL
             THEN 'began to read without having asked for its position'
             WHEN due IS NULL THEN 'began to read without a position' END AS wrong,
-       concat('began at ', first_offset, ', told ',
+       concat('began at ', first_offset, ', and was answered ',
               coalesce(CAST(position.committed AS STRING), 'nothing'),
               coalesce(concat(', looked up ', looked_up.committed), '')) AS note,
        coalesce(position.evidence, looked_up.evidence) AS evidence

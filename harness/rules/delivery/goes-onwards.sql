@@ -1,16 +1,14 @@
 -- A member reads each partition onwards
 -- A member that goes on with a partition is handed records behind those that it was handed before.
 -- It goes back only when the partition is handed to it anew.
--- why: Whoever relies on the order of a partition applies an older record over a newer one.
+-- why: A program that relies on the order of a partition applies an older record over a newer one.
 -- source: KafkaConsumer, Offsets and Consumer Position
 -- id: X72 | rows: members and partitions | unit: records | measured: back | high: was handed
 --   records again, or out of order | kind: in passing
 --
--- Per member and partition the largest step back from one poll to the next.
---
--- A position that is set anew may be anywhere, so a callback for assigned partitions, and a lookup
--- of a log's end, begin anew. A member with transactions goes back when one is aborted, and is not
--- examined.
+-- A position that is set anew may be anywhere, so what follows on a callback for assigned
+-- partitions, or on a lookup of a log's end, is compared with nothing before it. A member with
+-- transactions goes back when one is aborted, and is not examined.
 
 WITH mixed AS (
     SELECT d.member, topic, partition, polled_at AS at, first_offset, last_offset,

@@ -5,29 +5,25 @@
 -- id: X32d | rows: hand-overs | unit: records | measured: delivered again | high: had more records
 --   delivered again than its commit policy allows
 --
--- Hand-overs: a partition's next owner, and how many records it read again.
---
--- What may be read again is what the commit policy had left open when the one before stopped. sync,
--- async: each batch is committed before (async: while) the next is polled, so one batch (async:
--- two), and one more for each commit since the last accepted one that failed or was never answered.
--- auto: what the one before was given in its last commit interval and a second, and a batch;
--- interval the same, and neither is examined of a member whose link was cut, for no commit came
--- through. revoke: a batch, if it was told to give the partition up; what it had if not, so that is
--- not examined.
+-- What the commit policy had left open may be read again. sync, async: a batch is committed before
+-- (async: while) the next is polled, so one batch (async: two), and one more for each commit since
+-- the last accepted one that failed or was never answered. auto, interval: what the owner before
+-- was given in its last commit interval and a second, and a batch; a member whose link was cut is
+-- not examined. revoke: a batch, if it was asked to give the partition up; otherwise all that it
+-- had, which is not examined.
 
 WITH handovers AS (
     SELECT *, lag(member) OVER w AS member_before, lag(ended_by) OVER w AS ended_before
     FROM {ownership}
     WINDOW w AS (PARTITION BY topic, partition ORDER BY from_at, member)
 ), repeated AS (
-    SELECT h.topic, h.partition, h.member, h.from_at, h.ended_before, h.member_before,
-           coalesce(sum(r.count), 0) AS count,
+    SELECT h.*, coalesce(sum(r.count), 0) AS count,
            max(struct(r.first_polled_at AS at, r.first_member AS member)) AS read_last
     FROM handovers h LEFT JOIN {redeliveries} r ON same(r, h, topic, partition, member)
      AND r.polled_at >= h.from_at AND (h.to_at IS NULL OR r.polled_at <= h.to_at)
      AND r.first_polled_at < h.from_at
     WHERE h.member_before IS NOT NULL
-    GROUP BY h.topic, h.partition, h.member, h.from_at, h.ended_before, h.member_before
+    GROUP BY ALL
 ), moments AS (
     SELECT topic, partition, at, at AS accepted_at, CAST(NULL AS STRING) AS member
     FROM {accepted}
@@ -45,11 +41,10 @@ WITH handovers AS (
     WHERE c.error_code IS NULL OR c.error_code <> :NONE
     GROUP BY r.topic, r.partition, r.from_at
 ),
--- Within buckets of time as long as what is looked for: it lies in two of them.
+-- Buckets of time are as long as what is looked for, which lies in two of them.
 slots AS (
     SELECT *, explode(sequence(unix_millis(read_last.at) DIV (:auto_commit_ms + 1000) - 1,
-                               unix_millis(read_last.at) DIV (:auto_commit_ms + 1000)))
-               AS slot
+                               unix_millis(read_last.at) DIV (:auto_commit_ms + 1000))) AS slot
     FROM repeated WHERE :commit IN ('auto', 'interval') AND count > 0
 ), fresh AS (
     SELECT s.topic, s.partition, s.from_at, sum(d.count) AS count
@@ -79,7 +74,6 @@ slots AS (
 )
 SELECT concat(topic, '-', partition, ' to ', member) AS subject, from_at AS at,
        count AS measured, high AS bound_high,
-       concat(:commit, ' commits, ', commits, ' of them not accepted since the last one')
-           AS note
+       concat(:commit, ' commits, ', commits, ' of them not accepted since the last one') AS note
 FROM bounded
 WHERE :commit <> 'revoke' OR ended_before IN ('revoked', 'closed')

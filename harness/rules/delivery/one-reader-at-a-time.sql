@@ -8,8 +8,6 @@
 --   | high: was held by two members at once, by their own view | contradicted: all | kind: of
 --   applications
 --
--- Per partition the longest time that two held it, and what the former one processed in it.
---
 -- Holding counts, and not what is processed: whether a member that was stopped has records left
 -- when it goes on is chance.
 
@@ -24,7 +22,7 @@
 )
 SELECT concat(l.topic, '-', l.partition) AS subject, l.from_at AS at,
        l.ms AS measured, :rounding_ms AS bound_high,
-       IF(l.ms > 0, concat(l.before, ' still held it when ', l.member, ' got it, and ',
-                           'processed ', p.records, ' records of it meanwhile'),
+       IF(l.ms > 0, concat(l.before, ' still held it when ', l.member, ' got it, and then ',
+                           'processed ', p.records, ' records of it'),
           'held by one after the other') AS note
 FROM longest l JOIN processed p ON same(p, l, topic, partition)

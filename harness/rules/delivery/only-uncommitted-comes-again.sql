@@ -6,7 +6,7 @@
 -- id: X32b | rows: partitions | unit: records | measured: below the committed position | high: was
 --   read again below its committed position
 --
--- Where positions are kept elsewhere than with the coordinator, nothing is examined.
+-- Positions that are kept elsewhere than with the coordinator are not examined.
 
 WITH again AS (
     SELECT topic, partition, sum(count) AS count,
@@ -30,7 +30,7 @@ WITH again AS (
 SELECT concat(r.topic, '-', r.partition) AS subject, a.worst.polled_at AS at,
        coalesce(a.below, 0) AS measured, 0 AS bound_high,
        IF(r.doubled > 0,
-          clause('came twice in one poll: ', r.first.member, ' had offset ',
+          clause('was repeated within one poll: ', r.first.member, ' had offset ',
                  r.first.first_offset, ' twice in its poll ', r.first.poll), NULL) AS wrong,
        concat(coalesce(a.count, 0), ' records delivered again, ', coalesce(a.zombies, 0),
               ' of them to a removed member',

@@ -2,21 +2,21 @@
 -- A coordinator answers a member's OffsetFetch, and a leader its ListOffsets, without an error for
 -- any partition of the topic, unless a broker is in trouble, the partition is new, its leader
 -- changes, a transaction is open, or the member is out of the group or lacks a right.
--- why: A member that is not told where to begin does not read its partition, and its client asks
+-- why: A member that does not learn where to begin does not read its partition, and its client asks
 --   again in silence.
 -- source: document 003, OFFSET_FETCH; OffsetMetadataManager, fetchOffsets; ReplicaManager,
 --   fetchOffset
 -- id: X106 | rows: members | unit: answers | measured: with an error for a partition | high: was
---   not told of a partition | kind: broker, in passing, compares clocks
+--   not answered for a partition | kind: broker, in passing, compares clocks
 --
--- Answers by member, and those with an error that nothing on record explains.
---
--- What refuses an OffsetFetch as a whole is for X70; older versions say it of each partition. A
--- client that does not read a partition may ask its former leader long after that has changed.
+-- X70 is about what refuses an OffsetFetch as a whole, which older versions say of each partition.
+-- A client that does not read a partition may ask its former leader long after that has changed.
 
 -- let NEW_MS = 1000
 --   How much later than the observer sees the leader of a new partition its brokers may know of it.
---   Measured: members ask 0.6 s after it, and are answered.
+--   Members that ask 0.6 s after it are answered.
+
+-- let SAYS = {FIRST_ODD} AS wrong, concat(count(*), ' answers') AS note
 
 WITH moved AS (
     -- The observer sees a change late, and other brokers learn of it late.
@@ -29,16 +29,11 @@ WITH moved AS (
           WINDOW w AS (PARTITION BY partition ORDER BY at))
     WHERE leader IS DISTINCT FROM before OR coalesce(leader, -1) < 0
 ), answers AS (
-    SELECT coalesce(r.program, r.client_id) AS member, r.api, r.arrived_at, r.evidence,
-           p.partition, p.error_code, after(-:slack_ms, r.arrived_at) AS from_at,
-           after(:slack_ms, r.processed_at) AS to_at
-    FROM {requests} r LATERAL VIEW explode(positions) AS p
-    WHERE p.topic = :topic
-      AND (r.api = 'LIST_OFFSETS' OR r.api = 'OFFSET_FETCH' AND r.`group` = :group
-                                     AND coalesce(r.error_code, 0) = 0)
+    SELECT *, after(-:slack_ms, arrived_at) AS from_at, after(:slack_ms, processed_at) AS to_at
+    FROM ({LOOKED_UP})
+    WHERE topic = :topic AND (api = 'LIST_OFFSETS' OR coalesce(request_error_code, 0) = 0)
 ), odd AS (
-    SELECT a.member, a.arrived_at, a.evidence, a.api, a.error_code, a.partition
-    FROM answers a
+    SELECT a.* FROM answers a
     LEFT ANTI JOIN {unsettled} u ON u.from_at <= a.to_at AND u.to_at >= a.from_at
     LEFT ANTI JOIN {fault_windows} f
       ON f.breaks = 'rights' AND f.resolved = a.member AND f.injecting_at <= a.to_at
@@ -51,23 +46,16 @@ WITH moved AS (
     WHERE a.error_code NOT IN (:NONE, :GROUP_AUTHORIZATION_FAILED,
                                :TOPIC_AUTHORIZATION_FAILED)
       AND (a.api <> 'OFFSET_FETCH' OR a.error_code NOT IN (
-               :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE,
-               :NOT_COORDINATOR, :ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID,
-               :FENCED_MEMBER_EPOCH, :STALE_MEMBER_EPOCH))
+               :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR,
+               :ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID, :FENCED_MEMBER_EPOCH,
+               :STALE_MEMBER_EPOCH))
       AND (a.error_code <> :UNSTABLE_OFFSET_COMMIT OR :commit <> 'transaction')
-), worst AS (
-    SELECT member, count(DISTINCT evidence) AS times,
-           min(struct(arrived_at, evidence, partition, api, error_code)) AS first
-    FROM odd GROUP BY member
-), asked AS (
-    SELECT member, min(arrived_at) AS at, count(DISTINCT evidence) AS answers,
-           min_by(evidence, struct(arrived_at, evidence)) AS evidence
-    FROM answers LEFT SEMI JOIN {members} USING (member) GROUP BY member
+), judged AS (
+    SELECT concat(a.member, ' (answers)') AS subject, a.arrived_at AS at, a.evidence,
+           min(concat('was answered ', o.error_code, ' of partition ', o.partition, ' to a ',
+                      o.api)) AS odd
+    FROM answers a LEFT SEMI JOIN {members} m ON m.member = a.member
+    LEFT JOIN odd o ON same(o, a, member, evidence)
+    GROUP BY a.member, a.arrived_at, a.evidence
 )
-SELECT concat(a.member, ' (answers)') AS subject, coalesce(w.first.arrived_at, a.at) AS at,
-       coalesce(w.times, 0) AS measured, 0 AS bound_high,
-       IF(w.times > 0, clause('was answered ', w.first.error_code, ' of partition ',
-                              w.first.partition, ' to a ', w.first.api), NULL) AS wrong,
-       concat(a.answers, ' answers') AS note,
-       coalesce(w.first.evidence, a.evidence) AS evidence
-FROM asked a LEFT JOIN worst w ON w.member = a.member
+{ODD_ONES} GROUP BY subject

@@ -5,28 +5,24 @@
 -- sent: acknowledged, failed or unanswered.
 -- why: Two records at one offset are one record: the other is lost, though acknowledged.
 -- source: KIP-98, Idempotent Producer Guarantees; ProduceResponse, base_offset
--- id: X63 | rows: partitions | unit: records | measured: at offsets of others or of nobody, out of
---   order, or not accounted for | high: has records at offsets of others, offsets of no record, or
---   records out of order or not accounted for | kind: in passing
---
--- Per partition the ranges that were acknowledged, by offset, and all that were sent.
+-- id: X63 | rows: partitions | unit: records | measured: at offsets of others or of no record, out
+--   of order, or not accounted for | high: has records at offsets of others, offsets of no record,
+--   or records out of order or not accounted for | kind: in passing
 --
 -- A producer without idempotence sends again what failed: others may overtake that, and what was
--- stored twice has offsets that nobody was told. So order and gaps of its records are examined up
--- to the first fault. What was not acknowledged may have offsets too, whoever sent it, but none
--- below one that was acknowledged before it was sent: gaps are examined up to then.
+-- stored twice has offsets that were never answered. So order and gaps of its records are examined
+-- up to the first fault. What was not acknowledged may have offsets too, but none below one that
+-- was acknowledged before it was sent: gaps are examined up to then.
 --
 -- Law: records that an idempotent producer had acknowledged have offsets in the order in which they
--- were sent, whatever breaks meanwhile, and none is stored twice.
+-- were sent, whatever breaks in between, and none is stored twice.
 
 WITH first_fault AS (SELECT min(injecting_at) AS at FROM {fault_windows}),
 unsure AS (
     SELECT topic, partition, min(first_sent_at) AS from_at FROM {sends}
     WHERE outcome <> 'acknowledged' OR first_offset IS NULL GROUP BY topic, partition
 ), offsets AS (
-    SELECT s.topic, s.partition, s.first_offset, s.last_offset, s.count,
-           s.last_answered_at,
-           :idempotent = 1 OR coalesce(s.last_answered_at < f.at, true) AS in_order,
+    SELECT s.*, :idempotent = 1 OR coalesce(s.last_answered_at < f.at, true) AS in_order,
            max(s.last_offset) OVER (
                PARTITION BY s.topic, s.partition ORDER BY s.first_offset, s.last_offset
                {BEFORE}) AS used,
@@ -57,6 +53,5 @@ unsure AS (
 )
 SELECT concat(n.topic, '-', n.partition) AS subject, n.at,
        coalesce(s.records, 0) + abs(n.missing) AS measured, 0 AS bound_high,
-       coalesce(concat('the first at offset ', s.first), concat(n.sent, ' records'))
-           AS note
+       coalesce(concat('the first at offset ', s.first), concat(n.sent, ' records')) AS note
 FROM numbers n LEFT JOIN shared s ON same(s, n, topic, partition)

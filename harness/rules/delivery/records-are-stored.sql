@@ -5,18 +5,12 @@
 -- source: KafkaProducer, delivery.timeout.ms; acks
 -- id: X89 | rows: partitions | unit: records | measured: failed | high: has records that failed
 --   while nothing was broken | kind: broker, in passing, compares clocks
---
--- What failed outside all faults, and the session after each; it may have been stored.
 
-WITH broken AS (
-    SELECT injecting_at AS from_at, after(:session_ms, coalesce(healed_at, :ended_at))
-               AS to_at
-    FROM {fault_windows} WHERE injecting_at IS NOT NULL
-), failed AS (
+WITH failed AS (
     SELECT s.topic, s.partition, min(s.first_sent_at) AS at, sum(s.count) AS records
-    FROM {sends} s LEFT ANTI JOIN broken b
-      ON b.from_at <= coalesce(s.last_answered_at, s.first_sent_at)
-     AND b.to_at >= s.first_sent_at
+    FROM {sends} s LEFT ANTI JOIN {fault_windows} f
+      ON f.injecting_at <= coalesce(s.last_answered_at, s.first_sent_at)
+     AND after(:session_ms, coalesce(f.healed_at, :ended_at)) >= s.first_sent_at
     WHERE s.outcome = 'failed' GROUP BY s.topic, s.partition
 )
 SELECT concat(s.topic, '-', s.partition, ' (failed)') AS subject,

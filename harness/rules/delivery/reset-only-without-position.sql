@@ -7,21 +7,17 @@
 -- id: X18 | rows: assignments | unit: records | measured: after the right position | low: began
 --   before the right position | high: began after the right position
 --
--- Where each member began to read a partition it was given, and what it should have been.
---
--- The committed position, as its coordinator answered it, if there is one and the log still has it.
--- If not: what the policy names, which the member looks up at the leader (earliest, latest,
--- by_duration of Java), or nothing at all (none; in librdkafka error). That it looks nothing up as
--- long as it has a position is seen for all the time that it holds the partition.
+-- Where each member began to read a partition, and where it should have begun: at the committed
+-- position, as its coordinator answered it, if the log still has that; else where the policy says,
+-- which the member looks up at the leader (earliest, latest, by_duration of Java), or nowhere
+-- (none; in librdkafka error). It looks nothing up for as long as it holds the partition and has a
+-- position.
 --
 -- librdkafka keeps the start of the log that its last fetch of the partition was answered with, and
--- goes there without another lookup (rdkafka_offset.c, rd_kafka_offset_reset).
---
--- What a leader answers that has no record of that time or later is no position, and where the
--- client goes from there is not on record.
---
--- An error that an application is to hear of comes with a poll: one that cannot poll, or whose
--- heartbeats a fault holds up, hears of it later.
+-- goes there without another lookup (rdkafka_offset.c, rd_kafka_offset_reset). A leader that has no
+-- record of that time or later answers with no position; where the client goes then is not on
+-- record. An application hears of an error with a poll: one that cannot poll, or whose heartbeats a
+-- fault holds up, hears of it later.
 
 -- let HEARD_MS = 2000
 --   How long an application that polls may take until it hears that a partition has no position.
@@ -36,8 +32,7 @@ WITH named AS (
     SELECT o.topic, o.partition, o.member, o.from_at, coalesce(o.to_at, :ended_at) AS to_at,
            coalesce(get_json_object(max(m.settings), "$['auto.offset.reset']"), 'earliest')
                AS policy,
-           max(m.client) <> 'java' AND coalesce(min(r.at) < o.from_at, false)
-               AS knows_start
+           max(m.client) <> 'java' AND coalesce(min(r.at) < o.from_at, false) AS knows_start
     FROM {ownership} o JOIN {members} m USING (member)
     LEFT JOIN (
         -- By what it has read of it, or was told.
@@ -52,8 +47,7 @@ WITH named AS (
 ), placed AS (
     -- Each question and each poll with the beginning of the stay that it belongs to.
     SELECT *, max(IF(api IS NULL, at, NULL)) OVER (
-               PARTITION BY topic, partition, member ORDER BY at, api NULLS FIRST)
-               AS from_at
+               PARTITION BY topic, partition, member ORDER BY at, api NULLS FIRST) AS from_at
     FROM (SELECT topic, partition, member, api, at, position, which FROM named
           WHERE api <> 'DELETE_RECORDS'
           UNION ALL
@@ -67,8 +61,7 @@ WITH named AS (
                FILTER (WHERE p.api = 'OFFSET_FETCH') AS committed,
            min_by(struct(p.position, p.which), struct(p.at, p.which, p.position))
                FILTER (WHERE p.api = 'LIST_OFFSETS') AS lookup,
-           min_by(p.position, struct(p.at, p.position)) FILTER (WHERE p.api = 'READ')
-               AS first
+           min_by(p.position, struct(p.at, p.position)) FILTER (WHERE p.api = 'READ') AS first
     FROM started s JOIN placed p
       ON same(p, s, topic, partition, member, from_at) AND p.at <= s.to_at
     GROUP BY ALL
@@ -76,8 +69,7 @@ WITH named AS (
     SELECT s.*, coalesce(max(d.position), 0) AS log_start
     FROM seen s LEFT JOIN named d
       ON same(d, s, topic, partition) AND d.api = 'DELETE_RECORDS' AND d.at < s.from_at
-    WHERE s.committed IS NOT NULL
-    GROUP BY ALL
+    WHERE s.committed IS NOT NULL GROUP BY ALL
 ), read AS (
     SELECT *, CASE WHEN committed >= log_start THEN 'the committed position'
                    WHEN policy IN ('none', 'error') THEN 'nothing'

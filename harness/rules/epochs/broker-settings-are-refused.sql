@@ -4,8 +4,6 @@
 -- why: A client that is configured with a timer without effect fails at its start.
 -- source: KIP-848, Consumer configurations; librdkafka CONFIGURATION.md
 -- id: X26 | rows: consumers created | protocols: consumer
---
--- Consumers that were made with one setting too many, and one with none.
 
 WITH made AS (
     SELECT step, sent_at, error_code, get_json_object(expected, '$.refused') AS setting,

@@ -7,22 +7,19 @@
 --   the answer | low: got another error code | high: got another error code | protocols: consumer |
 --   since: 4.3 | kind: broker
 --
--- Commits of scripted members: which epoch the coordinator had told the member, and in which it had
--- given it the partition (null: the partition is no longer its own).
+-- A null `assignment_epoch`: the partition is no longer the member's.
 
 WITH asked AS (
     SELECT step, sent_at, generation AS epoch, error_code,
            CAST(get_json_object(expected, '$.member_epoch') AS INT) AS member_epoch,
-           CAST(get_json_object(expected, '$.assignment_epoch') AS INT) AS assignment_epoch
+           CAST(get_json_object(expected, '$.assignment_epoch') AS INT) AS assignment_epoch,
+           IF(epoch = member_epoch OR epoch < member_epoch AND epoch >= assignment_epoch,
+              :NONE, :STALE_MEMBER_EPOCH) AS due
     FROM {calls} WHERE rule = 'X22' AND api = 'OFFSET_COMMIT'
-), due AS (
-    SELECT *, IF(epoch = member_epoch OR epoch < member_epoch AND epoch >= assignment_epoch,
-                 :NONE, :STALE_MEMBER_EPOCH) AS due
-    FROM asked
 )
 SELECT step AS subject, sent_at AS at, error_code AS measured, due AS bound_low,
        due AS bound_high,
        concat('epoch ', epoch, ' of a member in epoch ', member_epoch, ', partition ',
               coalesce(concat('given in epoch ', assignment_epoch), 'taken'),
               ', answered with error ', error_code) AS note
-FROM due
+FROM asked

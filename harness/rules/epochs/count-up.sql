@@ -10,16 +10,14 @@
 --   | measured: above the epoch before | low: repeats an epoch or goes back | high: skips epochs |
 --   protocols: consumer | kind: always
 --
--- Steps between group epochs, each member's heartbeats in order, and who came or went.
---
 -- One thread of a coordinator changes a group: it writes who came or went, and next the new epoch.
 -- A static member that takes its own place changes nothing. A program may ask for topics by a
 -- pattern, which is looked up later: joins of its members are not examined.
 --
--- A change that could not be written is undone, and its epoch used again: by another coordinator,
--- or while a broker is gone. An epoch that a member was told was written. An answer that was lost
--- on a disturbed link leaves a member with the epoch before. A group that nobody is in is forgotten
--- with its positions: it begins anew (GroupMetadataManager.maybeDeleteGroup).
+-- A change that could not be written is undone, and its epoch used again, by another coordinator or
+-- while a broker is gone. An epoch that a member was given was written. An answer that was lost on
+-- a disturbed link leaves a member with the epoch before. An empty group is forgotten with its
+-- positions, and begins anew (GroupMetadataManager.maybeDeleteGroup).
 
 WITH bumps AS (
     SELECT broker, at, generation, evidence, lag(generation) OVER w AS generation_before,
@@ -27,8 +25,7 @@ WITH bumps AS (
     FROM {coordinator_events} WHERE `group` = :group AND event = 'epoch_bumped'
     WINDOW w AS (PARTITION BY `group` ORDER BY at, length(evidence), evidence)
 ), troubles AS (
-    SELECT injecting_at AS from_at, after(:session_ms, coalesce(healed_at, :ended_at))
-               AS to_at
+    SELECT injecting_at AS from_at, after(:session_ms, coalesce(healed_at, :ended_at)) AS to_at
     FROM {fault_windows} WHERE disturbs_heartbeats OR breaks = 'broker'
 ), changes AS (
     -- In a group that changes its protocol, generations and epochs follow each other.
@@ -46,7 +43,7 @@ WITH bumps AS (
     WHERE b.generation_before IS NOT NULL AND NOT c.changed
     GROUP BY ALL
 ), stayed AS (
-    -- Who was in the group after the change before.
+    -- Members of the group after the change before.
     SELECT s.evidence, count(m.member_id) AS members
     FROM steps s LEFT JOIN {memberships} m
       ON m.joined_at <= s.before_at
@@ -63,13 +60,11 @@ WITH bumps AS (
     WHERE t.`group` = :group AND t.event = 'target_computed' AND NOT c.changed
     GROUP BY t.at, t.generation, t.evidence
 ), beats AS (
-    SELECT member, member_id, arrived_at, processed_at, answered_at, generation,
-           member_epoch, evidence, lag(member_epoch) OVER w AS told,
-           lag(arrived_at) OVER w AS before_at
+    SELECT *, lag(member_epoch) OVER w AS epoch_before, lag(arrived_at) OVER w AS before_at
     FROM {consumer_heartbeats} WHERE error_code = :NONE
     WINDOW w AS (PARTITION BY member_id ORDER BY arrived_at, answered_at)
 ), group_epochs AS (
-    -- By then, for each heartbeat. Nobody is told of an epoch before it has a target.
+    -- By then, for each heartbeat. No answer names an epoch before it has a target.
     SELECT beat, coalesce(max(target) OVER w, max(epoch) OVER w) AS group_epoch
     FROM (SELECT at, generation AS epoch, CAST(NULL AS STRING) AS beat,
                  IF(event = 'target_computed', generation, NULL) AS target
@@ -78,33 +73,30 @@ WITH bumps AS (
           UNION ALL
           SELECT after(:slack_ms, processed_at), NULL, evidence, NULL FROM beats)
     WINDOW w AS (ORDER BY at)
-), seen AS (
-    SELECT b.*, c.changed, g.group_epoch
-    FROM beats b JOIN group_epochs g ON g.beat = b.evidence CROSS JOIN changes c
 ), doubted AS (
-    SELECT s.*, count(t.from_at) AS troubles
-    FROM seen s LEFT JOIN troubles t
-      ON t.from_at <= s.arrived_at AND t.to_at >= s.before_at
+    SELECT b.member, b.member_id, b.arrived_at, b.evidence, b.generation, b.member_epoch,
+           b.epoch_before, g.group_epoch, count(t.from_at) AS troubles
+    FROM beats b JOIN group_epochs g ON g.beat = b.evidence
+    LEFT JOIN troubles t ON t.from_at <= b.arrived_at AND t.to_at >= b.before_at
     GROUP BY ALL
 ), judged AS (
-    SELECT s.member, s.member_id, s.arrived_at, s.evidence,
-           CASE WHEN s.changed THEN NULL
-                WHEN s.generation < 0
-                THEN IF(s.member_epoch <> s.generation,
-                        concat('left, and was told epoch ', s.member_epoch), NULL)
-                WHEN s.member_epoch > s.group_epoch
-                THEN concat('was told epoch ', s.member_epoch, ' when the newest target ',
-                            'was for ', s.group_epoch)
-                WHEN s.generation > 0 AND s.member_epoch < s.generation
-                THEN concat('was told epoch ', s.member_epoch, ' when it was in ',
-                            s.generation)
-                WHEN s.generation > 0 AND s.told > 0 AND s.generation <> s.told
-                     AND s.troubles = 0
-                THEN concat('named epoch ', s.generation, ' when it had been told ',
-                            s.told) END AS odd
-    FROM doubted s
+    SELECT d.*,
+           CASE WHEN c.changed THEN NULL
+                WHEN generation < 0
+                THEN IF(member_epoch <> generation,
+                        concat('left, and was given epoch ', member_epoch), NULL)
+                WHEN member_epoch > group_epoch
+                THEN concat('was given epoch ', member_epoch, ' when the newest target was for ',
+                            group_epoch)
+                WHEN generation > 0 AND member_epoch < generation
+                THEN concat('was given epoch ', member_epoch, ' when it was in ', generation)
+                WHEN generation > 0 AND epoch_before > 0 AND generation <> epoch_before
+                     AND troubles = 0
+                THEN concat('named epoch ', generation, ' when it had been given ',
+                            epoch_before) END AS odd
+    FROM doubted d CROSS JOIN changes c
 ), joins AS (
-    -- The first line of each stay: who asks again, since no answer came, is in the group.
+    -- The first line of each stay: a member that asks again, since no answer came, is in the group.
     SELECT s.member_id, s.joined_at AS at
     FROM {memberships} s JOIN {members} m ON m.member = s.member AND m.client <> 'app'
     LEFT SEMI JOIN {consumer_heartbeats} q
@@ -127,15 +119,12 @@ WITH bumps AS (
 SELECT concat('epoch ', generation) AS subject, at,
        generation - generation_before AS measured,
        IF((broker <> broker_before OR troubled) AND NOT stored, 0, 1) AS bound_low,
-       1 AS bound_high,
-       CAST(NULL AS STRING) AS wrong,
-       IF(y.members = 0, 'the group was empty, was forgotten and began anew', NULL)
-           AS excused,
+       1 AS bound_high, CAST(NULL AS STRING) AS wrong,
+       IF(y.members = 0, 'the group was empty, was forgotten and began anew', NULL) AS excused,
        concat('after epoch ', generation_before) AS note, s.evidence
 FROM steps s LEFT JOIN stayed y ON y.evidence = s.evidence
 UNION ALL
-SELECT concat('target of epoch ', generation), at, NULL, NULL, NULL, odd, NULL, note,
-       evidence
+SELECT concat('target of epoch ', generation), at, NULL, NULL, NULL, odd, NULL, note, evidence
 FROM targets
 UNION ALL
 SELECT concat(min(member), ' (', member_id, ')'), min(arrived_at), NULL, NULL, NULL,

@@ -6,23 +6,19 @@
 -- id: X23 | rows: fenced members | unit: ms | measured: until it joined again | needs: session end
 --   | protocols: consumer
 --
--- Refusals: what the member did until it was in the group again.
---
--- It may act on a refusal before the line is stamped from which its arrival counts back. Who holds
--- nothing has nothing to give up, and no client calls back for that. Who is about to end need not
--- come back.
+-- A member may act on a refusal before the line is stamped from which its arrival counts back. One
+-- that holds nothing has nothing to give up, and no client calls back for that. One that is about
+-- to end need not come back.
 
 WITH beats AS (
     SELECT *, error_code IN (:UNKNOWN_MEMBER_ID, :FENCED_MEMBER_EPOCH) AS out,
            lag(error_code) OVER (PARTITION BY member_id ORDER BY arrived_at, evidence)
-               AS error_before
+               IN (:UNKNOWN_MEMBER_ID, :FENCED_MEMBER_EPOCH) AS out_before
     FROM {consumer_heartbeats}
 ),
 -- The first answer by which a member learns that it is in the group no more.
 refused AS (
-    SELECT * FROM beats
-    WHERE out AND generation > 0
-      AND coalesce(error_before NOT IN (:UNKNOWN_MEMBER_ID, :FENCED_MEMBER_EPOCH), true)
+    SELECT * FROM beats WHERE out AND generation > 0 AND NOT coalesce(out_before, false)
 ), back AS (
     SELECT r.member_id, r.member, r.arrived_at, r.answered_at, r.error_code, r.evidence,
            min(struct(b.arrived_at, b.member_id)) AS back
@@ -50,7 +46,7 @@ held AS (
      AND g.at <= after(:session_ms, h.arrived_at)
     GROUP BY ALL
 ), lost AS (
-    SELECT b.*, min(c.event_at) AS lost_at
+    SELECT b.*, count(c.event_at) > 0 AS gave_up
     FROM going b LEFT JOIN {client_events} c
       ON c.member = b.member AND c.event = 'lost'
      -- Its application hears of it at its next poll, perhaps when it has joined again.
@@ -65,7 +61,7 @@ SELECT concat(member, ' (fenced)') AS subject, arrived_at AS at,
             WHEN goes THEN 'it ended before it could come back' END AS unknown,
        CASE WHEN back.arrived_at IS NULL THEN 'did not come back'
             WHEN back.member_id <> member_id THEN 'came back under another member id'
-            WHEN lost_at IS NULL AND held > 0
+            WHEN NOT gave_up AND held > 0
             THEN 'came back without giving its partitions up' END AS wrong,
        concat('answered with error ', error_code) AS note, evidence
 FROM lost

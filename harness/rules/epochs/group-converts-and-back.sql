@@ -6,11 +6,9 @@
 -- id: X25 | rows: conversions | unit: ms | measured: between the conversion and the join or
 --   departure | protocols: classic | delayed by: member, toxiproxy, broker | kind: broker
 --
--- The first member of the new protocol among classic ones, and the last one's end.
---
 -- A conversion is part of the request that causes it: its line lies between the arrival of that
--- heartbeat, which is stamped late, and its answer. An eviction has no request; then it must come
--- at once.
+-- heartbeat, which is stamped late, and its answer. An eviction has no request; then the conversion
+-- must come at once.
 
 WITH stays AS (
     SELECT s.member, s.joined_at, coalesce(s.removed_at, :ended_at) AS removed_at,
@@ -28,8 +26,7 @@ WITH stays AS (
     HAVING count_if(NOT s.modern) > 0 AND count_if(s.modern AND s.member <> u.member) = 0
 ), asked AS (
     SELECT c.member, c.at, c.wanted, IF(count(q.arrived_at) > 0, NULL, c.at) AS unasked_at,
-           after(-:slack_ms, coalesce(min(q.arrived_at), after(-:START_MS, c.at)))
-               AS from_at,
+           after(-:slack_ms, coalesce(min(q.arrived_at), after(-:START_MS, c.at))) AS from_at,
            coalesce(max(q.processed_at), after(:START_MS + :slack_ms, c.at)) AS to_at
     FROM counted c LEFT JOIN {consumer_heartbeats} q
       ON q.member = c.member AND q.generation = IF(c.wanted = 'upgraded', 0, -1)
@@ -44,8 +41,7 @@ WITH stays AS (
 )
 SELECT concat(member, IF(wanted = 'upgraded', ' joins', ' goes')) AS subject, at,
        abs(ms_between(at, done.at)) AS measured,
-       CASE WHEN done.at IS NULL
-            THEN clause('the group was not ', wanted, ' with it') END AS wrong,
+       IF(done.at IS NULL, clause('the group was not ', wanted, ' with it'), NULL) AS wrong,
        done.text AS note, done.evidence,
        unasked_at AS guard_from, guard_to(after(:START_MS, unasked_at)) AS guard_to
 FROM found

@@ -24,8 +24,8 @@
 --   measured: in the answer | low: got another error code | high: got another error code |
 --   protocols: consumer | kind: broker
 --
--- But for those with an epoch that a coordinator may remember or not, and those of a full group and
--- joins of members, which brokers before 4.4 answer otherwise.
+-- Not examined are an epoch that a coordinator may remember or not, and what brokers before 4.4
+-- answer otherwise: heartbeats to a full group, and joins of members.
 
 {HEARTBEATS}
 SELECT subject, sent_at AS at, error_code AS measured, must AS bound_low, must AS bound_high,

@@ -7,17 +7,14 @@
 --   fencing | low: was fenced too early | high: was fenced too late | protocols: consumer | delayed
 --   by: member, toxiproxy, broker | kind: broker
 --
--- Revocations that were not acknowledged within the member's rebalance timeout.
---
 -- The timer starts between the arrival of the heartbeat that is answered with less and that answer.
 -- A member that was removed for another reason before its time was up is not examined.
 
 {GIVEN_AND_TAKEN}, revoked AS (
-    SELECT stay, member, arrived_at, processed_at, removed_at, removed_by, limit_ms,
-           evidence, max(coalesce(acked_at, timestamp'9999-01-01')) AS acked_at
+    SELECT stay, member, arrived_at, removed_at, removed_by, limit_ms, evidence,
+           after(:slack_ms + limit_ms, processed_at) AS due_at,
+           max(coalesce(acked_at, timestamp'9999-01-01')) AS acked_at
     FROM acked GROUP BY ALL
-), timed AS (
-    SELECT *, after(:slack_ms, after(limit_ms, processed_at)) AS due_at FROM revoked
 )
 SELECT concat(member, ' (revocation)') AS subject, arrived_at AS at,
        ms_between(arrived_at, removed_at) AS measured, limit_ms - :slack_ms AS bound_low,
@@ -29,6 +26,6 @@ SELECT concat(member, ' (revocation)') AS subject, arrived_at AS at,
        evidence,
        guard_from(after(limit_ms, arrived_at), coalesce(removed_at, due_at)) AS guard_from,
        guard_to(coalesce(removed_at, due_at)) AS guard_to
-FROM timed
+FROM revoked
 WHERE removed_by = 'fenced' AND removed_at < acked_at
    OR least(acked_at, coalesce(removed_at, :stopped_at)) > due_at

@@ -5,7 +5,7 @@
 -- id: X40-rejoin | rows: joins of members | unit: error code | measured: in the answer | low: got
 --   another error code | high: got another error code | protocols: consumer | kind: broker
 --
--- Dynamic members; a static one is asked for its instance id first.
+-- Dynamic members; of a static one the instance id is checked first.
 
 -- let WHERE = found = 'a join anew'
 

@@ -7,9 +7,7 @@
 --   after the eviction | low: got no record after its eviction | needs: session end | protocols:
 --   consumer
 --
--- Members cut off from their coordinator alone that were evicted meanwhile.
---
--- A member whose partitions are all led by that very broker cannot show whether it goes on.
+-- If its coordinator leads all partitions of a member, it cannot show whether it goes on.
 
 WITH cut AS (
     SELECT f.fault, f.resolved AS member, coalesce(f.healed_at, :ended_at) AS healed_at,

@@ -6,13 +6,9 @@
 -- id: X20 | rows: hand-overs | unit: ms | measured: after the release | low: was assigned before
 --   its former owner released it | protocols: consumer
 --
--- Each partition that another member had before.
---
--- It lets go by a heartbeat that owns it no more, from the one on by whose answer the partition was
--- taken from it, or by leaving the group in whatever way.
---
 -- Law: a coordinator gives a partition that it has taken from a member to another one only after a
--- heartbeat that names what that member owns without it, be it the one that is answered.
+-- heartbeat that names what that member owns without it, be it the one that is answered, or after
+-- the member has left.
 
 {GIVEN_AND_TAKEN}, held AS (
     SELECT g.part, g.stay, g.member, g.processed_at AS at, g.removed_at, g.evidence,
@@ -29,8 +25,8 @@
 )
 SELECT concat(part.topic, '-', part.partition, ' to ', member) AS subject, at,
        ms_between(released_at, at) AS measured, -:slack_ms AS bound_low,
-       CASE WHEN released_at IS NULL
-            THEN clause('was given while ', former.member, ' still had it') END AS wrong,
+       IF(released_at IS NULL, clause('was given while ', former.member, ' still had it'), NULL)
+           AS wrong,
        concat(former.member, IF(released_at = former.acked_at,
                                 ' acknowledged the revocation', ' was gone')) AS note,
        evidence

@@ -1,7 +1,7 @@
 -- A member's epoch is raised once it has given up what was taken
 -- A member that has to give up partitions keeps its epoch until it has acknowledged that. Every
 -- other one is brought up to the newest target by its next heartbeat. A partition that was taken
--- from a member comes back to it only with a later target. A member that joins is told its part,
+-- from a member comes back to it only with a later target. A member that joins is given its part,
 -- even if it is empty.
 -- why: The coordinator takes a member that has its new epoch for one that has let go, and gives its
 --   partitions away.
@@ -11,15 +11,15 @@
 --   high: was answered with another epoch or part than its own | protocols: consumer | since: 4.2 |
 --   kind: broker, in passing, compares clocks
 --
--- Answers to each stay of a member, by what was taken from it and by the targets there were.
---
--- A target is the newest as soon as the same coordinator has told anybody its epoch: a target that
--- could not be written is undone, and no member is told of it. An answer that never came was an
--- answer, so what a member was told last counts beside what it names. A group that changes its
--- protocol is not examined.
+-- A target is the newest as soon as the same coordinator has answered any member with its epoch:
+-- one that could not be written is undone, and no answer names it. An answer that never came was an
+-- answer, so the epoch that was answered last counts beside the one that a member names. A group
+-- that changes its protocol is not examined.
 --
 -- Law: an answer that takes partitions from a member raises its epoch to the newest target exactly
 -- if its request names what it owns, and none of these; else a later one that does so raises it.
+
+-- let SAYS = {FIRST_ODD} AS wrong, concat(count(*), ' answers') AS note
 
 {GIVEN_AND_TAKEN}, changed AS (
     SELECT count(*) AS times FROM {coordinator_events}
@@ -28,7 +28,7 @@
     SELECT stay, arrived_at AS from_at,
            max(coalesce(acked_at, timestamp'9999-01-01')) AS to_at
     FROM acked GROUP BY stay, arrived_at
-), told AS (
+), answered AS (
     SELECT broker, member_epoch, min(processed_at) AS at
     FROM stays GROUP BY broker, member_epoch
 ), back AS (
@@ -40,7 +40,7 @@
 ), known AS (
     SELECT b.stay, b.arrived_at, b.evidence, b.part, b.member_epoch, b.t.epoch AS epoch,
            coalesce(max(f.member_epoch), 0) AS target
-    FROM back b LEFT JOIN told f
+    FROM back b LEFT JOIN answered f
       ON f.broker = b.t.broker AND f.at < after(-:slack_ms, b.t.at)
     GROUP BY ALL
 ), returned AS (
@@ -53,11 +53,11 @@
     HAVING count(DISTINCT c.generation) < IF(k.target > k.epoch, 1, 2)
 ), beats AS (
     SELECT *, lag(member_epoch) OVER (PARTITION BY stay ORDER BY arrived_at, evidence)
-                  AS told
+                  AS epoch_before
     FROM stays
 ), placed AS (
     SELECT b.stay, b.member, b.member_id, b.arrived_at, b.evidence, b.member_epoch,
-           greatest(b.generation, coalesce(b.told, 0)) AS epoch,
+           greatest(b.generation, coalesce(b.epoch_before, 0)) AS epoch,
            b.generation > 0 AS stayed, b.assigned IS NULL AS untold,
            count(h.from_at) > 0 AS holds
     FROM beats b LEFT JOIN held h
@@ -65,19 +65,18 @@
     GROUP BY ALL
 ), newest AS (
     SELECT b.stay, b.arrived_at, b.evidence, max(t.member_epoch) AS epoch
-    FROM beats b JOIN told t
+    FROM beats b JOIN answered t
       ON t.broker = b.broker AND t.at < after(-:slack_ms, b.arrived_at)
     GROUP BY b.stay, b.arrived_at, b.evidence
 ), judged AS (
-    SELECT p.*,
+    SELECT concat(p.member, ' (', p.stay, ')') AS subject, p.arrived_at AS at, p.evidence,
            CASE WHEN p.stayed AND p.holds AND p.member_epoch > p.epoch
                 THEN concat('was raised to epoch ', p.member_epoch,
                             ' before it had given up what was taken from it')
                 WHEN p.stayed AND NOT p.holds AND p.member_epoch < n.epoch
                 THEN concat('was left in epoch ', p.member_epoch,
-                            ' when others had been told ', n.epoch)
-                WHEN NOT p.stayed AND p.untold
-                THEN 'joined, and was told of no part'
+                            ' when others had been given ', n.epoch)
+                WHEN NOT p.stayed AND p.untold THEN 'joined, and was given no part'
                 WHEN r.part IS NOT NULL
                 THEN concat('was given ', r.part.topic, '-', r.part.partition,
                             ' back without another target') END AS odd
@@ -86,12 +85,4 @@
     LEFT JOIN returned r ON same(r, p, stay, arrived_at, evidence)
     WHERE c.times = 0
 )
-SELECT concat(min(member), ' (', stay, ')') AS subject,
-       coalesce(min(arrived_at) FILTER (WHERE odd IS NOT NULL), min(arrived_at)) AS at,
-       count(odd) AS measured, 0 AS bound_high,
-       min_by(odd, struct(arrived_at, evidence)) FILTER (WHERE odd IS NOT NULL) AS wrong,
-       concat(count(*), ' answers') AS note,
-       coalesce(min_by(evidence, struct(arrived_at, evidence))
-                    FILTER (WHERE odd IS NOT NULL),
-                min_by(evidence, struct(arrived_at, evidence))) AS evidence
-FROM judged GROUP BY stay
+{ODD_ONES} GROUP BY subject

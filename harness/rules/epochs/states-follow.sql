@@ -6,36 +6,33 @@
 -- id: R33-epochs | rows: states seen | unit: states | protocols: consumer | delayed by: broker |
 --   kind: broker, in passing
 --
--- What the observer was told, beside the coordinator's line before.
---
--- Where the coordinator changed it just then, the answer may be of before or after: it is told what
--- has been replicated, and whoever asked for a change is answered no sooner. Its members have
--- followed their target where, for longer than from one heartbeat to the next, each partition was
--- in a member's hands, no fault held up heartbeats, and the group was not changed. They have not
--- where one of them was told the target's epoch, or given a part of it, later than that
--- (ConsumerGroupMember.isReconciledTo).
+-- Where the coordinator changed the group just then, the answer may be of before or after: it
+-- describes what has been replicated. The members have followed their target where, for longer than
+-- from one heartbeat to the next, each partition was in a member's hands, no fault held up
+-- heartbeats, and the group was not changed. They have not where one of them was given the target's
+-- epoch, or a part of it, later than that (ConsumerGroupMember.isReconciledTo).
 
 -- let FOLLOWED_FOR = -(:heartbeat_ms + :cadence_ms + :guard_ms)
---   From when on the group has to be as it is for its members to have said so, after a moment.
+--   How long the group has to be as it is for its members to have said so.
 -- let ASKED_MS = 500
---   How old an answer may be when the observer notes it: it waits so long for one (_ASK_S).
+--   How old an answer may be when the observer notes it (_ASK_S).
 
 {SEEN}, changes AS (
-    SELECT e.at, e.event, e.generation, coalesce(max(r.answered_at), e.at) AS told_at
+    SELECT e.at, e.event, e.generation, coalesce(max(r.answered_at), e.at) AS known_at
     FROM {coordinator_events} e LEFT JOIN {own_requests} r
       ON r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.arrived_at <= after(:guard_ms, e.at)
      AND r.answered_at >= e.at
     WHERE e.`group` = :group
       AND e.event IN ('epoch_bumped', 'target_computed', 'loaded', 'emptied')
     GROUP BY e.at, e.event, e.generation
-), told AS (
+), described AS (
     SELECT s.at, s.state, s.members,
            max(struct(c.at, c.event, c.generation)) FILTER (
-               WHERE c.told_at < after(-:guard_ms, s.at)) AS last,
-           coalesce(count_if(c.told_at >= after(-:guard_ms, s.at)), 0) AS changes,
-           coalesce(count_if(c.told_at >= after(-:guard_ms, s.at)
-                             AND c.event <> 'epoch_bumped'), 0) AS targets,
-           coalesce(count_if(c.told_at >= after({FOLLOWED_FOR}, s.at)), 0) AS recent
+               WHERE c.known_at < after(-:guard_ms, s.at)) AS last,
+           count_if(c.known_at >= after(-:guard_ms, s.at)) AS changes,
+           count_if(c.known_at >= after(-:guard_ms, s.at)
+                    AND c.event <> 'epoch_bumped') AS targets,
+           count_if(c.known_at >= after({FOLLOWED_FOR}, s.at)) AS recent
     FROM seen s LEFT JOIN changes c ON c.at <= s.at
     GROUP BY s.at, s.state, s.members
 ), followed AS (
@@ -60,9 +57,9 @@
                ORDER BY arrived_at, evidence))) > 0 AS gives
     FROM {consumer_heartbeats} WHERE error_code = :NONE
 ), lagging AS (
-    -- Who was told of the target, or given a part by it, later than the group was seen.
+    -- Members that were given the target's epoch, or a part of it, later than the group was seen.
     SELECT t.at, m.member
-    FROM told t JOIN targets g ON g.generation = t.last.generation
+    FROM described t JOIN targets g ON g.generation = t.last.generation
     JOIN {memberships} m
       ON m.joined_at < g.at
      AND (m.removed_at IS NULL OR m.removed_at > after(:STAMP_LATE_MS, t.at))
@@ -75,13 +72,9 @@
                     AND b.member_epoch = t.last.generation AND b.gives) > 0
 ), behind AS (
     SELECT at, min(member) AS member FROM lagging GROUP BY at
-), placed AS (
-    SELECT t.at, t.state, t.members, t.changes, t.targets,
-           t.last.event AS event, b.member AS behind,
-           t.state = 'Reconciling' AND f.held = :partitions AND t.recent = 0 AS followed
-    FROM told t LEFT JOIN followed f ON f.at = t.at LEFT JOIN behind b ON b.at = t.at
 ), judged AS (
-    SELECT *,
+    SELECT t.*, t.last.event AS event, b.member AS behind,
+           t.state = 'Reconciling' AND f.held = :partitions AND t.recent = 0 AS followed,
            CASE WHEN state NOT IN ('Dead', 'Empty', 'Assigning', 'Reconciling', 'Stable')
                 THEN 'is no state of a KIP-848 group'
                 -- A new epoch just then makes no target.
@@ -95,7 +88,7 @@
                 THEN clause('was seen before ', behind, ' had followed the target')
                 WHEN followed
                 THEN 'was seen though the members had followed their target' END AS wrong
-    FROM placed
+    FROM described t LEFT JOIN followed f ON f.at = t.at LEFT JOIN behind b ON b.at = t.at
 )
 SELECT concat(state, ' with ', members, ' members') AS subject, at, wrong,
        IF(changes > 0, 'the coordinator changed the group just then',

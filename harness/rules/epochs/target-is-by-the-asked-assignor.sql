@@ -4,8 +4,6 @@
 -- why: Another assignor moves partitions that could have stayed.
 -- source: KIP-848, Server-side assignor; ConsumerGroup.preferredServerAssignor
 -- id: X83 | rows: targets | protocols: consumer | kind: broker, in passing
---
--- Targets of a group whose members all ask for the same.
 
 WITH wanted AS (
     SELECT max(assignor) AS assignor, count(DISTINCT coalesce(assignor, '')) AS kinds

@@ -7,15 +7,12 @@
 --   epoch was bumped | low: was computed too soon | high: was passed over by a heartbeat that came
 --   when it was due | protocols: consumer | delayed by: broker | since: 4.3 | kind: broker
 --
--- Group epochs with a target: how long after the first bump it was computed.
---
--- It is due with the bump, or an interval after the target before where that is later. A
+-- A target is due with the bump, or an interval after the target before where that is later. A
 -- coordinator looks whether one is due only when a member heartbeats
--- (GroupMetadataManager.maybeUpdateTargetAssignment). So the bound is the first heartbeat that came
--- after that time, and was accepted: where nobody is in the group, or nobody can send one, a target
--- waits for as long as that lasts. The interval counts from when the target before was done, and
--- its line is written after that: a broker that waits for a processor in between makes the next
--- seem early. Where the coordinator has changed, what it was told last may be lost.
+-- (GroupMetadataManager.maybeUpdateTargetAssignment). So the bound is the first heartbeat after
+-- that time that was accepted. The interval counts from when the target before was done, and its
+-- line is written after that: a broker that waits for a processor in between makes the next seem
+-- early. Where the coordinator has changed, the last interval may be lost.
 
 WITH ordered AS (
     SELECT *, lag(joined_at) OVER w AS before_at, lag(broker) OVER w AS broker_before
@@ -23,8 +20,7 @@ WITH ordered AS (
 ), timed AS (
     SELECT *, greatest(started_at, after(:assignment_interval_ms, before_at)) AS due_at,
            broker = broker_before
-               AND started_at < after(:assignment_interval_ms - :slack_ms, before_at)
-               AS waits
+               AND started_at < after(:assignment_interval_ms - :slack_ms, before_at) AS waits
     FROM ordered
 ), heard AS (
     SELECT t.*, min(h.processed_at) AS heard_at
@@ -38,13 +34,10 @@ SELECT concat('epoch ', generation) AS subject, joined_at AS at,
        IF(waits, ms_between(started_at, before_at) + :assignment_interval_ms - :slack_ms,
           NULL) AS bound_low,
        ms_between(started_at, heard_at) + :slack_ms AS bound_high,
-       CASE WHEN started_at IS NULL
-            THEN 'when its group epoch was bumped is not on record' END AS unknown,
+       IF(started_at IS NULL, 'when its group epoch was bumped is not on record', NULL) AS unknown,
        clause('was computed ', CAST(round(ms_between(before_at, joined_at)) AS INT),
               ' ms after the one before') AS too_low,
-       concat('reason of the bump: ', reason) AS note,
-       evidence,
-       IF(waits, least(started_at, after(-:guard_ms, before_at)), started_at)
-           AS guard_from,
+       concat('reason of the bump: ', reason) AS note, evidence,
+       IF(waits, least(started_at, after(-:guard_ms, before_at)), started_at) AS guard_from,
        guard_to(joined_at) AS guard_to
 FROM heard

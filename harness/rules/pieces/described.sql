@@ -1,7 +1,7 @@
 -- That a coordinator describes the group as it is.
 
 -- let SEEN
---   What the observer was told of the group, where no broker was broken just then.
+--   What the observer was answered about the group, where no broker was broken just then.
 WITH seen AS (
     SELECT s.at, s.state, s.members FROM {topology} s
     LEFT ANTI JOIN {unsettled} f

@@ -14,4 +14,4 @@ WITH described AS (
 )
 
 -- let NOTICED_MS = 5000
---   How much later than a new coordinator the observer may see that it leads the group's partition.
+--   how much later than a new coordinator the observer may see that it leads the group's partition

@@ -4,11 +4,8 @@
 --   Heartbeats of which that is so, each with the error that it was and had to be answered.
 
 -- let HEARTBEATS
-{CALLS}, {MEMBERS},
-found AS (
-    SELECT *, {FOUND} AS found FROM met WHERE api = 'CONSUMER_GROUP_HEARTBEAT'
-), judged AS (
-    SELECT *,
+{CALLS}, {MEMBERS}, judged AS (
+    SELECT *, {FOUND} AS found,
            CASE WHEN found IN ('no member id', 'an empty id', 'a join without a time-out',
                                'a join that owns partitions', 'a join without a subscription',
                                'a static goodbye without an instance id',
@@ -24,12 +21,12 @@ found AS (
                 THEN :FENCED_MEMBER_EPOCH
                 WHEN regex_broken AND epoch >= 0 THEN :INVALID_REGULAR_EXPRESSION
                 WHEN found IS NOT NULL THEN :NONE END AS must
-    FROM found
+    FROM met WHERE api = 'CONSUMER_GROUP_HEARTBEAT'
 )
 
 -- let CALLS
 --   Calls about a group, and the answers that heartbeats among them were given. Members that
---   scripts play subscribe to one topic that there is, so that a number names a partition.
+--   scripts play subscribe to one existing topic, so that a number names a partition.
 WITH asked AS (
     SELECT row_number() OVER (ORDER BY sent_at, step) AS call, api, `group`, step, sent_at,
            answered_at, error_code,

@@ -5,7 +5,7 @@
 --   All read the log of the controller. Measured: 0.7 s sooner, and never later.
 
 -- let ENDS_PROCESS
---   Faults that end a broker's process: of one that is paused, the kernel still takes connections.
---   One that starts reads who leads what before it serves anybody.
+--   Faults that end a broker's process: of a paused one the kernel still takes connections. One
+--   that starts reads who leads what before it serves any request.
 (f.killed OR coalesce(f.evidence LIKE 'direct listener of %: refused after %'
                       OR f.evidence LIKE 'direct listener of %: cut after %', false))

@@ -4,8 +4,8 @@
 --   What the coordinator gave and took, by the answers to heartbeats, one row per partition. An
 --   answer without an assignment changes nothing. `acked_at` is the first heartbeat, from the
 --   answered one on, whose owned partitions leave the taken one out: until then the partition is
---   still the member's. One that names no owned partitions says nothing (CurrentAssignmentBuilder,
---   ownsRevokedPartitions).
+--   the member's. A heartbeat that names no owned partitions does not count
+--   (CurrentAssignmentBuilder, ownsRevokedPartitions).
 WITH stays AS (
     SELECT b.*, m.stay, m.removed_at, m.removed_by,
            CAST(coalesce(max(b.rebalance_timeout_ms) OVER (PARTITION BY b.member_id),

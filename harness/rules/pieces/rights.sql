@@ -4,9 +4,9 @@
 
 -- let LOST
 --   What each fault took from a member's user: the right that its way names, or, where it has no
---   ways, all of them at once, since nobody lets the user in. An older journal names the way only
---   where its experiment does. Every broker had refused the user by `gone_from_at`, and none had
---   been told to let it in again by `gone_to_at`. In between these and the other two it depends.
+--   ways, all of them at once. An older journal names the way only where its experiment does. Every
+--   broker had refused the user by `gone_from_at`, and none let it in again before `gone_to_at`;
+--   between these and the other two it depends.
 WITH lost AS (
     SELECT fault, resolved AS member,
            coalesce(get_json_object(parameters, '$.way'),

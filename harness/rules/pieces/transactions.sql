@@ -11,10 +11,7 @@ WITH copied AS (
 ), sent AS (
     SELECT topic, partition, sum(count) AS acknowledged
     FROM {sends} WHERE outcome = 'acknowledged' GROUP BY topic, partition
-), ends AS (
-    SELECT topic, partition, max(end_offset) AS end_offset
-    FROM {topology} WHERE what = 'end_offset' GROUP BY topic, partition
-), compared AS (
+), {ENDS}, compared AS (
     SELECT topic, partition, s.acknowledged, coalesce(c.found, 0) AS found,
            coalesce(c.twice, 0) AS twice, c.first_twice,
            coalesce(greatest(c.found, c.reach, e.end_offset) - e.end_offset, 0) AS beyond
@@ -24,8 +21,8 @@ WITH copied AS (
 SELECT concat(topic, '-', partition) AS subject,
        twice + greatest(0, acknowledged - found) + beyond AS measured,
        0 AS bound_high,
-       IF(beyond > 0, clause('has results of ', beyond, ' records more than the partition ',
-                             'ever had'), NULL) AS wrong,
+       IF(beyond > 0, clause('has results of ', beyond, ' records more than the partition ever had'),
+          NULL) AS wrong,
        concat(acknowledged, ' records acknowledged, ', found, ' in the output, ', twice,
               ' copies too many',
               coalesce(concat(', the first of record ', first_twice), '')) AS note

@@ -22,14 +22,17 @@ WITH stored AS (
     FROM stored s LEFT JOIN {probe_fetches} g
       ON same(g, s, `group`, sent_at, topic, partition)
     GROUP BY s.`group`, s.sent_at
-), epochs AS (
-    SELECT c.`group`, c.api, c.sent_at, c.step, t.name AS topic,
-           p.partitionIndex AS partition, p.committedLeaderEpoch AS epoch
-    FROM {calls} c LATERAL VIEW explode(from_json(get_json_object(c.request, '$.topics'),
+), named AS (
+    SELECT c.`group`, c.api, c.sent_at, c.step, t.name AS topic, p.partitionIndex AS partition,
+           coalesce(p.metadata, '') AS metadata, p.committedLeaderEpoch AS epoch,
+           get_json_object(c.answer, '$.groups[0].groupId') AS of_group
+    FROM {calls} c LATERAL VIEW explode(from_json(
+        IF(c.api = 'OFFSET_FETCH', get_json_object(c.answer, '$.groups[0].topics'),
+           get_json_object(c.request, '$.topics')),
         'array<struct<name:string,partitions:array<struct<partitionIndex:int,'
-        || 'committedLeaderEpoch:int>>>>')) AS t
+        || 'metadata:string,committedLeaderEpoch:int>>>>')) AS t
     LATERAL VIEW explode(t.partitions) AS p
-    WHERE c.api IN ('OFFSET_COMMIT', 'TXN_OFFSET_COMMIT')
+    WHERE c.api IN ('OFFSET_COMMIT', 'TXN_OFFSET_COMMIT', 'OFFSET_FETCH')
 ), made AS (
     SELECT f.`group`, f.sent_at, f.step, f.topic, f.partition,
            max_by(struct(coalesce(p.metadata, '') AS metadata,
@@ -37,18 +40,8 @@ WITH stored AS (
                   struct(p.at, p.sent_at, p.committed)) AS last
     FROM {probe_fetches} f JOIN {probe_positions} p
       ON same(p, f, `group`, topic, partition) AND p.at <= f.sent_at AND p.error_code = 0
-    LEFT JOIN epochs e ON same(e, p, `group`, api, sent_at, step, topic, partition)
+    LEFT JOIN named e ON same(e, p, `group`, api, sent_at, step, topic, partition)
     GROUP BY f.`group`, f.sent_at, f.step, f.topic, f.partition
-), told AS (
-    SELECT c.`group`, c.sent_at, c.step, t.name AS topic, p.partitionIndex AS partition,
-           coalesce(p.metadata, '') AS metadata, p.committedLeaderEpoch AS epoch,
-           get_json_object(c.answer, '$.groups[0].groupId') AS of_group
-    FROM {calls} c LATERAL VIEW explode(from_json(
-        get_json_object(c.answer, '$.groups[0].topics'),
-        'array<struct<name:string,partitions:array<struct<partitionIndex:int,'
-        || 'metadata:string,committedLeaderEpoch:int>>>>')) AS t
-    LATERAL VIEW explode(t.partitions) AS p
-    WHERE c.api = 'OFFSET_FETCH'
 ), besides AS (
     -- What is said besides a position, where it is known which commit made that.
     SELECT t.`group`, t.sent_at, t.step, t.topic, t.partition,
@@ -58,20 +51,17 @@ WITH stored AS (
                     THEN 'was answered with other metadata than were committed'
                     WHEN t.epoch <> IF(f.wanted < 0, -1, m.last.epoch)
                     THEN clause('was answered with leader epoch ', t.epoch) END) AS odd
-    FROM told t JOIN {probe_fetches} f
+    FROM named t JOIN {probe_fetches} f
       ON same(f, t, `group`, sent_at, step, topic, partition)
      AND f.error_code = :NONE AND f.committed = f.wanted AND size(f.in_flight) = 0
      AND NOT f.ending
     LEFT JOIN made m ON same(m, t, `group`, sent_at, step, topic, partition)
-    GROUP BY t.`group`, t.sent_at, t.step, t.topic, t.partition
+    WHERE t.api = 'OFFSET_FETCH' GROUP BY t.`group`, t.sent_at, t.step, t.topic, t.partition
 ), answered AS (
-    SELECT concat(f.topic, '-', f.partition, ' in ', f.step, ' (', f.`group`, ')')
-               AS subject,
+    SELECT concat(f.topic, '-', f.partition, ' in ', f.step, ' (', f.`group`, ')') AS subject,
            f.sent_at AS at, b.odd,
-           IF(held AND stable, error_code = :UNSTABLE_OFFSET_COMMIT,
-              error_code = :NONE
-                  AND (committed = wanted OR array_contains(in_flight, committed)))
-               AS right,
+           IF(held AND stable, error_code = :UNSTABLE_OFFSET_COMMIT, error_code = :NONE
+              AND (committed = wanted OR array_contains(in_flight, committed))) AS right,
            concat('was answered ', error_code, ', ', coalesce(string(committed), '?'),
                   IF(held AND stable, ' while a transaction held it',
                      concat(' where ', wanted, ' was committed last'))) AS answer

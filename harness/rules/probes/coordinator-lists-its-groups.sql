@@ -8,21 +8,19 @@
 WITH coordinators AS (
     SELECT `group`, max_by(broker, struct(answered_at, broker)) AS coordinator FROM {calls}
     WHERE api = 'JOIN_GROUP' AND error_code = :NONE GROUP BY `group`
-), listed AS (
-    SELECT p.*, c.coordinator,
-           filter(from_json(get_json_object(p.answer, '$.groups'),
-                            'array<struct<groupId:string,protocolType:string,'
-                            || 'groupState:string>>'),
-                  one -> one.groupId = p.`group`) AS entries,
-           from_json(get_json_object(request, '$.statesFilter'), 'array<string>') AS states
-    FROM {probed} p JOIN coordinators c USING (`group`) WHERE p.api = 'LIST_GROUPS'
 ), judged AS (
-    SELECT *, get(entries, 0) AS found, broker = coordinator
-              AND coalesce(size(states) = 0 OR array_contains(states, state), true) AS must
-    FROM listed
+    SELECT p.*, filter(from_json(get_json_object(p.answer, '$.groups'),
+                                 'array<struct<groupId:string,protocolType:string,'
+                                 || 'groupState:string>>'),
+                       one -> one.groupId = p.`group`) AS entries,
+           get(entries, 0) AS found,
+           from_json(get_json_object(p.request, '$.statesFilter'), 'array<string>') AS states,
+           p.broker = c.coordinator
+               AND coalesce(size(states) = 0 OR array_contains(states, p.state), true) AS must
+    FROM {probed} p JOIN coordinators c USING (`group`) WHERE p.api = 'LIST_GROUPS'
 )
 SELECT concat(subject, ', broker ', broker) AS subject, sent_at AS at,
-       IF(state IS NULL, 'the group changed meanwhile', NULL) AS unknown,
+       IF(state IS NULL, 'the group changed in between', NULL) AS unknown,
        CASE WHEN error_code <> :NONE THEN clause('answered ', error_code)
             WHEN found IS NULL THEN IF(must, 'did not list the group', NULL)
             WHEN NOT must THEN 'listed a group of another broker or state'

@@ -6,8 +6,6 @@
 -- id: X08-wire | rows: joins and unused ids | unit: ms | measured: from the first step to the end
 --   of an unused id | low: was dropped too early | high: was dropped too late | protocols: classic
 --   | delayed by: probe, toxiproxy, broker | kind: broker
---
--- First steps, second steps, and ids that nobody came back with.
 
 WITH first_steps AS (
     SELECT *, get_json_object(answer, '$.memberId') AS given,
@@ -31,16 +29,23 @@ WITH first_steps AS (
     LEFT JOIN {coordinator_events} e ON e.`group` = w.`group` AND e.member_id = w.given
          AND e.event = 'pending_evicted'
 )
-SELECT subject, sent_at AS at, CAST(NULL AS DOUBLE) AS measured,
-       CAST(NULL AS DOUBLE) AS bound_low, CAST(NULL AS DOUBLE) AS bound_high,
+SELECT concat('unused id (', `group`, ')') AS subject, coalesce(at, due_at) AS at,
+       ms AS measured, session_ms - :slack_ms AS bound_low,
+       session_ms + answering_ms + :slack_ms AS bound_high,
+       IF(at IS NULL, 'was never dropped', NULL) AS wrong,
+       IF(at IS NOT NULL AND arrived_at IS NULL, 'its request was not recorded', NULL) AS unknown,
+       CAST(NULL AS STRING) AS note, evidence, guard_from(due_at, at) AS guard_from,
+       at AS guard_to
+FROM dropped
+WHERE (back.sent_at IS NULL OR back.sent_at > after(:slack_ms, due_at))
+  AND due_at < after(-1000, :stopped_at)
+UNION ALL
+SELECT subject, sent_at, NULL, NULL, NULL,
        CASE WHEN (instance_id IS NULL) <> (error_code = :MEMBER_ID_REQUIRED)
             THEN clause('was answered ', error_code, ' as a ',
                         IF(instance_id IS NULL, 'dynamic', 'static'), ' member')
-            WHEN instance_id IS NULL AND coalesce(given, '') = ''
-            THEN 'was given no id' END AS wrong,
-       CAST(NULL AS STRING) AS unknown, CAST(NULL AS STRING) AS note,
-       CAST(NULL AS STRING) AS evidence, CAST(NULL AS TIMESTAMP) AS guard_from,
-       CAST(NULL AS TIMESTAMP) AS guard_to
+            WHEN instance_id IS NULL AND coalesce(given, '') = '' THEN 'was given no id' END,
+       NULL, NULL, NULL, NULL, NULL
 FROM first_steps
 UNION ALL
 SELECT back.subject, back.sent_at, NULL, NULL, NULL,
@@ -49,16 +54,6 @@ SELECT back.subject, back.sent_at, NULL, NULL, NULL,
                         ms_between(answered_at, back.sent_at), ' ms before') END,
        IF(back.sent_at BETWEEN after(-:slack_ms, due_at) AND after(:slack_ms, due_at),
           'came when its id was due to be dropped', NULL),
-       concat('came ', ms_between(answered_at, back.sent_at),
-              ' ms after its id was given'),
+       concat('came ', ms_between(answered_at, back.sent_at), ' ms after its id was given'),
        NULL, NULL, NULL
 FROM dropped WHERE back.api = 'JOIN_GROUP'
-UNION ALL
-SELECT concat('unused id (', `group`, ')'), coalesce(at, due_at),
-       ms, session_ms - :slack_ms, session_ms + answering_ms + :slack_ms,
-       IF(at IS NULL, 'was never dropped', NULL),
-       IF(at IS NOT NULL AND arrived_at IS NULL, 'its request was not recorded', NULL),
-       NULL, evidence, guard_from(due_at, at), at
-FROM dropped
-WHERE (back.sent_at IS NULL OR back.sent_at > after(:slack_ms, due_at))
-  AND due_at < after(-1000, :stopped_at)

@@ -9,7 +9,7 @@
 --   once, or named only in the answer | high: was answered about other partitions than it asked |
 --   kind: broker, in passing
 --
--- Calls that name each partition once; a refusal of the whole request names none.
+-- A refusal of the whole request names none.
 
 WITH topics AS (
     SELECT concat(step, ' (', `group`, ')') AS subject, sent_at,
@@ -43,6 +43,5 @@ WITH topics AS (
 )
 SELECT subject, sent_at AS at, size(missing) + size(strange) + twice AS measured,
        0 AS bound_high,
-       concat('asked of ', array_join(asked, ' '), ', told of ', array_join(told, ' '))
-           AS note
+       concat('asked of ', array_join(asked, ' '), ', answered of ', array_join(told, ' ')) AS note
 FROM judged

@@ -8,14 +8,10 @@
 -- id: X15 | rows: joins to a group that is or was full | unit: members | measured: including the
 --   new one | high: made the group too large | protocols: classic | kind: broker
 --
--- Joins by the state that they met: who counts there, and who is in already.
---
--- A member counts in a group that prepares from when its JoinGroup is parked.
+-- Joins by the state that they met: who counts there, and who is in already. In a group that
+-- prepares a rebalance, a member counts from when its JoinGroup is parked.
 
-WITH full_groups AS (
-    -- Only a group that is or was full says anything.
-    SELECT DISTINCT `group` FROM {probed} WHERE size >= :group_max_size
-), met AS (
+WITH met AS (
     SELECT p.call, count(w.member_id) AS awaiting,
            coalesce(bool_or(w.member_id = p.member_id), false) AS awaits
     FROM {probed} p LEFT JOIN {probe_joins} w
@@ -27,8 +23,8 @@ WITH full_groups AS (
            IF(p.state_before = 'PreparingRebalance', m.awaits, p.known) AS is_in,
            IF(p.state_before = 'PreparingRebalance', m.awaiting, p.size) AS counting
     FROM {probed} p JOIN met m USING (call)
-    WHERE p.api = 'JOIN_GROUP' AND p.error_code <> :INVALID_SESSION_TIMEOUT
-      AND p.`group` IN (SELECT `group` FROM full_groups)
+    WHERE p.error_code <> :INVALID_SESSION_TIMEOUT
+      AND p.`group` IN (SELECT `group` FROM {probed} WHERE size >= :group_max_size)
 )
 SELECT subject, sent_at AS at, counting + IF(refused OR is_in, 0, 1) AS measured,
        :group_max_size AS bound_high,

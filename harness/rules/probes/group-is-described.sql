@@ -7,8 +7,6 @@
 --   ClassicGroup.protocolName
 -- id: R28 | rows: described members and groups | unit: members | protocols: classic | since: 4.0 |
 --   kind: broker
---
--- Each member of each described group, and each description as a whole.
 
 {DESCRIBED}, shown AS (
     SELECT d.* EXCEPT (members), one.*

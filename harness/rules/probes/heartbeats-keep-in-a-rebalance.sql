@@ -6,24 +6,21 @@
 -- source: document 000, GroupCoordinator; document 003, HEARTBEAT; GroupMetadataManager
 -- id: R08-wire | rows: members that only sent heartbeats for longer than a session | unit: ms |
 --   measured: with heartbeats alone | protocols: classic | kind: broker
---
--- Members whose only signs of life for longer than a session were answered 27.
 
-WITH signs AS (
-    SELECT c.`group`, c.member_id, m.session_ms, c.sent_at,
-           c.api = 'HEARTBEAT' AND c.error_code = :REBALANCE_IN_PROGRESS AS told,
-           max(CASE WHEN NOT (c.api = 'HEARTBEAT'
-                              AND c.error_code = :REBALANCE_IN_PROGRESS)
-                    THEN c.answered_at END)
-               OVER (PARTITION BY c.`group`, c.member_id ORDER BY c.sent_at, c.api, c.step
-                     {SO_FAR}) AS else_at
+WITH answers AS (
+    SELECT c.*, m.session_ms,
+           c.api = 'HEARTBEAT' AND c.error_code = :REBALANCE_IN_PROGRESS AS refused
     FROM {calls} c JOIN {probe_members} m ON same(m, c, `group`, member_id)
     WHERE c.api IN ('HEARTBEAT', 'JOIN_GROUP', 'SYNC_GROUP', 'OFFSET_COMMIT')
       AND c.answered_at IS NOT NULL AND c.error_code <> :UNKNOWN_MEMBER_ID
+), signs AS (
+    SELECT *, max(IF(refused, NULL, answered_at)) OVER (
+        PARTITION BY `group`, member_id ORDER BY sent_at, api, step {SO_FAR}) AS else_at
+    FROM answers
 ), spans AS (
     SELECT `group`, member_id, session_ms, else_at, max(sent_at) AS last_at,
            ms_between(else_at, max(sent_at)) AS ms
-    FROM signs WHERE told AND else_at IS NOT NULL
+    FROM signs WHERE refused AND else_at IS NOT NULL
     GROUP BY `group`, member_id, session_ms, else_at
 )
 SELECT concat('heartbeats during a rebalance (', s.`group`, ')') AS subject,

@@ -6,10 +6,6 @@
 -- source: KIP-848, ConsumerGroupDescribe API; KIP-1043
 -- id: R28-epoch | rows: described members and groups | unit: members | protocols: consumer | kind:
 --   broker
---
--- Descriptions of a settled group of KIP-848, by its own call and by the classic one.
---
--- The first must have each member as the script knows it, and nobody else.
 
 WITH asked AS (
     SELECT step, sent_at, api, error_code,
@@ -19,12 +15,10 @@ WITH asked AS (
                      'array<struct<memberId:string,memberEpoch:int,clientId:string,'
                      || 'clientHost:string,assignment:struct<topicPartitions:'
                      || 'array<struct<partitions:array<int>>>>,targetAssignment:'
-                     || 'struct<topicPartitions:array<struct<partitions:array<int>>>>>>')
-               AS shown,
+                     || 'struct<topicPartitions:array<struct<partitions:array<int>>>>>>') AS shown,
            get_json_object(answer, '$.groups[0].groupState') AS state,
            CAST(get_json_object(answer, '$.groups[0].groupEpoch') AS INT) AS epoch,
-           CAST(get_json_object(answer, '$.groups[0].assignmentEpoch') AS INT)
-               AS target_epoch,
+           CAST(get_json_object(answer, '$.groups[0].assignmentEpoch') AS INT) AS target_epoch,
            get_json_object(answer, '$.groups[0].assignorName') AS assignor, `group`
     FROM {calls} WHERE rule = 'R28-epoch'
 ), computed AS (
@@ -60,25 +54,23 @@ FROM known
 UNION ALL
 SELECT a.step, a.sent_at, IF(error_code IS NULL, 'was not answered', NULL),
        CASE WHEN api = 'DESCRIBE_GROUPS'
-                 AND NOT (error_code = :GROUP_ID_NOT_FOUND AND state <=> 'Dead')
-            THEN concat('was answered ', concat_ws(', ', error_code, state))
-            WHEN api = 'CONSUMER_GROUP_DESCRIBE'
-                 AND NOT (error_code = :NONE AND state <=> 'Stable'
-                          AND size(shown) <=> size(map_keys(members)))
+            THEN IF(error_code = :GROUP_ID_NOT_FOUND AND state <=> 'Dead', NULL,
+                    concat('was answered ', concat_ws(', ', error_code, state)))
+            WHEN NOT (error_code = :NONE AND state <=> 'Stable'
+                      AND size(shown) <=> size(map_keys(members)))
             THEN concat('was answered ', concat_ws(', ', error_code, state), ' with ',
                         coalesce(size(shown), 0), ' of ', size(map_keys(members)),
                         ' members')
             WHEN size(array_distinct(filter(transform(shown, m -> m.clientHost),
                                             host -> host <> ''))) > 1
             THEN 'names a client at two hosts'
-            WHEN api = 'CONSUMER_GROUP_DESCRIBE' AND epoch <> target_epoch
+            WHEN epoch <> target_epoch
             THEN clause('is described as stable in epoch ', epoch,
                         ' with a target of epoch ', target_epoch)
-            WHEN api = 'CONSUMER_GROUP_DESCRIBE'
-                 AND exists(shown, m -> m.memberEpoch <> epoch)
+            WHEN exists(shown, m -> m.memberEpoch <> epoch)
             THEN clause('is described as stable in epoch ', epoch,
                         ', which not all members have')
-            WHEN api = 'CONSUMER_GROUP_DESCRIBE' AND a.assignor <> c.assignor
+            WHEN a.assignor <> c.assignor
             THEN clause('is described with the assignor ', a.assignor,
                         ', and its target was computed by ', c.assignor) END
 FROM asked a LEFT JOIN computed c ON c.sent_at = a.sent_at

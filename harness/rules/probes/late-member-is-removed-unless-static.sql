@@ -2,17 +2,15 @@
 -- A rebalance waits for the longest rebalance timeout of its members, and as long again if no
 -- member has rejoined by then. Dynamic members that have not rejoined are then removed, and static
 -- ones are kept.
--- why: A static member that hangs keeps its partitions, and nobody reads them until its session
---   ends.
+-- why: A static member that hangs keeps its partitions, and no other member reads them until its
+--   session ends.
 -- source: GroupMetadataManager.completeClassicGroupJoin; KIP-345
 -- id: X09-wire | rows: members that did not rejoin | unit: ms | measured: from the start of the
 --   rebalance to its join | low: was not waited for long enough | high: was waited for too long |
 --   protocols: classic | delayed by: probe, toxiproxy, broker | kind: broker
 --
--- Members that did not rejoin while a rebalance waited for them to its end.
---
--- One that nobody has rejoined when the time is over begins it anew: the first join decides how
--- often. One within the slack of such a moment may have come before it or after.
+-- If no member has rejoined when the time is over, it begins anew: the first join decides how
+-- often, and one within the slack of such a moment may have come before it or after.
 
 {GROUP_REBALANCES},
 -- The timeout that each member had asked for last: that of a later join is for later
@@ -40,11 +38,9 @@ present AS (
     WHERE r.event = 'rebalance_started' GROUP BY r.`group`, r.at
 ), timed AS (
     SELECT a.*, a.timeout_ms * (1 + greatest(0, floor(
-               (ms_between(a.started_at, f.first_at) - :slack_ms) / a.timeout_ms)))
-               AS least_ms,
+               (ms_between(a.started_at, f.first_at) - :slack_ms) / a.timeout_ms))) AS least_ms,
            a.timeout_ms * (1 + greatest(0, floor(
-               (ms_between(a.started_at, f.first_at) + :slack_ms) / a.timeout_ms)))
-               AS most_ms
+               (ms_between(a.started_at, f.first_at) + :slack_ms) / a.timeout_ms))) AS most_ms
     FROM awaited a JOIN rejoined f ON same(f, a, `group`, started_at)
 ), missing AS (
     SELECT a.*, after(a.least_ms, a.started_at) AS due_at FROM timed a
@@ -64,7 +60,7 @@ SELECT concat(IF(instance_id IS NULL, 'dynamic', 'static'), ' straggler (', `gro
             WHEN NOT gone AND instance_id IS NULL
             THEN 'was kept and should have been removed' END AS wrong,
        concat(IF(gone, concat('removed: ', ended_by), 'kept'),
-              IF(most_ms > timeout_ms, '; nobody had rejoined in time', '')) AS note,
+              IF(most_ms > timeout_ms, '; no member had rejoined in time', '')) AS note,
        evidence, after(-:guard_ms, due_at) AS guard_from,
        greatest(joined_at, due_at) AS guard_to
 FROM missing

@@ -9,8 +9,6 @@
 --
 -- The end of an epoch is what the partition's end was found to be when it was the epoch.
 
--- let EPOCHS
---   What metadata said of the partition, and what its end was found to be in each epoch.
 WITH looked AS (
     SELECT c.sent_at, t.name AS topic, p.partitionIndex AS partition, p.leaderId AS leader,
            p.leaderEpoch AS epoch
@@ -23,15 +21,13 @@ WITH looked AS (
     SELECT c.sent_at, get_json_object(c.answer, '$.topics[0].name') AS topic,
            CAST(get_json_object(c.answer, '$.topics[0].partitions[0].offset') AS BIGINT)
                AS end_offset,
-           CAST(get_json_object(c.answer, '$.topics[0].partitions[0].leaderEpoch') AS INT)
-               AS epoch
+           CAST(get_json_object(c.answer, '$.topics[0].partitions[0].leaderEpoch') AS INT) AS epoch
     FROM {calls} c WHERE c.api = 'LIST_OFFSETS' AND c.error_code = 0
 ), asked AS (
     SELECT c.step, c.sent_at, c.broker, c.error_code, t.topic,
            t.partitions[0].partition AS partition,
            t.partitions[0].currentLeaderEpoch AS known, t.partitions[0].leaderEpoch AS asked,
-           CAST(get_json_object(c.answer, '$.topics[0].partitions[0].leaderEpoch') AS INT)
-               AS epoch,
+           CAST(get_json_object(c.answer, '$.topics[0].partitions[0].leaderEpoch') AS INT) AS epoch,
            CAST(get_json_object(c.answer, '$.topics[0].partitions[0].endOffset') AS BIGINT)
                AS end_offset
     FROM {calls} c LATERAL VIEW explode(from_json(
@@ -44,10 +40,7 @@ WITH looked AS (
            max_by(l.epoch, struct(l.sent_at, l.epoch)) AS epoch_now
     FROM asked a JOIN looked l ON same(l, a, topic, partition) AND l.sent_at < a.sent_at
     GROUP BY ALL
-)
-
--- query
-{EPOCHS}, judged AS (
+), judged AS (
     SELECT p.*,
            CASE WHEN p.broker <> p.leader AND p.known < 0 THEN :NOT_LEADER_OR_FOLLOWER
                 WHEN p.known >= 0 AND p.known < p.epoch_now THEN :FENCED_LEADER_EPOCH

@@ -9,11 +9,9 @@
 -- id: R29-wire | rows: leaves | unit: ms | measured: from the leave to its effect | protocols:
 --   classic | delayed by: probe, toxiproxy, broker | kind: broker
 --
--- What a leave starts or completes, by the state that it met, and what it is answered.
---
--- A leave by the instance id alone is the way in which administrators remove a static member. What
--- a broker answers that is not the coordinator, or not ready, is none about the member; nor is it
--- known what a member is to be answered that is removed otherwise in that moment.
+-- Administrators remove a static member by its instance id alone. A broker that is not the
+-- coordinator, or not ready, answers nothing about the member. What a member is to be answered that
+-- is removed otherwise in that moment is not known.
 
 -- let LEAVER = 'array<struct<memberId:string,groupInstanceId:string>>'
 
@@ -35,23 +33,22 @@ absent AS (
      AND j.answered_at > l.left_at
     WHERE l.left_at IS NOT NULL
 ),
+ids AS (
+    SELECT `group`, sent_at, get_json_object(answer, '$.memberId') AS member_id
+    FROM {probed} WHERE api = 'JOIN_GROUP' AND error_code = :MEMBER_ID_REQUIRED
+),
 -- Newcomers that were given an id, have not come back with it, and are waited for.
 expected AS (
-    SELECT l.call, get_json_object(p.answer, '$.memberId') AS member_id
-    FROM leaves l JOIN {probed} p
-      ON p.`group` = l.`group` AND p.sent_at < l.left_at
-     AND p.api = 'JOIN_GROUP' AND p.error_code = :MEMBER_ID_REQUIRED
-    LEFT ANTI JOIN {probed} b
-      ON b.`group` = l.`group` AND b.sent_at < l.left_at
-     AND b.member_id = get_json_object(p.answer, '$.memberId')
+    SELECT l.call, i.member_id
+    FROM leaves l JOIN ids i ON i.`group` = l.`group` AND i.sent_at < l.left_at
+    LEFT ANTI JOIN {probed} b ON same(b, i, `group`, member_id) AND b.sent_at < l.left_at
     LEFT ANTI JOIN {coordinator_events} e
-      ON e.`group` = l.`group` AND e.event = 'pending_evicted' AND e.at < l.left_at
-     AND e.member_id = get_json_object(p.answer, '$.memberId')
+      ON same(e, i, `group`, member_id) AND e.event = 'pending_evicted' AND e.at < l.left_at
 ), missing AS (
     SELECT call, count(*) AS missing
     FROM (SELECT * FROM absent UNION ALL SELECT * FROM expected) GROUP BY call
 ),
--- What comes after somebody else's leave or join may be the doing of that one.
+-- What comes after another member's leave or join may be the doing of that one.
 spans AS (
     SELECT l.call, min(c.at) AS until_at
     FROM leaves l JOIN (
@@ -73,16 +70,11 @@ spans AS (
     GROUP BY l.call
 ), unused AS (
     SELECT DISTINCT l.call
-    FROM leaves l JOIN {probed} p
-      ON p.`group` = l.`group` AND p.sent_at < l.sent_at
-     AND p.api = 'JOIN_GROUP' AND p.error_code = :MEMBER_ID_REQUIRED
-     AND get_json_object(p.answer, '$.memberId') = l.member_id
-    LEFT ANTI JOIN {probed} b
-      ON b.`group` = l.`group` AND b.sent_at < l.sent_at AND b.member_id = l.member_id
+    FROM leaves l JOIN ids i ON same(i, l, `group`, member_id) AND i.sent_at < l.sent_at
+    LEFT ANTI JOIN {probed} b ON same(b, l, `group`, member_id) AND b.sent_at < l.sent_at
      AND b.api IN ('JOIN_GROUP', 'LEAVE_GROUP') AND b.error_code = :NONE
     LEFT ANTI JOIN {coordinator_events} e
-      ON e.`group` = l.`group` AND e.event = 'pending_evicted' AND e.at < l.answered_at
-     AND e.member_id = l.member_id
+      ON same(e, l, `group`, member_id) AND e.event = 'pending_evicted' AND e.at < l.answered_at
 ), due AS (
     SELECT l.call,
            CASE WHEN l.error_code IN (:COORDINATOR_LOAD_IN_PROGRESS,
@@ -104,8 +96,8 @@ spans AS (
            array_join(transform(from_json(get_json_object(request, '$.members'), {LEAVER}),
                m -> concat_ws('/', m.memberId, m.groupInstanceId)), ' ') AS named,
            array_join(transform(from_json(get_json_object(answer, '$.members'), {LEAVER}),
-               m -> concat_ws('/', m.memberId, m.groupInstanceId)), ' ') AS told_of,
-           -- Who is removed by the instance id alone may be told by either id.
+               m -> concat_ws('/', m.memberId, m.groupInstanceId)), ' ') AS names,
+           -- A member that is removed by its instance id alone may be named by either id.
            l.member_id IS NOT NULL AND get_json_object(answer, '$.errorCode') = '0' AS each,
            CASE WHEN l.left_at IS NULL THEN 'nothing'
                 WHEN l.state_before IN ('Stable', 'CompletingRebalance') THEN 'a rebalance'
@@ -128,10 +120,9 @@ SELECT subject, coalesce(left_at, sent_at) AS at, ms AS measured,
                                                 must), state_before)
             WHEN error_code <> code
             THEN clause('was answered ', error_code, ', not ', code)
-            WHEN each AND named <> told_of
-            THEN clause('named ', named, ' and was answered of ', told_of) END AS wrong,
-       concat('followed by ', came, ' in state ', state_before, ', answered ', error_code)
-           AS note,
+            WHEN each AND named <> names
+            THEN clause('named ', named, ' and was answered of ', names) END AS wrong,
+       concat('followed by ', came, ' in state ', state_before, ', answered ', error_code) AS note,
        evidence, IF(must <> 'nothing', left_at, NULL) AS guard_from,
        after(:START_MS + :slack_ms, left_at) AS guard_to
 FROM judged

@@ -9,17 +9,15 @@
 --   metadata | high: was accepted although its metadata is too long | protocols: classic | kind:
 --   broker
 --
--- Commits as nobody to an idle group, where only the metadata can be wrong; and the fetch after.
+-- A commit that names no member, to an idle group: only its metadata can be wrong.
 
 WITH commits AS (
-    SELECT p.`group`, p.topic, p.partition, p.wanted, p.metadata, p.error_code, p.step,
-           p.sent_at, p.answered_at, length(p.metadata) AS characters
+    SELECT p.*, length(p.metadata) AS characters
     FROM {probe_positions} p JOIN {probed} c ON same(c, p, api, `group`, sent_at)
     WHERE p.api = 'OFFSET_COMMIT' AND c.nobody AND c.state_before IN ('Empty', 'Dead')
       AND p.answered_at IS NOT NULL
 ), judged AS (
-    SELECT c.*, concat(c.topic, '-', c.partition, ' in ', c.step, ' (', c.`group`, ')')
-                    AS subject,
+    SELECT c.*, concat(c.topic, '-', c.partition, ' in ', c.step, ' (', c.`group`, ')') AS subject,
            max_by(f.committed, struct(f.sent_at, f.committed))
                FILTER (WHERE f.answered_at <= c.sent_at) AS old,
            min_by(f.committed, struct(f.sent_at, f.committed))

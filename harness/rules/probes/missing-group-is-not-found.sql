@@ -5,15 +5,10 @@
 -- source: KIP-1043; DescribeGroupsResponse v6
 -- id: R28-unknown | was not: R28-dead | rows: descriptions of groups that do not exist | unit:
 --   descriptions | protocols: classic | kind: broker
---
--- Descriptions of groups that do not exist.
 
-{DESCRIBED}, missing AS (
-    SELECT subject, sent_at AS at, version, error_code, described_as,
-           concat('was answered ', concat_ws(', ', error_code, described_as)) AS answer
-    FROM described WHERE state = 'Dead'
-)
-SELECT subject, at, answer AS note,
-       IF(error_code = IF(version >= 6, :GROUP_ID_NOT_FOUND, :NONE)
-          AND described_as <=> 'Dead', NULL, answer) AS wrong
-FROM missing
+{DESCRIBED}
+SELECT subject, sent_at AS at,
+       concat('was answered ', concat_ws(', ', error_code, described_as)) AS note,
+       IF(error_code = IF(version >= 6, :GROUP_ID_NOT_FOUND, :NONE) AND described_as <=> 'Dead',
+          NULL, concat('was answered ', concat_ws(', ', error_code, described_as))) AS wrong
+FROM described WHERE state = 'Dead'

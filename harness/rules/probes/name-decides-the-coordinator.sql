@@ -6,10 +6,8 @@
 -- source: GroupCoordinatorService.partitionFor; Utils.abs
 -- id: X13 | rows: groups | unit: groups | protocols: classic | kind: broker
 --
--- Java's hash of a group's name, computed here, against the leader that the observer saw.
---
--- The group under test is asked about for each time that a broker coordinated it: the observer may
--- see a new leader a little later than that has loaded the group.
+-- A broker that coordinates the group under test is one that leads: the observer may see that a
+-- little later than it has loaded the group.
 
 WITH asked AS (
     SELECT sent_at, get_json_object(request, '$.coordinatorKeys') AS keys,
@@ -26,17 +24,16 @@ WITH asked AS (
            get(filter(told, t -> t.key = key), 0).errorCode, false
     FROM asked LATERAL VIEW explode(coalesce(from_json(keys, 'array<string>'),
                                              transform(told, t -> t.key))) AS key
-), hashed AS (
-    SELECT *, aggregate(transform(sequence(1, length(key)), n -> ascii(substr(key, n, 1))),
-                        0L, (hash, unit) -> pmod(hash * 31 + unit, 4294967296L)) AS bits
-    FROM found
-), sized AS (SELECT count(DISTINCT partition) AS partitions FROM {topology}
-             WHERE what = 'partition' AND topic = '__consumer_offsets'),
-placed AS (
-    SELECT h.*, CASE WHEN bits = 2147483648L THEN 0
-                     WHEN bits > 2147483648L THEN 4294967296L - bits
-                     ELSE bits END % s.partitions AS partition
-    FROM hashed h CROSS JOIN sized s WHERE s.partitions > 0
+), sized AS (
+    SELECT count(DISTINCT partition) AS partitions FROM {topology}
+    WHERE what = 'partition' AND topic = '__consumer_offsets'
+), placed AS (
+    SELECT f.*, aggregate(transform(sequence(1, length(key)), n -> ascii(substr(key, n, 1))),
+                          0L, (hash, unit) -> pmod(hash * 31 + unit, 4294967296L)) AS bits,
+           CASE WHEN bits = 2147483648L THEN 0
+                WHEN bits > 2147483648L THEN 4294967296L - bits
+                ELSE bits END % s.partitions AS partition
+    FROM found f CROSS JOIN sized s WHERE s.partitions > 0
 ), led AS (
     SELECT p.*, max(struct(l.at, l.leader)).leader AS leader,
            count_if(l.leader = p.nodeId) AS times

@@ -5,8 +5,6 @@
 -- source: KIP-345; ClassicGroup.validateMember
 -- id: X05-wire | rows: requests after the second join | unit: error code | protocols: classic |
 --   kind: broker
---
--- Every call of the older and the newer owner of an instance id after the change.
 
 WITH calls AS (
     SELECT p.*, IF(p.member_id = m.member_id, 'older', 'newer') AS owner_is
@@ -16,10 +14,8 @@ WITH calls AS (
     WHERE m.replaced_by IS NOT NULL AND m.ended_by = 'replaced'
 )
 SELECT subject, sent_at AS at,
-       CASE WHEN owner_is = 'older' AND error_code <> :FENCED_INSTANCE_ID
-              OR owner_is = 'newer'
-                 AND error_code IN (:UNKNOWN_MEMBER_ID, :FENCED_INSTANCE_ID)
-            THEN clause('was answered ', error_code, ' as the ', owner_is, ' member')
-            END AS wrong,
+       IF(IF(owner_is = 'older', error_code <> :FENCED_INSTANCE_ID,
+             error_code IN (:UNKNOWN_MEMBER_ID, :FENCED_INSTANCE_ID)),
+          clause('was answered ', error_code, ' as the ', owner_is, ' member'), NULL) AS wrong,
        concat('answered ', error_code, ' as the ', owner_is, ' member') AS note
 FROM calls

@@ -1,17 +1,15 @@
 -- Only the leader assigns partitions
 -- A follower's SyncGroup is answered only after the leader's SyncGroup has brought the assignment.
 -- Each member gets what the leader gave it, whatever its own SyncGroup says. Only the leader is
--- told who the members are.
+-- answered with the members.
 -- why: The assignor runs in one consumer, so a slow leader keeps all the others waiting.
 -- source: document 001, SyncGroup; document 003, the group's state machine
 -- id: R13 | rows: answers to SyncGroup and JoinGroup | unit: ms | measured: from the leader's
 --   SyncGroup to a follower's answer | low: was answered before the leader's SyncGroup had arrived
 --   | protocols: classic | kind: broker
 --
--- Each answer against what the leader gave, and who is told the members.
---
--- Of followers under test brokers' logs tell both; a static one that took another's place since,
--- and a generation whose leader's SyncGroup is on no log, are not examined.
+-- Of followers under test, brokers' logs show both answers; a static one that took another's place
+-- since, and a generation whose leader's SyncGroup is on no log, are not examined.
 
 WITH brought AS (
     SELECT `group`, member_id, generation, arrived_at, processed_at, evidence
@@ -22,7 +20,7 @@ WITH brought AS (
                      'array<struct<memberId:string,assignment:string>>') AS given
     FROM {calls} c WHERE c.api = 'SYNC_GROUP' AND c.error_code = :NONE
 ), elected AS (
-    -- Where a static leader's place is taken, its heir is told later that it leads.
+    -- Where a static leader's place is taken, its heir hears later that it leads.
     SELECT `group`, generation, min_by(leader, struct(answered_at, leader)) AS leader
     FROM {probe_joins} GROUP BY `group`, generation
 ), of_leaders AS (
@@ -34,27 +32,21 @@ WITH brought AS (
     LEFT JOIN brought r ON same(r, s, `group`, member_id, generation)
     -- Only the first one assigns; a later one is answered what that gave.
     WHERE size(s.given) > 0 GROUP BY s.`group`, s.generation, e.leader
-), of_followers AS (
-    SELECT s.*, l.sent_at AS leader_sent_at, r.evidence,
+), answered AS (
+    SELECT s.*, l.sent_at AS leader_sent_at, l.leader = s.member_id AS leads, r.evidence,
            coalesce(get(filter(l.given, g -> g.memberId IN (s.member_id, m.member_id)), 0)
                         .assignment, '') AS given_to_it,
            get(filter(s.given, g -> g.memberId = s.member_id), 0).assignment AS own_wish,
            ms_between(l.arrived_at, r.processed_at) AS ms
-    FROM syncs s JOIN of_leaders l
-      ON same(l, s, `group`, generation) AND l.leader <> s.member_id
-    -- Who took a static member's place has the part that was given to that.
-    LEFT JOIN {probe_members} m
-      ON m.`group` = s.`group` AND m.replaced_by = s.member_id
-    LEFT JOIN brought r ON same(r, s, `group`, member_id, generation)
-), by_leaders AS (
-    SELECT s.*, coalesce(get(filter(l.given, g -> g.memberId = s.member_id), 0)
-                             .assignment, '') AS given_to_it
-    FROM syncs s JOIN of_leaders l
-      ON same(l, s, `group`, generation) AND l.leader = s.member_id
-    -- One without an answer may have assigned something else before.
+    FROM syncs s JOIN of_leaders l ON same(l, s, `group`, generation)
+    -- The heir of a static member has the part that was given to that.
+    LEFT JOIN {probe_members} m ON m.`group` = s.`group` AND m.replaced_by = s.member_id
+    LEFT JOIN brought r
+      ON same(r, s, `group`, member_id, generation) AND l.leader <> s.member_id
+    -- A leader's SyncGroup without an answer may have assigned something else before.
     LEFT ANTI JOIN {calls} c
-      ON c.api = 'SYNC_GROUP' AND c.error_code IS NULL AND c.sent_at < s.sent_at
-     AND same(c, s, `group`, member_id, generation)
+      ON l.leader = s.member_id AND c.api = 'SYNC_GROUP' AND c.error_code IS NULL
+     AND c.sent_at < s.sent_at AND same(c, s, `group`, member_id, generation)
 ), own_syncs AS (
     SELECT s.*, coalesce(g.number, 0) AS number, g.synced_at
     FROM {own_requests} s LEFT JOIN {generations} g
@@ -78,28 +70,27 @@ WITH brought AS (
     WHERE s.instance_id IS NULL OR exists(l.assignments, a -> a.member_id = s.member_id)
 )
 SELECT concat(step, ' (', `group`, ')') AS subject, answered_at AS at, ms AS measured,
-       -:slack_ms AS bound_low,
-       CASE WHEN ms IS NULL THEN 'no SyncGroup of it or of the leader is on record'
+       IF(leads, NULL, -:slack_ms) AS bound_low,
+       CASE WHEN ms IS NULL AND NOT leads
+            THEN 'no SyncGroup of it or of the leader is on record'
             WHEN got IS NULL THEN 'its answer names no assignment' END AS unknown,
-       CASE WHEN answered_at < leader_sent_at THEN 'was answered before the leader assigned'
-            WHEN got <> given_to_it THEN 'did not get what the leader gave it' END AS wrong,
-       CASE WHEN own_wish IS NOT NULL
+       CASE WHEN answered_at < leader_sent_at AND NOT leads
+            THEN 'was answered before the leader assigned'
+            WHEN got <> given_to_it
+            THEN concat('did not get what ', IF(leads, 'it gave itself', 'the leader gave it'))
+            END AS wrong,
+       CASE WHEN own_wish IS NOT NULL AND NOT leads
             THEN 'got what the leader gave it, and not what it gave itself' END AS note,
        evidence
-FROM of_followers
-UNION ALL
-SELECT concat(step, ' (', `group`, ')'), answered_at, NULL, NULL,
-       IF(got IS NULL, 'its answer names no assignment', NULL),
-       IF(got <> given_to_it, 'did not get what it gave itself', NULL), NULL, NULL
-FROM by_leaders
+FROM answered
 UNION ALL
 SELECT concat(step, ' (', `group`, ')'), answered_at, NULL, NULL, NULL,
        CASE WHEN leader = member_id AND NOT told_members
-            THEN 'the leader was not told the members'
+            THEN 'the leader was not answered with the members'
             WHEN leader <> member_id AND told_members
-            THEN 'a follower was told the members' END, NULL, NULL
+            THEN 'a follower was answered with the members' END, NULL, NULL
 FROM {probe_joins}
--- A static member that takes its place in a stable group is told what its client needs.
+-- A static member that takes its place in a stable group is answered what its client needs.
 WHERE NOT (instance_id IS NOT NULL AND state_before = 'Stable')
 UNION ALL
 SELECT concat(member, ' in generation ', generation), processed_at,

@@ -16,26 +16,16 @@
 -- id: X06 | was: R35-wire, X29-wire | rows: heartbeats and commits | unit: error code | protocols:
 --   classic | kind: broker
 --
--- But for commits that other rules examine: for their metadata, and without replicas.
---
--- A group that is not there is made by whoever commits as nobody; an empty one takes that as well.
--- That it is not there is told since version 9 of OffsetCommit, by the coordinator of Kafka 4
--- (OffsetMetadataManager.validateOffsetCommit; the one of 3.9 looks at no version). Who names no
--- member, instance or generation in a TxnOffsetCommit is believed, whatever state the group is in,
--- since producers did not name any before KIP-447 (ClassicGroup.validateOffsetCommit).
+-- Commits that other rules examine are left out: for their metadata, and without replicas. A commit
+-- that names no member makes a group that is not there, and an empty one accepts it. That a group
+-- is not there is answered since version 9 of OffsetCommit, by the coordinator of Kafka 4
+-- (OffsetMetadataManager.validateOffsetCommit; the one of 3.9 looks at no version). Producers named
+-- no member, instance or generation before KIP-447, so such a TxnOffsetCommit is accepted in any
+-- state (ClassicGroup.validateOffsetCommit).
 
 -- let DELETED_MS = 5000
 --   A delete that was asked for so shortly before or after may be in force when the state is read.
 
--- let IDENTITY
---   What a member that says who it is must be answered: the coordinator looks at its instance id,
---   its member id and its generation, in this order (ClassicGroup.validateMember and its callers).
-WHEN instance_id IS NOT NULL AND owner IS NULL THEN :UNKNOWN_MEMBER_ID
-WHEN instance_id IS NOT NULL AND owner <> member_id THEN :FENCED_INSTANCE_ID
-WHEN NOT known THEN :UNKNOWN_MEMBER_ID
-WHEN generation <> generation_now THEN :ILLEGAL_GENERATION
-
--- query
 WITH judged AS (
     SELECT *,
            CASE WHEN api = 'TXN_OFFSET_COMMIT' AND nobody THEN :NONE
@@ -47,7 +37,12 @@ WITH judged AS (
                      AND CAST(get_json_object(request, '$.version') AS INT) >= 9
                 THEN :GROUP_ID_NOT_FOUND
                 WHEN state = 'Dead' THEN :ILLEGAL_GENERATION
-                WHEN api = 'OFFSET_COMMIT' AND nobody THEN :UNKNOWN_MEMBER_ID {IDENTITY}
+                WHEN api = 'OFFSET_COMMIT' AND nobody THEN :UNKNOWN_MEMBER_ID
+                -- In this order (ClassicGroup.validateMember and its callers).
+                WHEN instance_id IS NOT NULL AND owner IS NULL THEN :UNKNOWN_MEMBER_ID
+                WHEN instance_id IS NOT NULL AND owner <> member_id THEN :FENCED_INSTANCE_ID
+                WHEN NOT known THEN :UNKNOWN_MEMBER_ID
+                WHEN generation <> generation_now THEN :ILLEGAL_GENERATION
                 WHEN state = CASE api WHEN 'HEARTBEAT' THEN 'PreparingRebalance'
                                       WHEN 'OFFSET_COMMIT' THEN 'CompletingRebalance' END
                 THEN :REBALANCE_IN_PROGRESS ELSE :NONE END AS must
@@ -58,7 +53,7 @@ WITH judged AS (
 )
 SELECT subject, sent_at AS at, {ANSWERED} FROM judged
 UNION ALL
--- What is known of a group once a commit as nobody was accepted where there was none: it is there.
+-- Once a commit that names no member was accepted where there was no group, there is one.
 SELECT concat('after it: ', j.subject), j.answered_at, CAST(NULL AS STRING),
        IF(j.state_after = 'Dead', 'there was still no group', NULL), CAST(NULL AS STRING)
 FROM judged j LEFT ANTI JOIN {calls} d

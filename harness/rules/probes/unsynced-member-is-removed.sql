@@ -7,13 +7,10 @@
 -- id: X10 | rows: members without SyncGroup | unit: ms | measured: from the join to the removal |
 --   low: was removed too early | high: was removed too late | protocols: classic | delayed by:
 --   probe, toxiproxy, broker | kind: broker
---
--- Members of a generation that never asked for their part of it.
 
 {GROUP_REBALANCES},
 timeouts AS (
-    SELECT f.`group`, f.generation, f.at, f.next_at, f.next_reason, f.ms, f.evidence,
-           max(j.rebalance_ms) AS timeout_ms
+    SELECT f.*, max(j.rebalance_ms) AS timeout_ms
     FROM followed f JOIN {probe_joins} j ON same(j, f, `group`, generation)
     WHERE f.event = 'stabilized' GROUP BY ALL
 ), silent AS (
@@ -24,8 +21,7 @@ timeouts AS (
     LEFT ANTI JOIN {calls} s
       ON s.api = 'SYNC_GROUP' AND same(s, j, `group`, member_id, generation)
 )
-SELECT concat('member without SyncGroup (', `group`, ' generation ', generation, ')')
-           AS subject,
+SELECT concat('member without SyncGroup (', `group`, ' generation ', generation, ')') AS subject,
        coalesce(next_at, due_at) AS at, IF(removed, ms, NULL) AS measured,
        timeout_ms - :slack_ms AS bound_low, timeout_ms + :slack_ms AS bound_high,
        IF(removed, NULL, 'was not removed') AS wrong,

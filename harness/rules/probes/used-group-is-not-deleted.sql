@@ -6,8 +6,6 @@
 -- why: Positions can be reset only after all consumers of the group have stopped.
 -- source: document 003, DELETE_GROUPS and OFFSET_DELETE; KIP-229; KIP-496; ConsumerGroup (Kafka 4)
 -- id: X30 | rows: deletes and alterations | unit: error code | kind: broker
---
--- Deletes of groups and of positions, and positions set by nobody, in groups of both kinds.
 
 WITH asked AS (
     SELECT *, get_json_object(request, '$.topics[0].name') AS topic FROM {probed}

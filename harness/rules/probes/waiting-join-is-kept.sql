@@ -7,11 +7,10 @@
 -- id: R03-wire | rows: requests that waited for longer than a session | unit: ms | measured: of
 --   waiting | protocols: classic | kind: broker
 --
--- Requests that waited for longer than a session; 27 tells a SyncGroup to join again.
+-- A SyncGroup that is answered 27 is to join again.
 
 WITH parked AS (
-    SELECT c.`group`, c.step, c.sent_at, c.answered_at, c.error_code, m.member_id,
-           m.session_ms, ms_between(c.sent_at, c.answered_at) AS ms
+    SELECT c.*, m.session_ms, ms_between(c.sent_at, c.answered_at) AS ms
     FROM {calls} c JOIN {probe_members} m ON same(m, c, `group`, member_id)
     WHERE c.api IN ('JOIN_GROUP', 'SYNC_GROUP')
 )

@@ -1,20 +1,14 @@
--- A program ends only when it is told to
+-- A program ends only on request
 -- No process ends by itself while nothing is broken. A process that ends by itself during a fault
 -- has an exit code other than 0, so that its supervisor notices.
 -- why: A supervisor does not restart a process that ended with exit code 0.
 -- source: kafka-chaos, programs under test
 -- id: P14 | rows: processes | clients: app
---
--- Processes up to the end of the run. What a fault did may show a session timeout later.
 
 WITH broken AS (
-    SELECT concat(kind, coalesce(concat(' of ', resolved), '')) AS what,
-           injecting_at AS from_at,
-           after(:session_ms + :LATE_MS, coalesce(healed_at, failed_at, injected_at,
-                                                  injecting_at)) AS to_at
-    FROM {fault_windows} WHERE injecting_at IS NOT NULL
+    {FAULTS}
 ), ends AS (
-    SELECT m.member, m.started_at, m.ended_at, m.exit_code,
+    SELECT m.member, m.ended_at, m.exit_code,
            coalesce(m.`end` = 'failed' AND m.ended_at < :stopped_at, FALSE) AS by_itself,
            max_by(b.what, struct(b.from_at, b.what)) AS what
     FROM {members} m LEFT JOIN broken b

@@ -4,8 +4,6 @@
 -- source: kafka-chaos, limits
 -- id: L2 | rows: runs | unit: records | measured: that came again | high: repeats more records than
 --   promised | limit: repeats
---
--- All that was given to members again, whatever explains it; of a run in which any was.
 
 WITH again AS (
     SELECT coalesce(sum(count), 0) AS records, max(polled_at) AS at FROM {redeliveries}

@@ -4,8 +4,6 @@
 -- source: kafka-chaos, programs under test
 -- id: P11 | rows: runs | unit: records | measured: that came again | high: repeats more records
 --   than promised | clients: app | limit: repeats
---
--- Judged where a limit was declared.
 
 SELECT 'the run' AS subject, coalesce(max(polled_at), :stopped_at) AS at,
        coalesce(sum(count), 0) AS measured, :limit_repeats AS bound_high,
@@ -13,6 +11,5 @@ SELECT 'the run' AS subject, coalesce(max(polled_at), :stopped_at) AS at,
             WHEN (SELECT count(*) FROM {effects}) = 0 AND :shown_by <> ''
             THEN 'it showed nothing, and what is fetched twice need not be processed twice'
             END AS unknown,
-       IF((SELECT count(*) FROM {effects}) > 0, 'by what it showed',
-          'by what it fetched') AS note
+       IF((SELECT count(*) FROM {effects}) > 0, 'by what it showed', 'by what it fetched') AS note
 FROM {redeliveries} HAVING :limit_repeats >= 0

@@ -1,11 +1,11 @@
 -- No more records are lost than promised
 -- No more acknowledged records stay unprocessed in the whole run than the group's owner promises.
--- why: An acknowledged record that is never processed is work that nobody will do.
+-- why: An acknowledged record that is never processed is work that will not be done.
 -- source: kafka-chaos, limits
 -- id: L3 | rows: runs | unit: records | measured: lost | high: lost more records than promised |
 --   limit: lost
 --
--- As X32a counts them: what lies past the last position read is unseen, not lost.
+-- As X32a counts them.
 
 WITH {COUNTED}, summed AS (
     SELECT sum(acknowledged) AS acknowledged,

@@ -5,38 +5,27 @@
 -- source: kafka-chaos, programs under test
 -- id: P5 | rows: rebalances | clients: app
 --
--- Rebalances between the first steady state and the end of the producer.
---
--- What follows from another rebalance of the same change has that one's cause. A process that ends
--- or starts by itself is a cause too.
---
 -- Law: A rebalance has a cause if something was done at most a session before, or if it is the next
 -- step of a rebalance that has one: some member's assignment lacks what it had, or its time to try
 -- for a better one has come.
 --
--- Of the reasons that Kafka's own clients give (ConsumerCoordinator, StreamThread) two begin such a
+-- Two of the reasons that Kafka's own clients give (ConsumerCoordinator, StreamThread) begin such a
 -- step: "need to revoke partitions and re-join", and "triggered followup rebalance scheduled for" a
--- time, of Streams, where 0 is at once. A client that gives none is known by its assignment, and
--- one that gives one is not believed where the record shows that nobody's assignment lacks
--- anything. The other reasons come within a rebalance that is under way ("group is already
--- rebalancing", "rebalance failed due to …"), need something that happened ("cached metadata has
--- changed"), or are the program's own doing ("subscription has changed", "rebalance enforced by
--- user"). What one step took is no reason for a later one to take it again.
+-- time, of Streams. The others come within a rebalance that is under way, need something that
+-- happened, or are the program's own doing. A client that gives no reason is known by its
+-- assignment, and one that gives one is not believed where no assignment on record lacks anything.
+-- What one step took is no reason for a later one to take it again.
 
 -- let SCHEDULED = followup rebalance scheduled for ([0-9]+)
 --   A member of Kafka Streams asks for a rebalance at the time that its assignment named, in
 --   milliseconds since 1970; 0 is at once.
 -- let REVOKED = need to revoke partitions and re-join
---   A member whose assignment lacks what it had, in the words of Java's client.
+--   a member whose assignment lacks what it had, in the words of Java's client
 -- let COOPERATIVE = 'cooperative-sticky', 'stream'
---   Assignors that take a partition in one step and give it to somebody in the next.
+--   assignors that take a partition in one step and give it to another member in the next
 
 WITH causes AS (
-    SELECT concat(kind, coalesce(concat(' of ', resolved), '')) AS what,
-           injecting_at AS from_at,
-           after(:session_ms + :LATE_MS, coalesce(healed_at, failed_at, injected_at,
-                                                  injecting_at)) AS to_at
-    FROM {fault_windows} WHERE injecting_at IS NOT NULL
+    {FAULTS}
     UNION ALL
     -- A program may take its time to start, and then to join.
     SELECT concat('the first join of ', member), after(-:slack_ms, min(joined_at)),
@@ -60,9 +49,7 @@ WITH causes AS (
     WHERE r.started_at < :drain_at
     GROUP BY ALL
 ), caused AS (
-    SELECT b.generation, b.started_at, b.trigger, b.trigger_member, b.reason, b.evidence,
-           b.assignor,
-           max_by(c.what, struct(c.from_at, c.what)) AS what
+    SELECT b.*, max_by(c.what, struct(c.from_at, c.what)) AS what
     FROM begun b LEFT JOIN causes c
       ON c.from_at <= after(:slack_ms, b.first_at) AND c.to_at >= b.first_at
     GROUP BY ALL
@@ -103,9 +90,8 @@ WITH causes AS (
     SELECT min(t.number) FROM taken t JOIN chained c USING (number)
     GROUP BY c.chain, t.topic, t.partition
 ), led_to AS (
-    SELECT o.number, o.generation, o.started_at, o.trigger, o.trigger_member, o.reason,
-           o.evidence, coalesce(o.what, IF(o.started_at <= :steady_at,
-                                           'the start of the group', NULL)) AS what,
+    SELECT o.* EXCEPT (what), coalesce(o.what, IF(o.started_at <= :steady_at,
+                                                  'the start of the group', NULL)) AS what,
            sum(IF(s.number IS NULL, 1, 0)) OVER (PARTITION BY 1 ORDER BY o.number) AS chain
     FROM ordered o LEFT JOIN steps s USING (number)
 ), judged AS (

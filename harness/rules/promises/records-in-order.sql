@@ -6,11 +6,9 @@
 -- id: P12 | rows: processes and partitions | unit: records | measured: after a later record | high:
 --   processed records after later ones | clients: app | limit: out_of_order
 --
--- Records shown for the first time since the process began to read, after a later one.
---
 -- A process begins to read a partition anew where it is given it, and where its fetches go back. A
 -- record that it had fetched before that may have been in hand all the time, so no other is held
--- against it. Of an output topic each partition is looked at by itself.
+-- against it. Each partition of an output topic is looked at by itself.
 
 WITH steps AS (
     SELECT member, topic, partition, arrived_at AS at, first_offset, last_offset
@@ -73,11 +71,10 @@ WITH steps AS (
     FROM placed WHERE times = 1 AND record >= begun AND record < later
     GROUP BY member, topic, partition, begun_at
 ), doubted AS (
-    SELECT l.member, l.topic, l.partition, l.begun_at, l.records, l.first,
-           count(b.injecting_at) > 0 AS doubtful
+    SELECT l.*, count(b.injecting_at) > 0 AS doubtful
     FROM late l LEFT JOIN {broker_faults} b
       ON b.killed AND b.injecting_at >= l.begun_at AND b.injecting_at <= l.first.at
-    GROUP BY l.member, l.topic, l.partition, l.begun_at, l.records, l.first
+    GROUP BY ALL
 ), counted AS (
     SELECT member, topic, partition, min(first) AS first, sum(records) AS records,
            sum(IF(doubtful, 0, records)) AS surely
@@ -96,5 +93,4 @@ SELECT clause(e.member, ' ', e.topic, '-', e.partition) AS subject,
           clause('the first is ', l.first.record, ', which was shown after ',
                  l.first.later),
           clause(e.records, ' records shown')) AS note
-FROM every e
-LEFT JOIN counted l ON same(l, e, member, topic, partition)
+FROM every e LEFT JOIN counted l ON same(l, e, member, topic, partition)

@@ -1,14 +1,10 @@
 -- A program that was removed from the group comes back
 -- A process that the coordinator evicted or fenced is in the group again within 30 s after it could
 -- know. Or it ends with an exit code other than 0, so that its supervisor notices.
--- why: A process that stays outside the group does no work, and nobody notices.
+-- why: A process that stays outside the group does no work, unnoticed.
 -- source: kafka-chaos, programs under test
 -- id: P8 | rows: removals of running processes | unit: ms | measured: until it was back, or had
 --   ended | high: came back too late | clients: app | headline: coming back
---
--- Removals by the coordinator. Until a fault is over that hits the process it cannot know.
---
--- Nor can one that waits for what it depends on.
 
 {OUTSIDE}
 SELECT concat(member, ' (put out)') AS subject,
@@ -21,8 +17,7 @@ SELECT concat(member, ' (put out)') AS subject,
             WHEN back_at IS NULL AND gone_at IS NULL
                  AND after(:BACK_MS, knows_at) < :stopped_at
             THEN clause('was not back after ',
-                        round(ms_between(knows_at, :stopped_at) / 1e3, 1), ' s') END
-           AS wrong,
+                        round(ms_between(knows_at, :stopped_at) / 1e3, 1), ' s') END AS wrong,
        CASE WHEN back_at IS NULL AND gone_at IS NULL
                  AND after(:BACK_MS, knows_at) >= :stopped_at
             THEN 'the run ended before it had to be back' END AS unknown,

@@ -8,9 +8,8 @@
 --   group | high: fetched and used records after it knew of its removal | clients: app | headline:
 --   work after removal
 --
--- It has heard when a request of the removed member was answered with an error.
---
--- A client that fetches while it joins again, and throws that away, does no harm.
+-- A process has heard of its removal when a request of the removed member was answered with an
+-- error. A client that fetches while it joins again, and throws that away, does no harm.
 
 -- let UNDER_WAY_MS = 300
 --   A fetch that was on its way when its client heard that it is no member any more. Its line may
@@ -24,10 +23,9 @@
      AND (o.back_at IS NULL OR r.arrived_at < o.back_at)
     WHERE r.error_code IN (:UNKNOWN_MEMBER_ID, :ILLEGAL_GENERATION, :FENCED_MEMBER_EPOCH,
                            :FENCED_INSTANCE_ID)
-    GROUP BY o.member, o.member_id, o.removed_at, o.back_at, o.evidence
+    GROUP BY ALL
 ), taken AS (
-    SELECT h.member, h.removed_at, h.back_at, f.topic, f.partition, f.first_offset,
-           f.last_offset, f.arrived_at
+    SELECT f.*, h.removed_at, h.back_at
     FROM heard h JOIN {fetched} f
       ON f.member = h.member AND f.arrived_at > after(:UNDER_WAY_MS, h.heard_at)
      AND f.arrived_at < coalesce(h.back_at, :ended_at)

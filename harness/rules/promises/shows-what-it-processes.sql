@@ -5,15 +5,13 @@
 -- source: kafka-chaos, programs under test
 -- id: P13 | rows: declared ways to show what is processed | unit: records | measured: shown |
 --   clients: app
---
--- Judged where the program is said to show its work.
 
 WITH shown AS (SELECT coalesce(sum(count), 0) AS records FROM {effects}),
-upto AS (
-    SELECT max(committed) AS committed FROM {accepted} WHERE topic = :topic
-    GROUP BY topic, partition
-),
-committed AS (SELECT coalesce(sum(committed), 0) AS records FROM upto)
+committed AS (
+    SELECT coalesce(sum(committed), 0) AS records
+    FROM (SELECT max(committed) AS committed FROM {accepted} WHERE topic = :topic
+          GROUP BY topic, partition)
+)
 SELECT :shown_by AS subject, :stopped_at AS at, s.records AS measured,
        CASE WHEN s.records = 0
             THEN clause(c.records, ' records were committed, and ',

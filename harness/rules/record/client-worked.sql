@@ -5,28 +5,26 @@
 -- id: E02 | rows: clients | unit: records | measured: each | low: was given no record | kind:
 --   evidence, without journals
 --
--- The producer, and each consumer; who never owned a partition had nothing to work on.
---
--- That is so for a member too many, for one that came just before the end, and for one that was
--- refused because its instance id was in use; nor has one that is told to begin nowhere.
+-- A consumer that never owned a partition had nothing to work on: one too many, one that came just
+-- before the end, one that was refused because its instance id was in use, or one that begins
+-- nowhere.
 
 -- let JOINED_LATE_MS = 10000
 --   A member that joined this short before the drain may have found nothing to read.
 
 WITH read AS (
     SELECT member, sum(count) AS records FROM {reads} GROUP BY member
-),
-owned AS (SELECT DISTINCT member FROM {ownership}),
-refused AS (
+), owned AS (
+    SELECT DISTINCT member FROM {ownership}
+), refused AS (
     SELECT DISTINCT coalesce(program, client_id) AS member FROM {requests}
     WHERE error_code = :UNRELEASED_INSTANCE_ID
-),
-crowd AS (SELECT count(*) AS consumers FROM {members} WHERE role = 'consumer')
+)
 SELECT m.member AS subject, m.started_at AS at, coalesce(r.records, 0) AS measured,
        1 AS bound_low,
        CASE WHEN r.records IS NULL AND m.started_at IS NULL
             THEN 'recorded nothing, not even its start' END AS unknown,
-       CASE WHEN c.consumers > :partitions
+       CASE WHEN (SELECT count(*) FROM {members} WHERE role = 'consumer') > :partitions
             THEN 'was idle: there were more members than partitions'
             WHEN o.member IS NULL AND x.member IS NOT NULL
             THEN 'was refused: its instance id was in use'
@@ -37,7 +35,7 @@ SELECT m.member AS subject, m.started_at AS at, coalesce(r.records, 0) AS measur
             THEN 'started just before the end' END AS excused,
        CAST(NULL AS STRING) AS too_low
 FROM {members} m LEFT JOIN read r USING (member) LEFT JOIN owned o USING (member)
-LEFT JOIN refused x USING (member) CROSS JOIN crowd c WHERE m.role = 'consumer'
+LEFT JOIN refused x USING (member) WHERE m.role = 'consumer'
 UNION ALL
 SELECT 'producer', min(first_sent_at),
        coalesce(sum(count) FILTER (WHERE outcome = 'acknowledged'), 0), 1, NULL, NULL,

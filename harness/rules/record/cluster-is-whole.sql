@@ -9,15 +9,13 @@
 --   otherwise while no broker was broken | delayed by: broker, controller | kind: broker, in
 --   passing
 --
--- What the observer saw of brokers and partitions, outside faults of brokers.
---
 -- A broker that is back is in sync again within a session. What passed within a second may be a
--- question that this machine held up. One that refuses a connection is dead; one that is silent
--- need not be: it is not while it answers anybody or writes a line, at least every 5 s, nor while
--- it waits for a processor, since only what is alive does that.
+-- question that this machine held up. A broker that refuses a connection is dead. A silent one is
+-- alive while it answers any request or writes a line, at least every 5 s, and while it waits for a
+-- processor.
 --
--- Law: a broker is dead where it refuses the observer, or answers nobody and waits for nothing, be
--- it for 5 s of a longer silence.
+-- Law: a broker is dead where it refuses the observer, or answers no request and waits for nothing,
+-- be it for 5 s of a longer silence.
 
 -- let ALIVE_MS = 5000
 --   For how long an answer shows that a broker is alive. Members ask it more often, and the
@@ -25,6 +23,13 @@
 -- let GLIMPSE_MS = 1000
 --   For how long something has to be seen: a broker once seemed dead for less on a busy machine.
 
+-- let SAYS
+{FIRST_ODD} AS wrong, concat('seen ', count(*), ' times') AS note,
+-- The observer takes for dead what does not answer it in time.
+after(-3 * :GLIMPSE_MS, min(at) FILTER (WHERE odd IS NOT NULL)) AS guard_from,
+min(at) FILTER (WHERE odd IS NOT NULL) AS guard_to
+
+-- query
 WITH changed AS (
     SELECT *, lead(at) OVER w AS next_at, lag(leader) OVER w AS leader_before,
            size(lag(isr) OVER w) AS in_sync_before
@@ -34,10 +39,8 @@ WITH changed AS (
     SELECT min(injecting_at) AS first_at FROM {broker_faults}
 ), at_work AS (
     SELECT broker, answered_at AS at FROM {requests}
-    UNION ALL
-    SELECT broker, answered_at FROM {fetches}
-    UNION ALL
-    SELECT broker, at FROM {coordinator_events}
+    UNION ALL SELECT broker, answered_at FROM {fetches}
+    UNION ALL SELECT broker, at FROM {coordinator_events}
 ), answers AS (
     SELECT c.broker, c.at, coalesce(c.next_at, :stopped_at) AS to_at, a.at AS answered_at,
            coalesce(lag(a.at) OVER w, c.at) AS before_at
@@ -48,8 +51,7 @@ WITH changed AS (
 ), silences AS (
     SELECT broker, at, to_at,
            coalesce(greatest(max(ms_between(before_at, answered_at)),
-                             ms_between(max(answered_at), to_at)) <= :ALIVE_MS, false)
-               AS answered
+                             ms_between(max(answered_at), to_at)) <= :ALIVE_MS, false) AS answered
     FROM answers GROUP BY broker, at, to_at
 ), silent AS (
     SELECT s.broker, s.at, s.answered,
@@ -59,12 +61,13 @@ WITH changed AS (
      -- The question that was not answered in time.
      AND w.at >= after(-:GLIMPSE_MS, s.at)
     GROUP BY s.broker, s.at, s.to_at, s.answered
-), seen AS (
-    SELECT t.at, IF(t.what = 'broker', concat('broker-', t.broker), t.topic) AS thing,
+), judged AS (
+    SELECT concat(IF(t.what = 'broker', concat('broker-', t.broker), t.topic), ' (seen)')
+               AS subject, t.at, CAST(NULL AS STRING) AS evidence,
            CASE WHEN t.at < :steady_at OR t.at > :stopped_at
                      OR ms_between(t.at, t.next_at) < :GLIMPSE_MS THEN NULL
                 WHEN s.answered OR s.held_up THEN NULL
-                WHEN s.at IS NOT NULL THEN 'was silent, and answered nobody'
+                WHEN s.at IS NOT NULL THEN 'was silent, and answered no request'
                 WHEN t.what = 'broker' AND NOT t.alive THEN 'was dead'
                 WHEN t.what = 'partition' AND t.leader < 1
                 THEN concat(t.topic, '-', t.partition, ' had no leader')
@@ -85,14 +88,4 @@ WITH changed AS (
     LEFT JOIN silent s ON t.what = 'broker' AND s.broker = t.broker AND s.at = t.at
     LEFT ANTI JOIN {unsettled} u ON u.from_at <= t.at AND u.to_at >= t.at
 )
-SELECT concat(thing, ' (seen)') AS subject,
-       coalesce(min(IF(odd IS NULL, NULL, at)), min(at)) AS at,
-       count(odd) AS measured, 0 AS bound_high,
-       IF(count(odd) > 0,
-          clause(min(struct(at, odd)) FILTER (WHERE odd IS NOT NULL).odd), NULL)
-           AS wrong,
-       concat('seen ', count(*), ' times') AS note,
-       -- The observer takes for dead what does not answer it in time.
-       after(-3 * :GLIMPSE_MS, min(IF(odd IS NULL, NULL, at))) AS guard_from,
-       min(IF(odd IS NULL, NULL, at)) AS guard_to
-FROM seen GROUP BY thing
+{ODD_ONES} GROUP BY subject

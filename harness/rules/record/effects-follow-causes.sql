@@ -6,11 +6,15 @@
 -- source: KafkaConsumer, poll; KafkaProducer, send
 -- id: X60 | rows: members | unit: times | measured: out of order | kind: in passing
 --
--- Each member's records, commits and requests beside what they follow from.
---
 -- All but a record's sending is noted by the clock of one process. A record was sent no earlier
 -- than the first of those that were sent with it.
 
+-- let SAYS
+{FIRST_ODD} AS wrong, concat(count(*) - count(odd), ' ranges of records') AS note,
+min(at) FILTER (WHERE odd IS NOT NULL) AS guard_from,
+min(at) FILTER (WHERE odd IS NOT NULL) AS guard_to
+
+-- query
 WITH mixed AS (
     SELECT topic, partition, first_offset AS position, 0 AS rank, first_sent_at AS sent_at,
            last_offset AS until, CAST(NULL AS STRING) AS member,
@@ -78,7 +82,7 @@ WITH mixed AS (
                 SELECT member, polled_at, NULL, 1 FROM {deliveries}))
     WHERE rank = 1 AND waits_to > after(:rounding_ms, at)
     UNION ALL
-    SELECT e.member, a.at, concat(a.what, ' while it stood still')
+    SELECT e.member, a.at, concat(a.what, ' while it stalled')
     FROM {client_events} e JOIN (
         SELECT member, polled_at AS at, 'was handed records' AS what FROM {deliveries}
         UNION ALL
@@ -97,18 +101,12 @@ WITH mixed AS (
     UNION ALL
     SELECT member, arrived_at, concat('was answered a ', api, ' before it had come')
     FROM {own_requests} WHERE processed_at < arrived_at OR answered_at < processed_at
-), members AS (
-    SELECT member, min(polled_at) AS at, count(*) AS deliveries
-    FROM {deliveries} GROUP BY member
+), judged AS (
+    SELECT concat(member, ' (order)') AS subject, at, what AS odd, CAST(NULL AS STRING) AS evidence
+    FROM odd
     UNION ALL
-    SELECT 'producer', min(first_sent_at), count(*) FROM {sends} HAVING count(*) > 0
-), worst AS (
-    SELECT member, count(*) AS times, min(struct(at, what)) AS first
-    FROM odd GROUP BY member
+    SELECT concat(member, ' (order)'), polled_at, NULL, NULL FROM {deliveries}
+    UNION ALL
+    SELECT 'producer (order)', first_sent_at, NULL, NULL FROM {sends}
 )
-SELECT concat(m.member, ' (order)') AS subject, coalesce(w.first.at, m.at) AS at,
-       coalesce(w.times, 0) AS measured, 0 AS bound_high,
-       IF(w.times > 0, clause(w.first.what), NULL) AS wrong,
-       concat(m.deliveries, ' ranges of records') AS note,
-       IF(w.times > 0, w.first.at, NULL) AS guard_from, w.first.at AS guard_to
-FROM members m LEFT JOIN worst w ON w.member = m.member
+{ODD_ONES} GROUP BY subject HAVING count(*) > count(odd)

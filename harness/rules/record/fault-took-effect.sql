@@ -5,13 +5,10 @@
 -- source: kafka-chaos, evidence
 -- id: E01 | rows: faults | needs: faults | kind: evidence, without journals
 --
--- Faults, each against what the other side recorded while it was active.
---
--- `unknown` where the fault did not take effect, or nobody else saw it: then what the run shows of
--- it is no evidence. `wrong` where the other side saw the opposite, or where its phases are out of
--- order: other rules take from them when something was broken.
---
--- What could not be injected or healed is tried again, and has phases twice.
+-- A fault is `unknown` where it did not take effect, or was seen by no other: then what the run
+-- shows of it is no evidence. It is `wrong` where the other side saw the opposite, or where its
+-- phases are out of order. What could not be injected or healed is tried again, and has phases
+-- twice.
 
 -- let SETTLE_MS = 1000
 --   A frozen or isolated member's last requests may be on their way for a moment.
@@ -19,14 +16,14 @@
 --   How long it may take from a fault that starts a member until its process runs. Measured: 0.8 s.
 
 WITH active AS (
-    SELECT *, after(:SETTLE_MS, injected_at) AS settled_at,
+    SELECT f.*, after(:SETTLE_MS, injected_at) AS settled_at,
            coalesce(healing_at, healed_at, :drained_at) AS over_at,
-           lead(injecting_at) OVER (PARTITION BY resolved ORDER BY injecting_at) AS next_at
-    FROM {fault_windows}
+           lead(injecting_at) OVER (PARTITION BY resolved ORDER BY injecting_at) AS next_at,
+           m.member, m.instance_id, m.started_at, m.sabotage
+    FROM {fault_windows} f LEFT JOIN {members} m ON m.member = f.resolved
 ), phases AS (
     SELECT fault, phase, at, array_position(
-               array('planned', 'injecting', 'injected', 'healing', 'healed'), phase)
-               AS place
+               array('planned', 'injecting', 'injected', 'healing', 'healed'), phase) AS place
     FROM {faults} WHERE at IS NOT NULL
 ), marks AS (
     SELECT *, lag(phase) OVER w AS before, lag(place) OVER w AS place_before,
@@ -65,7 +62,7 @@ WITH active AS (
                     OR get_json_object(a.parameters, '$.of_broker') IS NULL)) AS requests,
            count_if(r.error_code = :NONE AND (r.api = 'JOIN_GROUP'
                OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation = 0)) AS joins,
-           -- Everybody leaves as the run ends.
+           -- All leave as the run ends.
            count_if(coalesce(r.arrived_at <= a.over_at, true) AND (r.api = 'LEAVE_GROUP'
                     OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)) AS leaves
     FROM active a LEFT JOIN {requests} r
@@ -78,20 +75,19 @@ WITH active AS (
                      AND evidence RLIKE 'member-[0-9]'
                      AND NOT concat(evidence, ' ') RLIKE concat(resolved, '[^0-9]')
                 THEN clause('what was seen of it is of another member: ', evidence)
-                WHEN proof = 'join' AND m.started_at < after(-:slack_ms, injecting_at)
+                WHEN proof = 'join' AND started_at < after(-:slack_ms, injecting_at)
                 THEN clause('the member ran already, ',
-                            round(ms_between(m.started_at, injecting_at) / 1e3, 1),
+                            round(ms_between(started_at, injecting_at) / 1e3, 1),
                             ' s before the fault') END AS why
-    FROM active a LEFT JOIN {members} m ON m.member = a.resolved
+    FROM active a
 ),
 -- The older of two with one instance id, or in KIP-848 the newer.
 fenced AS (
     SELECT a.fault, count(r.arrived_at) AS times
-    FROM active a JOIN {members} m ON m.member = a.resolved
-    LEFT JOIN {requests} r
-      ON r.instance_id = m.instance_id AND r.arrived_at >= a.injecting_at
-     AND (r.error_code = :FENCED_INSTANCE_ID AND r.client_id = m.member
-          OR r.error_code = :UNRELEASED_INSTANCE_ID AND r.client_id <> m.member)
+    FROM active a LEFT JOIN {requests} r
+      ON r.instance_id = a.instance_id AND r.arrived_at >= a.injecting_at
+     AND (r.error_code = :FENCED_INSTANCE_ID AND r.client_id = a.member
+          OR r.error_code = :UNRELEASED_INSTANCE_ID AND r.client_id <> a.member)
     WHERE a.proof = 'fenced' GROUP BY a.fault
 ), polls AS (
     SELECT a.fault, count(d.polled_at) AS polls
@@ -136,25 +132,23 @@ SELECT concat(fault, coalesce(concat(' of ', resolved), '')) AS subject,
             THEN 'no coordinator accepted a join of the member'
             -- One name may be started twice: its last start is on record.
             WHEN proof = 'join' AND next_at IS NULL
-                 AND m.started_at > after(:START_LATE_MS, injecting_at)
+                 AND started_at > after(:START_LATE_MS, injecting_at)
             THEN clause('the member was started ',
-                        round(ms_between(injecting_at, m.started_at) / 1e3, 1),
+                        round(ms_between(injecting_at, started_at) / 1e3, 1),
                         ' s after the fault')
             WHEN proof = 'leave' AND h.leaves = 0
-                 AND m.instance_id IS NULL AND m.sabotage IS NULL
+                 AND a.instance_id IS NULL AND a.sabotage IS NULL
             THEN 'no leave of the member reached a coordinator'
             WHEN proof = 'fenced' AND coalesce(d.times, 0) = 0
             THEN 'no coordinator refused one of the two processes'
-            WHEN stalls AND p.polls IS NULL
-            THEN 'the member recorded no stall'
+            WHEN stalls AND p.polls IS NULL THEN 'the member recorded no stall'
             WHEN n.during IS NOT NULL AND n.before IS NULL
             THEN 'the member had read nothing before' END AS unknown,
        CASE WHEN t.fault IS NOT NULL
             THEN clause('has its phases out of order: ', t.first.phase, ' after ',
                         coalesce(t.first.before, 'nothing'))
             WHEN e.why IS NOT NULL THEN e.why
-            WHEN proof = 'silence' AND breaks = 'member'
-                 AND h.requests > 0
+            WHEN proof = 'silence' AND breaks = 'member' AND h.requests > 0
             THEN clause(h.requests, ' requests of the member arrived during the fault')
             WHEN b.requests > 0
             THEN clause('the broker processed ', b.requests, ' requests during the fault')
@@ -168,13 +162,11 @@ SELECT concat(fault, coalesce(concat(' of ', resolved), '')) AS subject,
             THEN clause('the member read ', round(n.during), ' records a second through ',
                         'the narrow link, and ', round(n.before), ' before') END AS wrong,
        a.evidence AS note,
-       -- Where somebody set the time of day, stamps are in no order; but none is missing.
+       -- Where the time of day was set, stamps are in no order; but none is missing.
        IF(t.back, t.first.before_at, NULL) AS guard_from, t.first.at AS guard_to
 FROM active a JOIN heard h USING (fault) LEFT JOIN seen s USING (fault)
-LEFT JOIN answered b USING (fault)
-LEFT JOIN polls p USING (fault) LEFT JOIN narrowed n USING (fault)
-LEFT JOIN fenced d USING (fault) LEFT JOIN went_on w USING (fault)
-LEFT JOIN {members} m ON m.member = a.resolved
+LEFT JOIN answered b USING (fault) LEFT JOIN polls p USING (fault)
+LEFT JOIN narrowed n USING (fault) LEFT JOIN fenced d USING (fault) LEFT JOIN went_on w USING (fault)
 LEFT JOIN turned t USING (fault) LEFT JOIN elsewhere e USING (fault)
 UNION ALL
 SELECT 'schedule', max(planned_at),

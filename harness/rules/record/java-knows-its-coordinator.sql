@@ -9,11 +9,8 @@
 --   markCoordinatorUnknown
 -- id: X86 | rows: notes | clients: java | kind: in passing, compares clocks
 --
--- Notes of coordinators beside lookups of the session before, and of sessions beside answers.
---
 -- Up to 4.3 the classic client writes 2147483647 less the broker's id, which is how it names the
 -- connection. A broker's time of an answer is not that of its arrival where a link is disturbed.
---
 -- What a client gives up once it may give up again, by each of its threads and for each request
 -- that was on its way.
 

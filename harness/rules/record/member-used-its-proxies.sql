@@ -5,7 +5,7 @@
 -- id: E06 | rows: members | unit: requests | measured: through another listener | high: reached
 --   brokers past its proxies | kind: always, broker
 --
--- Members' requests of the group protocol; a listener that is not on record says nothing.
+-- A listener that is not on record says nothing.
 
 SELECT concat(m.member, ' by ', m.lane) AS subject, min(r.arrived_at) AS at,
        count_if(r.listener <> concat('LANE_', upper(replace(m.lane, '-', '_'))))

@@ -1,13 +1,11 @@
 -- A process works from its start to its end
 -- A member asks nothing of a broker before its process has started, and reads nothing after it was
 -- killed, or after its client gave up. It is killed by a fault alone, fails only if its client gave
--- up, and closes only when it is told to.
+-- up, and closes only when it is asked to.
 -- why: A process that ends, or works, when it should not makes every other measurement one of
 --   something else.
 -- source: kafka-chaos, record of the fleet
 -- id: X80 | rows: processes | kind: in passing, compares clocks
---
--- Our own members: their record, journal and requests beside what was done to them.
 --
 -- A run that is broken off ends its producer by force, and its members too. What a member asked a
 -- broker that was stopped, or over a disturbed link, may arrive after its process has ended.
@@ -26,7 +24,7 @@ WITH asked AS (
      AND after(:slack_ms, d.to_at) >= a.last.arrived_at
 ), polled AS (
     SELECT member, max(polled_at) AS at FROM {deliveries} GROUP BY member
-), told AS (
+), noted AS (
     SELECT member, min(event_at) FILTER (WHERE event = 'error') AS gave_up_at,
            min(event_at) FILTER (WHERE event = 'closing') AS closing_at
     FROM {client_events}
@@ -35,8 +33,6 @@ WITH asked AS (
 ), killed AS (
     SELECT resolved AS member, min(coalesce(injected_at, injecting_at)) AS at
     FROM {fault_windows} WHERE killed GROUP BY resolved
-), run AS (
-    SELECT count_if(`end` IS NULL) AS broken_off FROM {members} WHERE role = 'producer'
 )
 SELECT concat(m.member, ' (process)') AS subject,
        IF(a.at < after(-:slack_ms, m.started_at), m.started_at,
@@ -45,12 +41,13 @@ SELECT concat(m.member, ' (process)') AS subject,
             THEN clause('had asked a broker ',
                         CAST(round(ms_between(a.at, m.started_at)) AS INT),
                         ' ms before its process started')
-            WHEN m.`end` = 'killed' AND k.at IS NULL AND b.broken_off = 0
+            WHEN m.`end` = 'killed' AND k.at IS NULL AND (
+                     SELECT count(*) FROM {members} WHERE role = 'producer' AND `end` IS NULL) = 0
             THEN 'was killed by no fault'
             WHEN m.`end` = 'failed' AND t.gave_up_at IS NULL
             THEN 'failed, and its client had not given up'
             WHEN m.`end` = 'closed' AND t.closing_at IS NULL
-            THEN 'closed, and was not told to'
+            THEN 'closed, and was not asked to'
             WHEN l.at > after(:STAMP_LATE_MS, m.ended_at)
             THEN clause('asked a broker ',
                         CAST(round(ms_between(m.ended_at, l.at)) AS INT),
@@ -62,6 +59,5 @@ SELECT concat(m.member, ' (process)') AS subject,
        m.`end` AS note
 FROM {members} m LEFT JOIN asked a USING (member)
 LEFT JOIN last_asked l USING (member) LEFT JOIN polled p USING (member)
-LEFT JOIN told t USING (member) LEFT JOIN killed k USING (member)
-CROSS JOIN run b
+LEFT JOIN noted t USING (member) LEFT JOIN killed k USING (member)
 WHERE m.role = 'consumer' AND m.client <> 'app'
