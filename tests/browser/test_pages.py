@@ -31,7 +31,7 @@ from tests.report.sample_suite import write_night
 from tests.report.sample_sweep import write_sweep
 from tests.trend.sample import write_series
 
-pytestmark = [pytest.mark.browser, pytest.mark.spark]
+pytestmark = [pytest.mark.browser, pytest.mark.spark, pytest.mark.long(2)]
 
 Chrome = webdriver.Chrome
 DATA: Final = Path(__file__).resolve().parents[1] / "data"

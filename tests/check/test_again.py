@@ -30,6 +30,8 @@ from harness.tables.engines.duckdb import DuckDb
 from tests.recorded.keep import RUNS
 from tests.spark_servers import worked
 
+pytestmark = pytest.mark.long(4)
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -44,7 +46,6 @@ class ByDuckDb:
     session = close = lambda _self: None
 
     def files(self, run_dir: Path) -> Files:
-        """Judging is done by `judge`."""
         return {}
 
     def judge(self, run_dir: Path, *_: object) -> None:

@@ -1,7 +1,6 @@
 """Ctrl-C or SIGTERM while DuckDB runs a query: in the main thread it makes an error of it.
 
-Method: real commands in processes of their own, in which the first query of the main thread, or one
-that it waits for, has no end. A file that is there shows that it is about to run.
+Method: in real commands the main thread's first query, or one that it waits for, has no end.
 """
 
 from __future__ import annotations
@@ -24,9 +23,10 @@ from harness.tables.engines.duckdb import DuckDb
 from tests.check.test_owned import COMMON, OURS, RULE
 from tests.check.test_pinned import PROJECT
 
+pytestmark = pytest.mark.long(4)
+
 ROOT: Final = Path(__file__).parents[2]
-# Of the engine that judges; `sql` and the pages ask a database of their own. There the query begins
-# once it was interrupted, as it may when the thread that runs it is late.
+# A file shows that the query is about to run. That of `sql` and pages begins once interrupted.
 COMMAND: Final = """
 import sys, threading
 from pathlib import Path

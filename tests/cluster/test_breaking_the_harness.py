@@ -217,6 +217,7 @@ def test_a_taken_port_is_one_sentence_and_nothing_is_left(
     assert_nothing_left(run.run_dir)
 
 
+@pytest.mark.long(19)
 def test_two_runs_at_the_same_time_do_not_touch_each_other(
     running: Callable[..., Running],
 ) -> None:

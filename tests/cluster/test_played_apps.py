@@ -208,6 +208,7 @@ def broken(
         yield played
 
 
+@pytest.mark.long(33)
 def test_an_honest_program_is_known_by_its_lanes_and_by_what_it_shows(tmp_path: Path) -> None:
     shows = r"stdout = 'done id=(?P<n>\d+)'"
     run_dir = play(tmp_path, "consumer-crash", HONEST, effects=shows)

@@ -24,6 +24,8 @@ from tests.report.sample_run import write_run
 from tests.report.sample_suite import write_night
 from tests.trend.sample import write_series
 
+pytestmark = pytest.mark.long(1.5)
+
 NIGHTLY_CRON = "17 1 * * *"
 LONG_CRON = "17 7 * * 0"
 EXEC = ("-m", "harness.provision", "exec")

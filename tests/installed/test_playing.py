@@ -36,6 +36,8 @@ from tests.installed.conftest import Installed
 from tests.recorded.keep import PROGRAMS
 from tests.report.sample_run import verdict, write_run
 
+pytestmark = pytest.mark.long(2)
+
 DIFFERS = "P10  No more committed records are lost than promised: VIOLATED, expected HOLDS."
 OF_A_PROGRAM = "rolling-deploy.kafka-go.4.3.1"  # P10 is violated there
 

@@ -22,6 +22,8 @@ from harness.provision.environment import env_dir
 from kafka_chaos import command, pytest_plugin
 from tests.installed.conftest import CODE, Installed, tracked
 
+pytestmark = pytest.mark.long(1)
+
 TREE = "kafka_chaos/tree/"
 
 

@@ -19,6 +19,8 @@ from harness.provision.shell import Shell
 from tests.free_ports import free_ports
 from tests.provision.made_up_registry import Registry, serving
 
+pytestmark = pytest.mark.long(1)
+
 Capture = pytest.CaptureFixture[str]
 VERSION = "4.77.1"  # not pinned
 

@@ -15,6 +15,8 @@ from harness.provision import environment, setup_steps, unused, wheels
 from harness.provision.cache import REPOSITORY, SCRATCH, cache_dir
 from tests.free_ports import free_ports
 
+pytestmark = pytest.mark.long(1)
+
 _MODULE = "def libversion():\n    return ('{version}', 1)\n"
 
 

@@ -17,6 +17,8 @@ from harness.tables.engines.contract import Engine
 from tests.recorded.keep import RUNS
 from tests.recorded.test_recorded_runs import copied
 
+pytestmark = pytest.mark.long(4)
+
 
 @pytest.mark.parametrize(
     ("run", "put_out"),

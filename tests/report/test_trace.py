@@ -17,6 +17,8 @@ from harness.report.run import trace as traces
 from harness.tables.engines.duckdb import DuckDb
 from tests.recorded.keep import RUNS
 
+pytestmark = pytest.mark.long(1.5)
+
 KEPT = ("bad-day.java.cooperative.4.3.1", "consumer-join.librdkafka.consumer.4.3.1")
 Event = dict[str, Any]
 

@@ -23,6 +23,8 @@ from harness.tables.source import Run
 from tests.recorded.keep import PROGRAMS, RUNS
 from tests.recorded.recorded_tables import as_text, many_kept
 
+pytestmark = pytest.mark.long(6)
+
 OURS: Final = (
     RUNS / "bad-day.java.cooperative.4.3.1",
     RUNS / "coordinator-isolated.librdkafka.consumer.4.3.1",

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from harness.trend import job
 from tests.trend.sample import write_quickly, write_series
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long(1.5)]
 
 Trends = Callable[[Path], dict[str, dict[str, Any]]]
 

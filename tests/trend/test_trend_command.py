@@ -21,6 +21,8 @@ from tests.commands import command, sentence
 from tests.spark_servers import worked
 from tests.trend.sample import write_series
 
+pytestmark = pytest.mark.long(5)
+
 LONGEST_S = 120
 ROOT = Path(__file__).resolve().parents[2]
 
