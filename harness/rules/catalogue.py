@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Final
 
 from harness.rules.rule import Rule
 from harness.rules.rule_file import rule_in
-from harness.rules.rule_names import FOLDER, GROUPS, NAMES
+from harness.rules.rule_names import FOLDER, GROUPS
 from harness.tables.sql_file import PIECES, SUFFIX
 
 # Documented rules, rules of KIPs and our own, those about a program under test, about what is
 # promised of our own members, and about the evidence.
 _KINDS: Final = "RXPLE"
-
-
-def path_of(rule: str) -> Path:
-    """The file of a rule of ours, by its id."""
-    return FOLDER / f"{NAMES[rule]}{SUFFIX}"
 
 
 def read_all() -> dict[str, Rule]:
