@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, cast
 import pyarrow as pa
 
 from harness.base.progress import Steps, unheard
+from harness.base.words import plural
 from harness.check import doubt
 from harness.check import rows as one_row
 from harness.check.rows import Row
@@ -132,7 +133,8 @@ def examine(
         for done, _ in enumerate(workers.map(judge, rules), start=1):
             told("rules", done, len(rules))
     outcome.rows = {name: outcome.rows[name] for name in rules if name in outcome.rows}
-    _withhold(tables, outcome, lacking.get("host"))
+    touched = _guard(tables, outcome, lacking.get("host"))
+    _say_withheld(outcome, touched + _doubt(tables, outcome))
     _say_pressure(tables, outcome)
     return outcome
 
@@ -160,11 +162,6 @@ def _rows_of(tables: OfARun, name: str, lacking: Mapping[str, str]) -> list[Row]
     return one_row.judged(rule, frame.toArrow().to_pylist())
 
 
-def _withhold(tables: OfARun, outcome: Outcome, unwatched: str | None) -> None:
-    """The rows that this machine spoilt become null, and so does the rule about its clock."""
-    _say_withheld(outcome, [*_guard(tables, outcome, unwatched), *_doubt(tables, outcome)])
-
-
 def _guard(tables: OfARun, outcome: Outcome, unwatched: str | None) -> list[str]:
     """Where this machine stood still within a row's guard, its `ok` becomes null.
 
@@ -190,7 +187,7 @@ def _guard(tables: OfARun, outcome: Outcome, unwatched: str | None) -> list[str]
 
 
 def _doubt(tables: OfARun, outcome: Outcome) -> list[str]:
-    """What is outside its bounds by no more than processes waited meanwhile becomes null.
+    """What is outside its bounds by no more than processes waited becomes null.
 
     Returned is what each timing was withheld for.
     """
@@ -203,7 +200,7 @@ def _doubt(tables: OfARun, outcome: Outcome) -> list[str]:
         for each in doubtful:
             each.row.update(ok=None, why=f"it is not known who waited for a processor: {reason}")
         return []
-    return _withheld(doubt.by_waits(doubtful, waits, untold=tables.run.contained))
+    return _withheld(doubt.by_waits(doubtful, waits, unrecorded=tables.run.contained))
 
 
 def _timed(tables: OfARun, outcome: Outcome) -> list[doubt.Timed]:
@@ -221,13 +218,14 @@ def _withheld(found: Iterable[doubt.Withheld]) -> list[str]:
 
 def _say_withheld(outcome: Outcome, touched: Sequence[str]) -> None:
     """The rule about this machine's clock is not judged where a timing was withheld for it."""
-    clocks = [name for name in outcome.rows if RULES[name].clock]
-    if not touched:
-        return
-    timings = "timing" if len(touched) == 1 else "timings"
-    what, _ = Counter(touched).most_common(1)[0]  # of equals the first
-    for row in (row for name in clocks for row in outcome.rows[name]):
-        row.update(ok=None, why=f"{what} near {len(touched)} judged {timings}")
+    if touched:
+        what, _ = Counter(touched).most_common(1)[0]  # of equals the first
+        for row in _of_clocks(outcome):
+            row.update(ok=None, why=f"{what} near {plural(len(touched), 'judged timing')}")
+
+
+def _of_clocks(outcome: Outcome) -> list[Row]:
+    return [row for name, rows in outcome.rows.items() if RULES[name].clock for row in rows]
 
 
 def _say_pressure(tables: OfARun, outcome: Outcome) -> None:
@@ -235,7 +233,7 @@ def _say_pressure(tables: OfARun, outcome: Outcome) -> None:
 
     Who sleeps is woken at once, so a clock may tick on time while everybody else waits.
     """
-    rows = [row for name, each in outcome.rows.items() if RULES[name].clock for row in each]
+    rows = _of_clocks(outcome)
     if not rows:
         return
     settings = tables.run.settings

@@ -104,7 +104,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         says="Every member of the group sends the coordinator its request to join.",
         rules=("R12-all",),
         instead=("X20-alone",),
-        today="In KIP-848 no member joins again: a heartbeat brings each member its new partitions.",
+        today="In KIP-848 no member joins again: a heartbeat brings each its new partitions.",
         since="4.0 (KIP-848)",
     ),
     Statement(
