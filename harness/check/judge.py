@@ -23,6 +23,7 @@ from harness.experiment import APP, Verdict
 from harness.history.derived import TABLES
 from harness.rules import RULES, Need, Rule
 from harness.rules.lineage import judged_of_an_app
+from harness.rules.own import is_own
 from harness.tables.base import Tables
 from harness.tables.source import Run, Unreadable
 
@@ -32,7 +33,11 @@ if TYPE_CHECKING:
     OfARun = Tables | One
 
 JUDGEMENTS: Final = TABLES["judgements"]
-WHOLE: Final[Mapping[str, str]] = MappingProxyType({})
+_LIST: Final = "`python -m harness list`"
+_ABSENT: Final = (
+    "the rule is the owner's own, and not here: check the run in its project, or with --own-rules "
+    "and the folder own/rules of the run"
+)
 
 
 @dataclass(frozen=True)
@@ -111,10 +116,10 @@ def may_be_asked(rule: Rule, run: Run) -> bool:
 def examine(
     tables: OfARun,
     rules: Sequence[str],
-    lacking: Mapping[str, str] = WHOLE,
-    told: Steps = unheard,
+    lacking: Mapping[str, str] = MappingProxyType({}),
+    steps: Steps = unheard,
 ) -> Outcome:
-    """Rows of every named rule; `told` hears after each of them how many are judged.
+    """Rows of every named rule; `steps` hears after each of them how many are judged.
 
     `lacking` says why history files are not whole, by their names: no rule that reads one of them
     is judged, but for that which is about the record itself.
@@ -131,7 +136,7 @@ def examine(
 
     with ThreadPoolExecutor(max_workers=2, thread_name_prefix="judge") as workers:
         for done, _ in enumerate(workers.map(judge, rules), start=1):
-            told("rules", done, len(rules))
+            steps("rules", done, len(rules))
     outcome.rows = {name: outcome.rows[name] for name in rules if name in outcome.rows}
     touched = _guard(tables, outcome, lacking.get("host"))
     _say_withheld(outcome, touched + _doubt(tables, outcome))
@@ -154,7 +159,7 @@ def _unknown_if_broken(name: str, outcome: Outcome) -> Iterator[None]:
 def _rows_of(tables: OfARun, name: str, lacking: Mapping[str, str]) -> list[Row]:
     rule = RULES.get(name)
     if rule is None:
-        raise Unreadable(f"there is no rule {name}; see `python -m harness list`")
+        raise Unreadable(_ABSENT if is_own(name) else f"there is no rule {name}; see {_LIST}")
     frame, files = tables.files_behind(lambda: tables.answer(rule.examine))
     reasons = {lacking[file] for file in sorted(files & lacking.keys())}
     if reasons and not rule.of_record:
@@ -246,9 +251,13 @@ def _say_pressure(tables: OfARun, outcome: Outcome) -> None:
         row["why"] = "; ".join(filter(None, [row["why"], said]))
 
 
-def said_nothing(asked: Asked, outcome: Outcome) -> bool:
-    """Whether a rule that nobody declared found nothing to examine."""
-    return asked.if_seen and not outcome.rows.get(asked.rule) and asked.rule not in outcome.unknown
+def verdicts_of(asked: Iterable[Asked], outcome: Outcome, tables: OfARun) -> list[Row]:
+    """The verdicts on these rules; none where one is asked `if_seen` and examined nothing."""
+    return [
+        verdict_of(each, outcome, tables)
+        for each in asked
+        if not each.if_seen or outcome.rows.get(each.rule) or each.rule in outcome.unknown
+    ]
 
 
 def verdict_of(asked: Asked, outcome: Outcome, tables: OfARun) -> Row:

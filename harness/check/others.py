@@ -1,24 +1,20 @@
 """Rules that an experiment does not declare: which of them a run may exercise, and what they find.
 
 An experiment declares what it expects. Every other rule that speaks of the run's client and
-protocol has to hold too: a violation that nobody thought of would be overlooked otherwise. One that
-finds nothing to examine says nothing; one that cannot be judged is shown and changes no exit code,
+protocol has to hold too: an unforeseen violation would be overlooked otherwise. One that finds
+nothing to examine says nothing; one that cannot be judged is shown and changes no exit code,
 because nothing says that this run had to show it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
 
 from harness.check import judge
+from harness.check.rows import Row
 from harness.experiment import APP, Verdict
-from harness.history.derived import TABLES
 from harness.rules import RULES
 from harness.tables.source import Run
-
-Row = dict[str, Any]  # of the table `other_rules`
-_COLUMNS: Final = TABLES["other_rules"].names
 
 
 def others_of(run: Run) -> list[str]:
@@ -38,12 +34,9 @@ def others_of(run: Run) -> list[str]:
 
 
 def look_at(
-    tables: judge.OfARun,
-    named: Sequence[str] = (),
-    lacking: Mapping[str, str] = judge.WHOLE,
-    outcome: judge.Outcome | None = None,
+    tables: judge.OfARun, named: Sequence[str], lacking: Mapping[str, str], outcome: judge.Outcome
 ) -> list[Row]:
-    """What the other rules find, a row each; without those that find nothing to examine.
+    """The verdicts on the other rules; without those that find nothing to examine.
 
     Those that are `named` have been judged, and `lacking` is as in `judge.examine`. The rows behind
     a violation are added to `outcome`, since it becomes a verdict of the run.
@@ -51,13 +44,8 @@ def look_at(
     names = [name for name in others_of(tables.run) if name not in named]
     found = judge.examine(tables, names, lacking)
     asked = [judge.Asked(name, if_seen=True) for name in names]
-    verdicts = [
-        judge.verdict_of(each, found, tables)
-        for each in asked
-        if not judge.said_nothing(each, found)
-    ]
-    if outcome is not None:
-        for verdict in verdicts:
-            if verdict["verdict"] == Verdict.VIOLATED:
-                outcome.rows[verdict["rule"]] = found.rows[verdict["rule"]]
-    return [{name: verdict[name] for name in _COLUMNS} for verdict in verdicts]
+    verdicts = judge.verdicts_of(asked, found, tables)
+    for verdict in verdicts:
+        if verdict["verdict"] == Verdict.VIOLATED:
+            outcome.rows[verdict["rule"]] = found.rows[verdict["rule"]]
+    return verdicts

@@ -12,16 +12,12 @@ from harness.rules.lineage import judged_of_an_app
 from harness.rules.own import USED, is_own
 from harness.tables.source import Run
 
-_ABSENT: Final = (
-    "the rule is the owner's own, and not here: check the run in its project, or with --own-rules "
-    "and the folder own/rules of the run"
-)
 _CHANGED: Final = "the rule is not the one that the run was played with: it has changed since"
 _FAILED: Final = "the rule could not be judged: "  # as the judge begins, where a query ends so
 
 
 def about(run: Run) -> list[str]:
-    """Ids of the own rules here that can be judged of a run, whoever declares them."""
+    """Ids of the own rules here that can be judged of a run, declared or not."""
     judged = judged_of_an_app() if run.client == APP else tuple(USED)
     return sorted(
         name
@@ -47,13 +43,6 @@ def absent(run: Run, asked: Sequence[Asked]) -> list[Asked]:
         for each in run.expected
         if is_own(str(each["rule"])) and each["rule"] not in {*RULES, *named}
     ]
-
-
-def explain(outcome: Outcome, asked: Sequence[Asked]) -> None:
-    """Say of own rules that are not here why they are UNKNOWN."""
-    for each in asked:
-        if is_own(each.rule) and each.rule not in RULES:
-            outcome.unknown[each.rule] = _ABSENT
 
 
 def with_changes(run: Run, verdicts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
