@@ -128,9 +128,7 @@ def judge_tables(
     """
     run, lacking = tables.run, _lacking(tables, sources)
     asked = [judge.Asked(rule) for rule in rules]
-    if not rules:
-        asked = _with_limits(judge.asked_of(tables), run)
-        asked += owned.absent(run, asked)
+    asked = asked or _with_limits(judge.asked_of(tables), run)
     names = [each.rule for each in asked]
     outcome = judge.examine(tables, names, lacking, steps)
     if not run.complete:  # it did not go through all its phases

@@ -76,27 +76,28 @@ def asked_of(tables: OfARun) -> list[Asked]:
         for each in tables.run.expected
     ]
     named = {each.rule for each in declared}
+    others = [rule for rule in RULES.values() if rule.id not in named]
     faults = bool(tables.run.settings["faults"])
     evidence = [
-        rule.id
-        for rule in RULES.values()
-        if rule.evidence and rule.id not in named and (faults or Need.FAULTS not in rule.needs)
+        Asked(rule.id)
+        for rule in others
+        if rule.evidence and (faults or Need.FAULTS not in rule.needs)
     ]
+    if tables.run.client == APP:  # all that can be judged of it is declared
+        judged = judged_of_an_app()
+        asked = declared + evidence
+        return [each for each in asked if each.rule in judged or _is_absent(each.rule)]
     always = [
         Asked(rule.id, if_seen=True)
-        for rule in RULES.values()
-        if rule.always and rule.id not in named and may_be_asked(rule, tables.run)
+        for rule in others
+        if rule.always and may_be_asked(rule, tables.run)
     ]
-    if tables.run.client == APP:
-        judged = judged_of_an_app()
-        evidence = [name for name in evidence if name in judged]
-        declared = [
-            each
-            for each in declared
-            if each.rule in judged and RULES[each.rule].speaks_of(APP, tables.run.protocol)
-        ]
-        always = []  # all that can be judged is declared
-    return declared + always + [Asked(rule) for rule in evidence]
+    return declared + always + evidence
+
+
+def _is_absent(rule: str) -> bool:
+    """Whether it is a rule of the owner's own that is not here."""
+    return is_own(rule) and rule not in RULES
 
 
 def may_be_asked(rule: Rule, run: Run) -> bool:
@@ -159,7 +160,7 @@ def _unknown_if_broken(name: str, outcome: Outcome) -> Iterator[None]:
 def _rows_of(tables: OfARun, name: str, lacking: Mapping[str, str]) -> list[Row]:
     rule = RULES.get(name)
     if rule is None:
-        raise Unreadable(_ABSENT if is_own(name) else f"there is no rule {name}; see {_LIST}")
+        raise Unreadable(_ABSENT if _is_absent(name) else f"there is no rule {name}; see {_LIST}")
     frame, files = tables.files_behind(lambda: tables.answer(rule.examine))
     reasons = {lacking[file] for file in sorted(files & lacking.keys())}
     if reasons and not rule.of_record:

@@ -1,15 +1,14 @@
-"""Rules of the experiment's owner: judged if they are there, and said so if they are others now."""
+"""Rules of the experiment's owner: which are judged, which failed, and which have changed since."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from harness.check.judge import Asked, Outcome
+from harness.check.judge import Outcome
 from harness.experiment import APP
-from harness.rules import RULES
 from harness.rules.lineage import judged_of_an_app
-from harness.rules.own import USED, is_own
+from harness.rules.own import USED
 from harness.tables.source import Run
 
 _CHANGED: Final = "the rule is not the one that the run was played with: it has changed since"
@@ -33,16 +32,6 @@ def failed(outcome: Outcome) -> dict[str, str]:
         for name, reason in outcome.unknown.items()
         if name in USED and reason.startswith(_FAILED)
     }
-
-
-def absent(run: Run, asked: Sequence[Asked]) -> list[Asked]:
-    """Own rules that the run declares and that are not here; a program's run would drop them."""
-    named = {each.rule for each in asked}
-    return [
-        Asked(str(each["rule"]), str(each.get("verdict", "HOLDS")))
-        for each in run.expected
-        if is_own(str(each["rule"])) and each["rule"] not in {*RULES, *named}
-    ]
 
 
 def with_changes(run: Run, verdicts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
