@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 JUDGEMENTS: Final = TABLES["judgements"]
 _LIST: Final = "`python -m harness list`"
+FAILED: Final = "the rule could not be judged: "
 _ABSENT: Final = (
     "the rule is the owner's own, and not here: check the run in its project, or with --own-rules "
     "and the folder own/rules of the run"
@@ -154,7 +155,7 @@ def _unknown_if_broken(name: str, outcome: Outcome) -> Iterator[None]:
     except Exception as error:  # noqa: BLE001 (whatever is wrong with a rule, others are judged)
         lines = str(error).strip().splitlines() or [""]
         kind = type(error).__name__
-        outcome.unknown[name] = f"the rule could not be judged: {kind}: {lines[0][:300]}"
+        outcome.unknown[name] = f"{FAILED}{kind}: {lines[0][:300]}"
 
 
 def _rows_of(tables: OfARun, name: str, lacking: Mapping[str, str]) -> list[Row]:

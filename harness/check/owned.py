@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from harness.check.judge import Outcome
+from harness.check.judge import FAILED, Outcome
 from harness.experiment import APP
 from harness.rules.lineage import judged_of_an_app
 from harness.rules.own import USED
 from harness.tables.source import Run
 
 _CHANGED: Final = "the rule is not the one that the run was played with: it has changed since"
-_FAILED: Final = "the rule could not be judged: "  # as the judge begins, where a query ends so
 
 
 def about(run: Run) -> list[str]:
@@ -28,9 +27,9 @@ def about(run: Run) -> list[str]:
 def failed(outcome: Outcome) -> dict[str, str]:
     """Why queries of own rules ended with an error, by the rules' ids."""
     return {
-        name: reason.removeprefix(_FAILED)
+        name: reason.removeprefix(FAILED)
         for name, reason in outcome.unknown.items()
-        if name in USED and reason.startswith(_FAILED)
+        if name in USED and reason.startswith(FAILED)
     }
 
 

@@ -20,19 +20,18 @@ def read_all() -> dict[str, Rule]:
 
     Raises ValueError for a file that is no rule, and for an id that two have.
     """
-    rules = []
+    found: dict[str, Rule] = {}
     for group in GROUPS:
         for path in sorted((FOLDER / group).glob(f"*{SUFFIX}")):
             try:
-                rules.append(rule_in(path, FOLDER / PIECES))
-                _order_of(rules[-1].id)
+                rule = rule_in(path, FOLDER / PIECES)
+                _order_of(rule.id)
             except ValueError as error:
                 raise ValueError(f"{path.relative_to(FOLDER)}: {error}") from error
-    found: dict[str, Rule] = {}
-    for rule in sorted(rules, key=lambda each: _order_of(each.id)):
-        if found.setdefault(rule.id, rule) is not rule:
-            raise ValueError(f"there are two rules {rule.id}: give one of them another id")
-    return found
+            if rule.id in found:
+                raise ValueError(f"there are two rules {rule.id}: give one of them another id")
+            found[rule.id] = rule
+    return {name: found[name] for name in sorted(found, key=_order_of)}
 
 
 def _order_of(rule: str) -> tuple[int, int, str]:

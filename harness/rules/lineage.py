@@ -57,6 +57,7 @@ def left_out_of_an_app() -> dict[str, str]:
     found = {}
     for rule in RULES.values():
         files, settings = behind(rule.examine, APP)
+        journaled = frozenset() if rule.without_journals else files & JOURNALED
         if rule.clients == (APP,):
             continue
         if not any(rule.speaks_of(APP, protocol) for protocol in PROTOCOLS):
@@ -67,9 +68,7 @@ def left_out_of_an_app() -> dict[str, str]:
             found[rule.id] = "about what an application saw"
         elif rule.id in _REPLACED:
             found[rule.id] = "about a statement that does not hold for everybody any more"
-        elif missing := (files & JOURNALED if not rule.without_journals else frozenset()) | (
-            settings & DECLARED_OF_CLIENTS
-        ):
+        elif missing := journaled | (settings & DECLARED_OF_CLIENTS):
             found[rule.id] = f"needs {', '.join(sorted(missing))}"
     return found
 

@@ -56,14 +56,6 @@ class Party(StrEnum):
         return self.value.removesuffix("s")
 
 
-A_BROKER: Final = (Party.BROKER,)  # from one line of its log to another
-THE_BROKERS: Final = (Party.BROKERS,)
-A_MEMBER: Final = (Party.MEMBER, Party.PROXY, Party.BROKER)  # and its coordinator
-A_MEMBERS_WRITE: Final = (Party.MEMBER, Party.PROXY, Party.BROKERS)
-THE_GROUP: Final = (Party.MEMBERS, Party.PROXY, Party.BROKERS)
-A_PROBE: Final = (Party.PROBE, Party.PROXY, Party.BROKER)
-
-
 @dataclass(frozen=True)
 class Groups:
     """All groups of a client and a protocol, "" for any; or those of static members alone."""
@@ -82,9 +74,8 @@ class Groups:
 
     def __str__(self) -> str:
         """In words."""
-        words = [*(["static"] if self.static else []), *([self.client] if self.client else [])]
-        named = " ".join([*words, "groups"])
-        return f"{named} of protocol {self.protocol}" if self.protocol else named
+        protocol = f"of protocol {self.protocol}" if self.protocol else ""
+        return " ".join(filter(None, ("static" * self.static, self.client, "groups", protocol)))
 
 
 def _without_query() -> str:
