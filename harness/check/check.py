@@ -128,7 +128,7 @@ def judge_tables(
     """
     run, lacking = tables.run, _lacking(tables, sources)
     asked = [judge.Asked(rule) for rule in rules]
-    asked = asked or _with_limits(judge.asked_of(tables), run)
+    asked = asked or others.asked_of(run)
     names = [each.rule for each in asked]
     outcome = judge.examine(tables, names, lacking, steps)
     if not run.complete:  # it did not go through all its phases
@@ -215,17 +215,6 @@ def _write_results(into: Path, found: Found) -> None:
             store.write(path, [rows], judge.JUDGEMENTS)
     results = pa.Table.from_pylist(found.verdicts, schema=VERDICTS)
     store.write(into / VERDICTS_FILE, [results], VERDICTS)
-
-
-def _with_limits(asked: Sequence[judge.Asked], run: Run) -> list[judge.Asked]:
-    """What is asked of a run, and first of all each limit that was promised.
-
-    A limit that finds nothing to examine is UNKNOWN: that nothing was seen keeps no promise.
-    """
-    held = [rule.id for rule in RULES.values() if rule.holds_to(run.client, run.promised)]
-    before = {each.rule: each for each in asked}
-    limits = [replace(before.get(rule, judge.Asked(rule)), if_seen=False) for rule in held]
-    return [*limits, *(each for each in asked if each.rule not in held)]
 
 
 __all__ = ["Found", "check", "judge_tables", "of_today"]

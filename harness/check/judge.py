@@ -19,13 +19,12 @@ from harness.base.words import plural
 from harness.check import doubt
 from harness.check import rows as one_row
 from harness.check.rows import Row
-from harness.experiment import APP, Verdict
+from harness.experiment import Verdict
 from harness.history.derived import TABLES
-from harness.rules import RULES, Need, Rule
-from harness.rules.lineage import judged_of_an_app
+from harness.rules import RULES, Rule
 from harness.rules.own import is_own
 from harness.tables.base import Tables
-from harness.tables.source import Run, Unreadable
+from harness.tables.source import Unreadable
 
 if TYPE_CHECKING:
     from harness.tables.many_runs import One
@@ -62,57 +61,9 @@ class Outcome:
     unknown: dict[str, str] = field(default_factory=dict)
 
 
-def asked_of(tables: OfARun) -> list[Asked]:
-    """The rules to judge in a run: those its experiment declares, and those of every run.
-
-    A run without faults is not asked whether its faults took effect.
-    """
-    declared = [
-        Asked(
-            each["rule"],
-            str(each.get("verdict", Verdict.HOLDS.value)),
-            each.get("because", ""),
-            if_seen=bool(each.get("if_seen", False)),
-        )
-        for each in tables.run.expected
-    ]
-    named = {each.rule for each in declared}
-    others = [rule for rule in RULES.values() if rule.id not in named]
-    faults = bool(tables.run.settings["faults"])
-    evidence = [
-        Asked(rule.id)
-        for rule in others
-        if rule.evidence and (faults or Need.FAULTS not in rule.needs)
-    ]
-    if tables.run.client == APP:  # all that can be judged of it is declared
-        judged = judged_of_an_app()
-        asked = declared + evidence
-        return [each for each in asked if each.rule in judged or _is_absent(each.rule)]
-    always = [
-        Asked(rule.id, if_seen=True)
-        for rule in others
-        if rule.always and may_be_asked(rule, tables.run)
-    ]
-    return declared + always + evidence
-
-
-def _is_absent(rule: str) -> bool:
+def is_absent(rule: str) -> bool:
     """Whether it is a rule of the owner's own that is not here."""
     return is_own(rule) and rule not in RULES
-
-
-def may_be_asked(rule: Rule, run: Run) -> bool:
-    """Whether a run may be judged by a rule that its experiment does not declare.
-
-    Members that break a rule on purpose break others along with it, so their runs are judged by
-    what brokers alone keep.
-    """
-    return (
-        rule.speaks_of(run.client, run.protocol)
-        and not rule.is_contradicted(run.client, run.protocol, static=run.static)
-        and (rule.broker or not run.sabotaged)
-        and rule.is_kept_by(run.releases)
-    )
 
 
 def examine(
@@ -161,7 +112,7 @@ def _unknown_if_broken(name: str, outcome: Outcome) -> Iterator[None]:
 def _rows_of(tables: OfARun, name: str, lacking: Mapping[str, str]) -> list[Row]:
     rule = RULES.get(name)
     if rule is None:
-        raise Unreadable(_ABSENT if _is_absent(name) else f"there is no rule {name}; see {_LIST}")
+        raise Unreadable(_ABSENT if is_absent(name) else f"there is no rule {name}; see {_LIST}")
     frame, files = tables.files_behind(lambda: tables.answer(rule.examine))
     reasons = {lacking[file] for file in sorted(files & lacking.keys())}
     if reasons and not rule.of_record:
