@@ -183,14 +183,14 @@ def _shows(experiment: Experiment) -> set[Goal]:
     """The rules that a run is sure to show; one that is expected to be UNKNOWN shows nothing."""
     from harness.rules.catalogue import RULES  # reads the file of every rule
 
-    group = experiment.group
+    both = (experiment.group.client, experiment.group.protocol)
     judged = {
         each.rule
         for each in experiment.rules
         if each.verdict is not Verdict.UNKNOWN and not each.sometimes
     }
-    judged |= {rule.id for rule in RULES.values() if rule.evidence and rule.applies(group)}
-    return _goals_of([RULES[rule] for rule in judged], group.client, group.protocol)
+    judged |= {rule.id for rule in RULES.values() if rule.evidence and rule.speaks_of(*both)}
+    return _goals_of([RULES[rule] for rule in judged], *both)
 
 
 def _goals_of(rules: Iterable["Rule"], client: str, protocol: str) -> set[Goal]:

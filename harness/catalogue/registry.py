@@ -174,7 +174,8 @@ def resolved(experiment: Experiment) -> Experiment:
     expected = {
         expect.rule: expect
         for expect in experiment.rules
-        if RULES[expect.rule].applies(group) and expect.fits(group, *experiment.cluster.releases)
+        if RULES[expect.rule].speaks_of(group.client, group.protocol)
+        and expect.fits(group, *experiment.cluster.releases)
     }
     for known in experiments.ANY_RUN:
         if expected and known.fits(group, *experiment.cluster.releases):

@@ -6,10 +6,10 @@ from experiments import ANY_RUN
 from harness.catalogue import registry
 from harness.experiment import APP, CLIENTS, PROTOCOLS, Expect, Experiment, Verdict
 from harness.rules.catalogue import RULES
-from harness.rules.documents import STATEMENTS
 from harness.rules.rule import OF_A_PROGRAM, OF_THE_KIND, Rule
 from harness.rules.rule_file import written
 from harness.rules.rule_names import id_of, name_of
+from harness.rules.statements import STATEMENTS
 from harness.run.faults import needs_app
 
 

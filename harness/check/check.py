@@ -10,12 +10,12 @@ Nothing but the run's folder is read, so a run can be judged again at any time, 
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pyarrow as pa
@@ -31,7 +31,7 @@ from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
 from harness.rules import RULES
 from harness.rules.rule_names import each_today
 from harness.tables.base import Tables
-from harness.tables.engines.contract import Engine, Files, Frame
+from harness.tables.engines.contract import Engine, Frame
 from harness.tables.recipes import VIEWS, recipes_of, written_of
 from harness.tables.source import Run, Sources, Unreadable, load, read_run
 
@@ -51,8 +51,8 @@ _GROWING: Final = frozenset(
 
 @dataclass(frozen=True)
 class Found:
-    """What a run comes to: the rows of `verdicts.parquet`, those of the table `other_rules`, and
-    the rows of each rule behind them.
+    """What a run comes to: the rows of `verdicts.parquet`, what undeclared rules find (which the
+    table `other_rules` has in short), and the rows of each rule behind them.
     """
 
     verdicts: list[dict[str, Any]]
@@ -66,14 +66,14 @@ def check(
     *,
     keep: bool = True,
     into: Path | None = None,
-    told: Steps = unheard,
+    steps: Steps = unheard,
     rules: Sequence[str] = (),
     limits: Mapping[str, float] | None = None,
 ) -> Found:
     """Judge one run.
 
     What is found takes the place of what was found before, all at once; or it is only written, to a
-    folder that is `into`; or nothing is written, unless it is to `keep` them. `told` hears how far
+    folder that is `into`; or nothing is written, unless it is to `keep` them. `steps` hears how far
     it is. If `rules` are named, just these are judged, declared or not. `limits` are judged instead
     of those that the run was played with.
 
@@ -85,19 +85,20 @@ def check(
     with ExitStack() as stack:
         if keep and into is None:
             into = stack.enter_context(files.anew(run_dir))
-        scratch = stack.enter_context(_scratch(into))
+        scratch = Path(stack.enter_context(_scratch(into)))
         written = written_of(run.client)
         shelf = _Shelf(into and into / files.TABLES, scratch, engine, written)
         tables = Tables(engine, run, sources, recipes_of(run.client), VIEWS, shelf.store)
         try:
             if into:  # else only what rules name is derived, when they do
-                shelf.fill(tables, told)
-            found = judge_tables(tables, sources, rules, told)
+                shelf.fill(tables, steps)
+            found = judge_tables(tables, sources, rules, steps)
         finally:
             tables.close()
         if into:
             if not rules:
-                shelf.keep("other_rules", found.others)
+                schema = TABLES["other_rules"]
+                shelf.write("other_rules", [pa.Table.from_pylist(found.others, schema=schema)])
             _write_results(into, found)
     return found
 
@@ -119,7 +120,7 @@ def of_today(run: Run) -> Run:
 
 
 def judge_tables(
-    tables: judge.OfARun, sources: Sources, rules: Sequence[str] = (), told: Steps = unheard
+    tables: judge.OfARun, sources: Sources, rules: Sequence[str] = (), steps: Steps = unheard
 ) -> Found:
     """Judge a run by its tables; `sources` are the history that they are made from.
 
@@ -127,26 +128,16 @@ def judge_tables(
     """
     run, lacking = tables.run, _lacking(tables, sources)
     asked = [judge.Asked(rule) for rule in rules]
-    asked = asked or _with_limits(judge.asked_of(tables), run)
-    asked += owned.absent(run, asked) if not rules else []
+    asked = asked or others.asked_of(run)
     names = [each.rule for each in asked]
-    outcome = judge.examine(tables, names, lacking, told)
-    beside: list[dict[str, Any]] = []
-    if not rules:
-        beside = others.look_at(tables, names, lacking, outcome)
-        asked += [
-            judge.Asked(str(row["rule"]), if_seen=True)
-            for row in beside
-            if row["verdict"] == Verdict.VIOLATED
-        ]
-    owned.explain(outcome, asked)
-    if not run.complete:
-        _doubt(run, outcome, names)
-    verdicts = [
-        judge.verdict_of(each, outcome, tables)
-        for each in asked
-        if not judge.said_nothing(each, outcome)
-    ]
+    outcome = judge.examine(tables, names, lacking, steps)
+    if not run.complete:  # it did not go through all its phases
+        reason = f"the run is {run.status or 'without a status'}"
+        reason += f": {run.status_reason}" if run.status_reason else ""
+        outcome.unknown |= dict.fromkeys(names, reason)
+    verdicts = judge.verdicts_of(asked, outcome, tables)
+    beside = [] if rules else others.look_at(tables, names, lacking, outcome)
+    verdicts += [row for row in beside if row["verdict"] == Verdict.VIOLATED]
     verdicts = expected.as_it_came(verdicts, outcome, tables)
     return Found(owned.with_changes(run, verdicts), beside, outcome)
 
@@ -160,7 +151,7 @@ class _Shelf:
     engine: Engine
     names: tuple[str, ...]  # of those that are written
 
-    def fill(self, tables: Tables, told: Steps) -> None:
+    def fill(self, tables: Tables, steps: Steps) -> None:
         """Derive and write every table that can be, two at a time."""
 
         def derive(name: str) -> None:
@@ -169,52 +160,34 @@ class _Shelf:
 
         with ThreadPoolExecutor(max_workers=2, thread_name_prefix="derive") as workers:
             for done, _ in enumerate(workers.map(derive, self.names), start=1):
-                told("tables", done, len(self.names))
+                steps("tables", done, len(self.names))
 
     def store(self, name: str, frame: Frame) -> Frame:
+        """A table that grows is written by the engine first; what is to last goes into one file."""
         if self.engine.files is None or name not in _GROWING:
-            return self._store_in_memory(name, frame)
-        return self._store_in_files(name, frame, self.engine.files)
-
-    def keep(self, name: str, rows: Sequence[dict[str, Any]]) -> None:
-        """Write a table that no query has made."""
-        self._write(name, [pa.Table.from_pylist(list(rows), schema=TABLES[name])])
-
-    def _store_in_memory(self, name: str, frame: Frame) -> Frame:
-        rows = frame.toArrow()
-        if name in self.names:
-            rows = rows.select(TABLES[name].names).cast(TABLES[name])
-            self._write(name, [rows])
-        return self.engine.rows(rows)
-
-    def _store_in_files(self, name: str, frame: Frame, disk: Files) -> Frame:
-        """By way of a folder of the engine's own; what is to last goes into one file."""
+            rows = frame.toArrow()
+            if name in self.names:
+                rows = rows.select(TABLES[name].names).cast(TABLES[name])
+                self.write(name, [rows])
+            return self.engine.rows(rows)
         folder = self.scratch / name
-        stored = disk.spill(frame, folder)
+        stored = self.engine.files.spill(frame, folder)
         if name in self.names:
-            parts = sorted(folder.glob("part-*.parquet"))
-            batches = pads.dataset([str(part) for part in parts]).to_batches()
-            self._write(name, (pa.Table.from_batches([batch]) for batch in batches))
+            parts = [str(part) for part in sorted(folder.glob("part-*.parquet"))]
+            batches = pads.dataset(parts).to_batches()
+            self.write(name, (pa.Table.from_batches([batch]) for batch in batches))
         return stored
 
-    def _write(self, name: str, pieces: Iterable[pa.Table]) -> None:
+    def write(self, name: str, pieces: Iterable[pa.Table]) -> None:
         if self.folder is not None:
             store.write(self.folder / f"{name}.parquet", pieces, TABLES[name])
 
 
-@contextmanager
-def _scratch(into: Path | None) -> Iterator[Path]:
+def _scratch(into: Path | None) -> AbstractContextManager[str | Path]:
     """A folder for the time of a judgement: beside its files, or else where temporary files go."""
     if into is None:
-        with processes.scratch("check") as folder:
-            yield folder
-        return
-    folder = into / ".scratch"
-    folder.mkdir()
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        return processes.scratch("check")
+    return TemporaryDirectory(prefix=".scratch-", dir=into, ignore_cleanup_errors=True)
 
 
 def _lacking(tables: judge.OfARun, sources: Sources) -> dict[str, str]:
@@ -228,15 +201,6 @@ def _lacking(tables: judge.OfARun, sources: Sources) -> dict[str, str]:
                 for name in row["files"].split() if row["unknown"] else ():
                     found.setdefault(name, []).append(f"the {row['subject']} {row['unknown']}")
     return {name: "; ".join(sorted(reasons)) for name, reasons in found.items()}
-
-
-def _doubt(run: Run, outcome: judge.Outcome, rules: Iterable[str]) -> None:
-    """Nothing is judged by a run that did not go through all its phases."""
-    reason = f"the run is {run.status or 'without a status'}"
-    if run.status_reason:
-        reason += f": {run.status_reason}"
-    for rule in rules:
-        outcome.unknown[rule] = reason
 
 
 def _write_results(into: Path, found: Found) -> None:
@@ -253,21 +217,4 @@ def _write_results(into: Path, found: Found) -> None:
     store.write(into / VERDICTS_FILE, [results], VERDICTS)
 
 
-def as_expected(verdicts: Iterable[dict[str, Any]]) -> bool:
-    """Whether every verdict is the one that the experiment expects; UNKNOWN is one as well."""
-    rows = list(verdicts)
-    return bool(rows) and all(row["verdict"] == row["expected"] for row in rows)
-
-
-def _with_limits(asked: Sequence[judge.Asked], run: Run) -> list[judge.Asked]:
-    """What is asked of a run, and first of all each limit that was promised.
-
-    A limit that finds nothing to examine is UNKNOWN: that nothing was seen keeps no promise.
-    """
-    held = [rule.id for rule in RULES.values() if rule.holds_to(run.client, run.promised)]
-    before = {each.rule: each for each in asked}
-    limits = [replace(before.get(rule, judge.Asked(rule)), if_seen=False) for rule in held]
-    return [*limits, *(each for each in asked if each.rule not in held)]
-
-
-__all__ = ["Found", "as_expected", "check", "judge_tables", "of_today"]
+__all__ = ["Found", "check", "judge_tables", "of_today"]

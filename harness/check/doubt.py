@@ -20,7 +20,7 @@ from harness.history.derived import CLOCK_SET, KEPT, STOOD_STILL, UNWATCHED
 from harness.rules import RULES, Rule
 from harness.rules.rule import Party
 
-# By what `late_ticks` tells.
+# By what `late_ticks` says.
 _TIMELESS: Final = {"late": STOOD_STILL, "set": CLOCK_SET, "unseen": UNWATCHED}
 
 # How far from the moment of an accusation this machine may have stood still for it to count:
@@ -70,8 +70,8 @@ class Timed:
         party = next((each for each in self.rule.delayed_by if each.kind == kind), None)
         if party not in _NARROWED:
             return party is not None
-        told = (self.row[each] for each in ("subject", "evidence", "on_the_way"))
-        named = _NAMED.findall(" ".join(filter(None, told)))
+        texts = (self.row[each] for each in ("subject", "evidence", "on_the_way"))
+        named = _NAMED.findall(" ".join(filter(None, texts)))
         return process in named or not any(each.startswith(f"{kind}-") for each in named)
 
 
@@ -108,19 +108,31 @@ def by_stalls(timings: Sequence[Timed], late_ticks: Sequence[Row]) -> Iterator[W
     """Timings in whose guard this machine stood still.
 
     Neither a pass nor a violation may come from a timing that the machine itself spoilt. One that
-    would be the same however much of the standing still is in it is kept.
+    would be the same however much of the standing still is in it is kept. Where the time of day was
+    set, all that is counted across that moment is wrong, however long ago it began.
     """
-    stalls = Stalls(late_ticks)
+    still = Spans((each for each in late_ticks if each["what"] != "set"), "to_at")
+    clock_set = [each for each in late_ticks if each["what"] == "set"]
+    set_at = Spans(clock_set, "to_at")
     for each in timings:
         if each.row["ok"] is None or each.end is None:
             continue
-        near = stalls.near(each)
-        doubt = each.doubt(sum(stall["late_ms"] for stall in near))
+        near = still.touching(each.begin, each.end)
+        near += set_at.touching(_counted_from(each), each.end) if clock_set else []
+        doubt = each.doubt(math.fsum(stall["late_ms"] for stall in near))
         if near and (doubt is None or not _beyond_doubt(each.row, doubt)):
-            worst = max(near, key=lambda stall: float(stall["late_ms"]))
+            worst = max(near, key=lambda stall: (float(stall["late_ms"]), stall["what"]))
             what = _TIMELESS[worst["what"]]
             how = "by" if worst["what"] == "set" else "for"
             yield Withheld(each.row, what, f"{what} {how} {worst['late_ms']:,.0f} ms")
+
+
+def _counted_from(timing: Timed) -> datetime:
+    """When what was measured began, if that is a time, or else the guard."""
+    if not timing.of_a_ms or timing.row["measured"] is None:
+        return timing.begin
+    lasted = timedelta(milliseconds=timing.row["measured"] / timing.of_a_ms)
+    return min(timing.begin, cast("datetime", timing.end) - lasted)
 
 
 def by_the_time_of_day(accused: Sequence[Row], late_ticks: Sequence[Row]) -> Iterator[Withheld]:
@@ -150,24 +162,24 @@ def doubtful(timings: Sequence[Timed]) -> list[Timed]:
 
 
 def by_waits(
-    timings: Sequence[Timed], waits: Sequence[Row], *, untold: Set[str] = frozenset()
+    timings: Sequence[Timed], waits: Sequence[Row], *, unrecorded: Set[str]
 ) -> Iterator[Withheld]:
-    """What is outside its bounds by no more than those on its way waited for a processor meanwhile.
+    """What is outside its bounds by no more than those on its way waited for a processor.
 
     One process may wait for another that waits, so what all of them waited adds up. What is within
     its bounds stays: waiting cannot have helped it. What has no unit of time is withheld where they
-    waited for half of its guard. `untold` are parties whose waits nobody has recorded: where one of
-    these is on the way, all waits of this machine count instead.
+    waited for half of its guard. `unrecorded` are parties without a record of their waits: where
+    one of these is on the way, all waits of this machine count instead.
 
     Law: a delay by this machine excuses a timing only if it befell a process on its way, and by no
     more than its share in what was measured.
     """
-    spans = Spans(enumerate(waits), "from_at", "at")
+    spans = Spans(waits, "at")
     for each in doubtful(timings):
-        anybody = any(party.kind in untold for party in each.rule.delayed_by)
+        anybody = any(party.kind in unrecorded for party in each.rule.delayed_by)
         near = [
             wait
-            for wait in _in_order(spans.touching(each.begin, cast("datetime", each.end)))
+            for wait in spans.touching(each.begin, cast("datetime", each.end))
             if anybody or each.passes(wait["process"])
         ]
         if near and _explain(near, each):
@@ -179,7 +191,7 @@ def by_waits(
 
 def _explain(waits: Sequence[Row], timing: Timed) -> bool:
     """Whether these waits can be why a row is outside its bounds."""
-    ms = sum(map(_waited_ms, waits))
+    ms = math.fsum(map(_waited_ms, waits))  # the same in any order
     doubt = timing.doubt(ms)
     if doubt is None:
         guarded = cast("datetime", timing.end) - timing.begin
@@ -188,7 +200,7 @@ def _explain(waits: Sequence[Row], timing: Timed) -> bool:
 
 
 def pressure(waits: Sequence[Row], lasted_ms: float, shares: Mapping[str, float]) -> str:
-    """How busy this machine was during a run of `lasted_ms`, in a clause; "" if nobody says so.
+    """How busy this machine was during a run of `lasted_ms`, in a clause; "" if it is unknown.
 
     `shares` of the time are the kernel's own: when some thread waited for a processor, and when all
     did.
@@ -221,31 +233,6 @@ def _waited_ms(wait: Row) -> float:
     return float(min(wait["waited_ms"], _looked_ms(wait)))
 
 
-class Stalls:
-    """When this machine stood still, or its time of day was set.
-
-    Standing still spoils what happened meanwhile. Where the time of day was set, all that is
-    counted across that moment is wrong, however long ago it began.
-    """
-
-    def __init__(self, stalls: Sequence[Row]) -> None:
-        numbered = list(enumerate(stalls))
-        still = [each for each in numbered if each[1]["what"] != "set"]
-        clock_set = [each for each in numbered if each[1]["what"] == "set"]
-        self._still = Spans(still, "from_at", "to_at")
-        self._clock_set = Spans(clock_set, "from_at", "to_at")
-
-    def near(self, timing: Timed) -> list[Row]:
-        """Those that spoil the timing of a row, in the order in which they were given."""
-        begin, end, measured = timing.begin, cast("datetime", timing.end), timing.row["measured"]
-        found = self._still.touching(begin, end)
-        if self._clock_set:
-            if timing.of_a_ms and measured is not None:
-                begin = min(begin, end - timedelta(milliseconds=measured / timing.of_a_ms))
-            found += self._clock_set.touching(begin, end)
-        return _in_order(found)
-
-
 def _beyond_doubt(row: Row, doubt: float) -> bool:
     """Whether a timing is within its bounds, or outside, by more than `doubt`, in its own unit."""
     if row["measured"] is None or (row["bound_low"] is None and row["bound_high"] is None):
@@ -257,33 +244,22 @@ def _beyond_doubt(row: Row, doubt: float) -> bool:
     return not low - doubt <= row["measured"] <= high + doubt
 
 
-_Numbered = tuple[int, Row]
-
-
 class Spans:
-    """Rows with two ends in time, both of which belong to them. Each has a number.
+    """Rows from `from_at` to the moment in the column `end`, both of which belong to them.
 
     In order of their beginnings, all that begin too late are behind one place. The latest end so
     far only grows, so all before another place end too early. A search halves what is left, and
     only what lies between the two places is looked at.
     """
 
-    def __init__(self, rows: Iterable[_Numbered], begin: str, end: str) -> None:
-        self._rows = sorted(rows, key=lambda each: cast("datetime", each[1][begin]))
-        self._begins: list[datetime] = [row[begin] for _, row in self._rows]
-        self._latest: list[datetime] = list(accumulate((row[end] for _, row in self._rows), max))
+    def __init__(self, rows: Iterable[Row], end: str) -> None:
+        self._rows = sorted(rows, key=lambda row: cast("datetime", row["from_at"]))
+        self._begins: list[datetime] = [row["from_at"] for row in self._rows]
+        self._latest: list[datetime] = list(accumulate((row[end] for row in self._rows), max))
         self._end = end
 
-    def __bool__(self) -> bool:
-        return bool(self._rows)
-
-    def touching(self, begin: datetime, end: datetime) -> list[_Numbered]:
+    def touching(self, begin: datetime, end: datetime) -> list[Row]:
         """Rows that have a moment in common with the time from `begin` to `end`."""
         first = bisect_left(self._latest, begin)
         behind = bisect_right(self._begins, end)
-        return [each for each in self._rows[first:behind] if each[1][self._end] >= begin]
-
-
-def _in_order(found: Iterable[_Numbered]) -> list[Row]:
-    """The rows by their numbers: of a sum the last digit depends on the order."""
-    return [row for _, row in sorted(found, key=lambda each: each[0])]
+        return [row for row in self._rows[first:behind] if row[self._end] >= begin]

@@ -37,26 +37,20 @@ def _as_it_came(
 ) -> dict[str, Any]:
     if declared.get("sometimes") and verdict["verdict"] == Verdict.HOLDS:
         return {**verdict, "expected": verdict["verdict"], "because": None}
-    within = within_of(declared)
+    limits = {name: declared.get(name) for name in ("at_most", "up_to")}  # older runs have none
+    within = Within(by=declared.get("by") or "", **limits)
     if not within or {verdict["verdict"], verdict["expected"]} != {Verdict.VIOLATED}:
         return verdict
     hit = whom_faults_hit(tables) if within.kinds else {}
     found = beyond(within, rows, hit)
     if not found:
         return verdict
-    limits = within.in_words(verdict["unit"] or "", hit)
-    told = (
+    reason = (
         f"{len(found):,} of {verdict['violations']:,} violations beyond what was expected "
-        f"({limits}), the first: {_sentence(found[0])}; {verdict['reason']}"
+        f"({within.in_words(verdict['unit'] or '', hit)}), the first: {_sentence(found[0])}; "
+        f"{verdict['reason']}"
     )
-    return {**verdict, "expected": str(Verdict.HOLDS), "because": None, "reason": told}
-
-
-def within_of(declared: Mapping[str, Any]) -> Within:
-    """The limits that a manifest has of an expectation; those of an older run have none."""
-    return Within(
-        by=declared.get("by") or "", at_most=declared.get("at_most"), up_to=declared.get("up_to")
-    )
+    return {**verdict, "expected": str(Verdict.HOLDS), "because": None, "reason": reason}
 
 
 def whom_faults_hit(tables: OfARun) -> Hit:

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Final, cast
 import pyarrow as pa
 
 from harness.base.progress import Steps, unheard
+from harness.base.words import plural
 from harness.check import doubt
 from harness.check import rows as one_row
 from harness.check.rows import Row
-from harness.experiment import APP, Verdict
+from harness.experiment import Verdict
 from harness.history.derived import TABLES
-from harness.rules import RULES, Need, Rule
-from harness.rules.lineage import judged_of_an_app
+from harness.rules import RULES, Rule
+from harness.rules.own import is_own
 from harness.tables.base import Tables
-from harness.tables.source import Run, Unreadable
+from harness.tables.source import Unreadable
 
 if TYPE_CHECKING:
     from harness.tables.many_runs import One
@@ -31,7 +32,12 @@ if TYPE_CHECKING:
     OfARun = Tables | One
 
 JUDGEMENTS: Final = TABLES["judgements"]
-WHOLE: Final[Mapping[str, str]] = MappingProxyType({})
+_LIST: Final = "`python -m harness list`"
+FAILED: Final = "the rule could not be judged: "
+_ABSENT: Final = (
+    "the rule is the owner's own, and not here: check the run in its project, or with --own-rules "
+    "and the folder own/rules of the run"
+)
 
 
 @dataclass(frozen=True)
@@ -55,65 +61,18 @@ class Outcome:
     unknown: dict[str, str] = field(default_factory=dict)
 
 
-def asked_of(tables: OfARun) -> list[Asked]:
-    """The rules to judge in a run: those its experiment declares, and those of every run.
-
-    A run without faults is not asked whether its faults took effect.
-    """
-    declared = [
-        Asked(
-            each["rule"],
-            str(each.get("verdict", Verdict.HOLDS.value)),
-            each.get("because", ""),
-            if_seen=bool(each.get("if_seen", False)),
-        )
-        for each in tables.run.expected
-    ]
-    named = {each.rule for each in declared}
-    faults = bool(tables.run.settings["faults"])
-    evidence = [
-        rule.id
-        for rule in RULES.values()
-        if rule.evidence and rule.id not in named and (faults or Need.FAULTS not in rule.needs)
-    ]
-    always = [
-        Asked(rule.id, if_seen=True)
-        for rule in RULES.values()
-        if rule.always and rule.id not in named and may_be_asked(rule, tables.run)
-    ]
-    if tables.run.client == APP:
-        judged = judged_of_an_app()
-        evidence = [name for name in evidence if name in judged]
-        declared = [
-            each
-            for each in declared
-            if each.rule in judged and RULES[each.rule].speaks_of(APP, tables.run.protocol)
-        ]
-        always = []  # all that can be judged is declared
-    return declared + always + [Asked(rule) for rule in evidence]
-
-
-def may_be_asked(rule: Rule, run: Run) -> bool:
-    """Whether a run may be judged by a rule that its experiment does not declare.
-
-    Members that break a rule on purpose break others along with it, so their runs are judged by
-    what brokers alone keep.
-    """
-    return (
-        rule.speaks_of(run.client, run.protocol)
-        and not rule.is_contradicted(run.client, run.protocol, static=run.static)
-        and (rule.broker or not run.sabotaged)
-        and rule.is_kept_by(run.releases)
-    )
+def is_absent(rule: str) -> bool:
+    """Whether it is a rule of the owner's own that is not here."""
+    return is_own(rule) and rule not in RULES
 
 
 def examine(
     tables: OfARun,
     rules: Sequence[str],
-    lacking: Mapping[str, str] = WHOLE,
-    told: Steps = unheard,
+    lacking: Mapping[str, str] = MappingProxyType({}),
+    steps: Steps = unheard,
 ) -> Outcome:
-    """Rows of every named rule; `told` hears after each of them how many are judged.
+    """Rows of every named rule; `steps` hears after each of them how many are judged.
 
     `lacking` says why history files are not whole, by their names: no rule that reads one of them
     is judged, but for that which is about the record itself.
@@ -130,9 +89,10 @@ def examine(
 
     with ThreadPoolExecutor(max_workers=2, thread_name_prefix="judge") as workers:
         for done, _ in enumerate(workers.map(judge, rules), start=1):
-            told("rules", done, len(rules))
+            steps("rules", done, len(rules))
     outcome.rows = {name: outcome.rows[name] for name in rules if name in outcome.rows}
-    _withhold(tables, outcome, lacking.get("host"))
+    touched = _guard(tables, outcome, lacking.get("host"))
+    _say_withheld(outcome, touched + _doubt(tables, outcome))
     _say_pressure(tables, outcome)
     return outcome
 
@@ -146,23 +106,18 @@ def _unknown_if_broken(name: str, outcome: Outcome) -> Iterator[None]:
     except Exception as error:  # noqa: BLE001 (whatever is wrong with a rule, others are judged)
         lines = str(error).strip().splitlines() or [""]
         kind = type(error).__name__
-        outcome.unknown[name] = f"the rule could not be judged: {kind}: {lines[0][:300]}"
+        outcome.unknown[name] = f"{FAILED}{kind}: {lines[0][:300]}"
 
 
 def _rows_of(tables: OfARun, name: str, lacking: Mapping[str, str]) -> list[Row]:
     rule = RULES.get(name)
     if rule is None:
-        raise Unreadable(f"there is no rule {name}; see `python -m harness list`")
+        raise Unreadable(_ABSENT if is_absent(name) else f"there is no rule {name}; see {_LIST}")
     frame, files = tables.files_behind(lambda: tables.answer(rule.examine))
     reasons = {lacking[file] for file in sorted(files & lacking.keys())}
     if reasons and not rule.of_record:
         raise Unreadable("; ".join(sorted(reasons)))
     return one_row.judged(rule, frame.toArrow().to_pylist())
-
-
-def _withhold(tables: OfARun, outcome: Outcome, unwatched: str | None) -> None:
-    """The rows that this machine spoilt become null, and so does the rule about its clock."""
-    _say_withheld(outcome, [*_guard(tables, outcome, unwatched), *_doubt(tables, outcome)])
 
 
 def _guard(tables: OfARun, outcome: Outcome, unwatched: str | None) -> list[str]:
@@ -190,7 +145,7 @@ def _guard(tables: OfARun, outcome: Outcome, unwatched: str | None) -> list[str]
 
 
 def _doubt(tables: OfARun, outcome: Outcome) -> list[str]:
-    """What is outside its bounds by no more than processes waited meanwhile becomes null.
+    """What is outside its bounds by no more than processes waited becomes null.
 
     Returned is what each timing was withheld for.
     """
@@ -203,7 +158,7 @@ def _doubt(tables: OfARun, outcome: Outcome) -> list[str]:
         for each in doubtful:
             each.row.update(ok=None, why=f"it is not known who waited for a processor: {reason}")
         return []
-    return _withheld(doubt.by_waits(doubtful, waits, untold=tables.run.contained))
+    return _withheld(doubt.by_waits(doubtful, waits, unrecorded=tables.run.contained))
 
 
 def _timed(tables: OfARun, outcome: Outcome) -> list[doubt.Timed]:
@@ -221,13 +176,14 @@ def _withheld(found: Iterable[doubt.Withheld]) -> list[str]:
 
 def _say_withheld(outcome: Outcome, touched: Sequence[str]) -> None:
     """The rule about this machine's clock is not judged where a timing was withheld for it."""
-    clocks = [name for name in outcome.rows if RULES[name].clock]
-    if not touched:
-        return
-    timings = "timing" if len(touched) == 1 else "timings"
-    what, _ = Counter(touched).most_common(1)[0]  # of equals the first
-    for row in (row for name in clocks for row in outcome.rows[name]):
-        row.update(ok=None, why=f"{what} near {len(touched)} judged {timings}")
+    if touched:
+        what, _ = Counter(touched).most_common(1)[0]  # of equals the first
+        for row in _of_clocks(outcome):
+            row.update(ok=None, why=f"{what} near {plural(len(touched), 'judged timing')}")
+
+
+def _of_clocks(outcome: Outcome) -> list[Row]:
+    return [row for name, rows in outcome.rows.items() if RULES[name].clock for row in rows]
 
 
 def _say_pressure(tables: OfARun, outcome: Outcome) -> None:
@@ -235,7 +191,7 @@ def _say_pressure(tables: OfARun, outcome: Outcome) -> None:
 
     Who sleeps is woken at once, so a clock may tick on time while everybody else waits.
     """
-    rows = [row for name, each in outcome.rows.items() if RULES[name].clock for row in each]
+    rows = _of_clocks(outcome)
     if not rows:
         return
     settings = tables.run.settings
@@ -248,9 +204,13 @@ def _say_pressure(tables: OfARun, outcome: Outcome) -> None:
         row["why"] = "; ".join(filter(None, [row["why"], said]))
 
 
-def said_nothing(asked: Asked, outcome: Outcome) -> bool:
-    """Whether a rule that nobody declared found nothing to examine."""
-    return asked.if_seen and not outcome.rows.get(asked.rule) and asked.rule not in outcome.unknown
+def verdicts_of(asked: Iterable[Asked], outcome: Outcome, tables: OfARun) -> list[Row]:
+    """The verdicts on these rules; none where one is asked `if_seen` and examined nothing."""
+    return [
+        verdict_of(each, outcome, tables)
+        for each in asked
+        if not each.if_seen or outcome.rows.get(each.rule) or each.rule in outcome.unknown
+    ]
 
 
 def verdict_of(asked: Asked, outcome: Outcome, tables: OfARun) -> Row:

@@ -1,27 +1,21 @@
-"""Rules of the experiment's owner: judged if they are there, and said so if they are others now."""
+"""Rules of the experiment's owner: which are judged, which failed, and which have changed since."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from harness.check.judge import Asked, Outcome
+from harness.check.judge import FAILED, Outcome
 from harness.experiment import APP
-from harness.rules import RULES
 from harness.rules.lineage import judged_of_an_app
-from harness.rules.own import USED, is_own
+from harness.rules.own import USED
 from harness.tables.source import Run
 
-_ABSENT: Final = (
-    "the rule is the owner's own, and not here: check the run in its project, or with --own-rules "
-    "and the folder own/rules of the run"
-)
 _CHANGED: Final = "the rule is not the one that the run was played with: it has changed since"
-_FAILED: Final = "the rule could not be judged: "  # as the judge begins, where a query ends so
 
 
 def about(run: Run) -> list[str]:
-    """Ids of the own rules here that can be judged of a run, whoever declares them."""
+    """Ids of the own rules here that can be judged of a run, declared or not."""
     judged = judged_of_an_app() if run.client == APP else tuple(USED)
     return sorted(
         name
@@ -33,27 +27,10 @@ def about(run: Run) -> list[str]:
 def failed(outcome: Outcome) -> dict[str, str]:
     """Why queries of own rules ended with an error, by the rules' ids."""
     return {
-        name: reason.removeprefix(_FAILED)
+        name: reason.removeprefix(FAILED)
         for name, reason in outcome.unknown.items()
-        if name in USED and reason.startswith(_FAILED)
+        if name in USED and reason.startswith(FAILED)
     }
-
-
-def absent(run: Run, asked: Sequence[Asked]) -> list[Asked]:
-    """Own rules that the run declares and that are not here; a program's run would drop them."""
-    named = {each.rule for each in asked}
-    return [
-        Asked(str(each["rule"]), str(each.get("verdict", "HOLDS")))
-        for each in run.expected
-        if is_own(str(each["rule"])) and each["rule"] not in {*RULES, *named}
-    ]
-
-
-def explain(outcome: Outcome, asked: Sequence[Asked]) -> None:
-    """Say of own rules that are not here why they are UNKNOWN."""
-    for each in asked:
-        if is_own(each.rule) and each.rule not in RULES:
-            outcome.unknown[each.rule] = _ABSENT
 
 
 def with_changes(run: Run, verdicts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -49,7 +49,8 @@ def _judged(rule: Rule, given: Mapping[str, Any]) -> Row:
     elif unmeasured:
         ok, why = None, "nothing was measured"
     elif outside:
-        ok, why = False, "; ".join(filter(None, [_words(rule, row, outside), row["note"]]))
+        said = str(row[outside] or getattr(rule, outside))
+        ok, why = False, "; ".join(filter(None, [said, row["note"]]))
     else:
         ok, why = True, row["note"]
     return {**row, "excused": excused, "ok": ok, "why": why, "outside": outside}
@@ -117,15 +118,11 @@ def side_of(row: Row) -> str:
     return "too_high" if high is not None and measured > high else ""
 
 
-def _words(rule: Rule, row: Row, outside: str) -> str:
-    return str(row[outside] or getattr(rule, outside))
-
-
 def in_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
     """The order of rows: by time, then by everything that is stored of them.
 
-    No two rows that a reader can tell apart are equal in it, so the order in which an engine gives
-    them never matters.
+    Rows that differ for a reader differ in it, so the order in which an engine gives them never
+    matters.
     """
     at = row["at"]
     numbers = [(row[name] is None, row[name] or 0.0) for name in _NUMBERS]

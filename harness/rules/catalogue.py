@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Final
 
 from harness.rules.rule import Rule
 from harness.rules.rule_file import rule_in
-from harness.rules.rule_names import FOLDER, GROUPS, NAMES
+from harness.rules.rule_names import FOLDER, GROUPS
 from harness.tables.sql_file import PIECES, SUFFIX
 
 # Documented rules, rules of KIPs and our own, those about a program under test, about what is
@@ -16,29 +15,23 @@ from harness.tables.sql_file import PIECES, SUFFIX
 _KINDS: Final = "RXPLE"
 
 
-def path_of(rule: str) -> Path:
-    """The file of a rule of ours, by its id."""
-    return FOLDER / f"{NAMES[rule]}{SUFFIX}"
-
-
 def read_all() -> dict[str, Rule]:
     """All rules as their files are now, by their ids, in the order of these.
 
     Raises ValueError for a file that is no rule, and for an id that two have.
     """
-    rules = []
+    found: dict[str, Rule] = {}
     for group in GROUPS:
         for path in sorted((FOLDER / group).glob(f"*{SUFFIX}")):
             try:
-                rules.append(rule_in(path, FOLDER / PIECES))
-                _order_of(rules[-1].id)
+                rule = rule_in(path, FOLDER / PIECES)
+                _order_of(rule.id)
             except ValueError as error:
                 raise ValueError(f"{path.relative_to(FOLDER)}: {error}") from error
-    found: dict[str, Rule] = {}
-    for rule in sorted(rules, key=lambda each: _order_of(each.id)):
-        if found.setdefault(rule.id, rule) is not rule:
-            raise ValueError(f"there are two rules {rule.id}: give one of them another id")
-    return found
+            if rule.id in found:
+                raise ValueError(f"there are two rules {rule.id}: give one of them another id")
+            found[rule.id] = rule
+    return {name: found[name] for name in sorted(found, key=_order_of)}
 
 
 def _order_of(rule: str) -> tuple[int, int, str]:

@@ -1,19 +1,14 @@
-"""What the five documents say, statement by statement, and the rules that each is held against.
+"""The five documents that the catalogue of rules began with, and what one of their statements is.
 
-The documents are those that the catalogue of rules began with: texts on the heartbeat (000, 004),
-on the protocol of a rebalance (001), on the consumer and its poll (002), on the coordinator (003).
-They tell of Kafka 0.11 to 2.x. `says` is in our words. Whether a statement still holds is measured:
-nothing here says so; `today` only tells what a reader needs where it does not, or not for all.
+They are texts on the heartbeat (000, 004), on the protocol of a rebalance (001), on the consumer
+and its poll (002), on the coordinator (003), and describe Kafka 0.11 to 2.x. Whether a statement
+still holds is measured, and not said here.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
-
-from harness.rules import statements_000_001, statements_002, statements_003_004
-from harness.rules.statement import Statement
-
-__all__ = ["DOCUMENTS", "STATEMENTS", "Statement"]
 
 DOCUMENTS: Final[dict[str, str]] = {
     "000": "The heartbeat of a consumer group",
@@ -23,8 +18,28 @@ DOCUMENTS: Final[dict[str, str]] = {
     "004": "The heartbeat thread of KafkaConsumer",
 }
 
-STATEMENTS: Final[tuple[Statement, ...]] = (
-    *statements_000_001.STATEMENTS,
-    *statements_002.STATEMENTS,
-    *statements_003_004.STATEMENTS,
-)
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """One statement of a document: what it `says`, in our words.
+
+    `rules` are the ids that hold it against a run as it stands; `instead` are those of what
+    replaced it, where it does not hold any more, and `since` the version in which that began. A
+    statement without `rules` is refuted where what replaced it holds; one without both is not
+    judged, and `today` says why. Otherwise `today` is what a reader needs where it does not hold,
+    or not for all. `apart` are experiments whose application does not do what the statement is
+    about: their runs say nothing of it.
+    """
+
+    id: str
+    says: str
+    rules: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()
+    today: str = ""
+    since: str = ""
+    apart: tuple[str, ...] = ()
+
+    @property
+    def document(self) -> str:
+        """The number of the document that it is from."""
+        return self.id.partition(".")[0]

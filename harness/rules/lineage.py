@@ -10,8 +10,8 @@ from typing import Final
 
 from harness.experiment import APP, PROTOCOLS
 from harness.rules.catalogue import RULES
-from harness.rules.documents import STATEMENTS
 from harness.rules.rule import Rule
+from harness.rules.statements import STATEMENTS
 from harness.tables.engines.contract import settings_in, tables_in
 from harness.tables.recipes import VIEWS, recipes_of
 from harness.tables.settings import DECLARED_OF_CLIENTS
@@ -36,42 +36,39 @@ def behind(query: Query, client: str = "") -> tuple[frozenset[str], frozenset[st
     files: set[str] = set()
     settings = set(settings_in(text))
     for table in tables_in(text):
-        if table == READS:
-            files.add(table)
         if table in recipes:
             more_files, more_settings = behind(recipes[table], client)
             files |= more_files
             settings |= more_settings
-        else:
+        if table == READS or table not in recipes:
             files.add(table)
     return frozenset(files), frozenset(settings)
 
 
-@cache
 def judged_of_an_app() -> tuple[str, ...]:
-    """Ids of the rules that can be judged of a program which tells nothing itself."""
-    return tuple(name for name in RULES if name not in left_out_of_an_app())
+    """Ids of the rules that can be judged of a program which says nothing itself."""
+    left_out = left_out_of_an_app()
+    return tuple(name for name in RULES if name not in left_out)
 
 
 @cache
 def left_out_of_an_app() -> dict[str, str]:
-    """Ids of the rules that cannot, with what they need that such a program does not tell."""
+    """Ids of the rules that cannot, with what they need that such a program lacks."""
     found = {}
     for rule in RULES.values():
         files, settings = behind(rule.examine, APP)
+        journaled = frozenset() if rule.without_journals else files & JOURNALED
         if rule.clients == (APP,):
             continue
         if not any(rule.speaks_of(APP, protocol) for protocol in PROTOCOLS):
             found[rule.id] = f"about {' and '.join(rule.clients)} alone"
-        elif rule.broker:  # whoever the members are: our own experiments show these
+        elif rule.broker:  # our own experiments show these, whatever the members are
             found[rule.id] = "about brokers alone"
         elif rule.of_applications:
             found[rule.id] = "about what an application saw"
         elif rule.id in _REPLACED:
             found[rule.id] = "about a statement that does not hold for everybody any more"
-        elif missing := (files & JOURNALED if not rule.without_journals else frozenset()) | (
-            settings & DECLARED_OF_CLIENTS
-        ):
+        elif missing := journaled | (settings & DECLARED_OF_CLIENTS):
             found[rule.id] = f"needs {', '.join(sorted(missing))}"
     return found
 

@@ -40,7 +40,8 @@ def index() -> str:
         )
         for group, about in GROUPS.items()
     ]
-    return "\n\n".join([_HEAD + _documents().rstrip(), *parts]) + "\n"
+    documents = "\n".join(f"- document {number}: {title}" for number, title in DOCUMENTS.items())
+    return "\n\n".join([_HEAD + documents, *parts]) + "\n"
 
 
 def _former(rule: str) -> list[str]:
@@ -49,10 +50,6 @@ def _former(rule: str) -> list[str]:
         for former, (now, opposite) in FORMER.items()
         if now == rule
     ]
-
-
-def _documents() -> str:
-    return "".join(f"- document {number}: {title}\n" for number, title in DOCUMENTS.items())
 
 
 if __name__ == "__main__":

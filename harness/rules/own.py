@@ -1,4 +1,4 @@
-"""Rules of somebody else's, judged beside ours as long as they are used."""
+"""Rules of a user's own, judged beside ours as long as they are used."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ID: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 @dataclass(frozen=True)
 class Own:
-    """A rule of somebody else's, and the files that it is made from: a digest by path in a run."""
+    """A rule of a user's own, and the files that it is made from: a digest by path in a run."""
 
     rule: Rule
     files: Mapping[str, str]
@@ -36,7 +36,7 @@ USED: Final[dict[str, Own]] = {}  # by id
 
 
 def is_own(name: str) -> bool:
-    """Whether a rule of this id is somebody else's."""
+    """Whether a rule of this id is a user's own."""
     return _ID.fullmatch(name) is not None
 
 
@@ -69,21 +69,15 @@ def tables() -> frozenset[str]:
 
 @contextmanager
 def used(rules: Iterable[Own]) -> Iterator[None]:
-    """Have these rules among ours meanwhile."""
+    """Have these rules among ours."""
     added = {each.rule.id: each for each in rules}
     USED.update(added)
     RULES.update({name: each.rule for name, each in added.items()})
-    _forget()
+    lineage.left_out_of_an_app.cache_clear()
     try:
         yield
     finally:
         for name in added:
             USED.pop(name, None)
             RULES.pop(name, None)
-        _forget()
-
-
-def _forget() -> None:
-    """What was concluded from all rules is concluded anew."""
-    lineage.judged_of_an_app.cache_clear()
-    lineage.left_out_of_an_app.cache_clear()
+        lineage.left_out_of_an_app.cache_clear()

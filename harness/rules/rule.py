@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from harness.experiment import APP, CLIENTS, PROTOCOLS, Group, Need
+from harness.experiment import APP, CLIENTS, PROTOCOLS, Need
 from harness.experiment.value_checks import numbers_of
 from harness.tables.vocabulary import Query
 
@@ -15,7 +15,7 @@ __all__ = ["COLUMNS", "OF_A_PROGRAM", "OF_THE_KIND", "Groups", "Need", "Party", 
 
 # Where a rule that is `always` is judged, in the words of the page of rules and of `list`.
 OF_THE_KIND: Final = "every run in which it can be examined"
-# And one that is about programs of somebody else's alone.
+# And one that is about users' programs alone.
 OF_A_PROGRAM: Final = "every run of a program of yours in which it can be examined"
 
 # Every column that a row of a rule's query may have; those left out are null.
@@ -56,14 +56,6 @@ class Party(StrEnum):
         return self.value.removesuffix("s")
 
 
-A_BROKER: Final = (Party.BROKER,)  # from one line of its log to another
-THE_BROKERS: Final = (Party.BROKERS,)
-A_MEMBER: Final = (Party.MEMBER, Party.PROXY, Party.BROKER)  # and its coordinator
-A_MEMBERS_WRITE: Final = (Party.MEMBER, Party.PROXY, Party.BROKERS)
-THE_GROUP: Final = (Party.MEMBERS, Party.PROXY, Party.BROKERS)
-A_PROBE: Final = (Party.PROBE, Party.PROXY, Party.BROKER)
-
-
 @dataclass(frozen=True)
 class Groups:
     """All groups of a client and a protocol, "" for any; or those of static members alone."""
@@ -82,9 +74,8 @@ class Groups:
 
     def __str__(self) -> str:
         """In words."""
-        words = [*(["static"] if self.static else []), *([self.client] if self.client else [])]
-        named = " ".join([*words, "groups"])
-        return f"{named} of protocol {self.protocol}" if self.protocol else named
+        protocol = f"of protocol {self.protocol}" if self.protocol else ""
+        return " ".join(filter(None, ("static" * self.static, self.client, "groups", protocol)))
 
 
 def _without_query() -> str:
@@ -124,38 +115,34 @@ class Rule:
     The judge decides (check/rows.py), from these columns alone: `unknown` comes first, then
     `wrong`, then `measured` within its bounds. No row at all means UNKNOWN: nothing was examined.
 
-    `things` is what the rows are, in the plural ("evictions"); `measures` follows the measured
-    numbers in a verdict's reason ("after the last sign of life"). `too_low` and `too_high` are
-    clauses about a row outside its bounds ("was evicted too early"). `matters` says why somebody
-    who runs consumers should care. A rule that is `evidence` is judged in every run without being
-    declared; one that is `always` as well, unless the run has nothing to examine. One that is
-    judged `without_journals` reads them where there are any, and can do without; one that is
-    `of_applications` is about what an application saw, which nobody but it can tell. `clients` and
-    `protocols` are those that the statement is about: in a run of others the rule is left out; one
-    about any client is about a program of somebody else's too. A
-    rule of the `broker` is about brokers alone, so runs of one client show it for all. The rule
-    with `clock` is about this machine: its verdict depends on whether any other judgement was
-    withheld; the one that is `of_record` is about the record itself, so that it is judged by files
-    that are not whole. `headline` is the name by which comparisons of runs find the rule.
-    A rule of a `limit` holds a run against what the group's owner has promised under that name
-    (harness/experiment/limits.py): of our own members it is judged where that is promised, and
-    nowhere else.
+    Of the other fields:
 
-    One that runs exercise `in_passing`, whatever they are played for, is looked at in each of them,
-    and no night plays a run for its sake. Where its query gives no guard, and one that
-    `compares_clocks` accuses somebody of a moment near which this machine stood still, the row is
-    not judged: what one process noted may seem later than it was to another.
-
-    `delayed_by` are the processes that can delay what the rule times, each of which may have waited
-    for a processor. Nobody else's waiting excuses a row. A rule with a guard and a unit of time has
-    to say so; one with another unit may, if what it accuses somebody of can be a matter of time.
-
-    `since` is the first release whose brokers keep a statement about them, "4.3", where older ones
-    are known not to. Where brokers of a run are older, even for a while, the rule is judged only if
-    it is declared.
-
-    `contradicted` are groups for which runs contradict the statement: an experiment that shows it
-    expects VIOLATED, and no run of such a group is judged by the rule unless it is declared.
+    - `things` is what the rows are, in the plural ("evictions"); `measures` follows the measured
+      numbers in a verdict's reason ("after the last sign of life")
+    - `too_low` and `too_high` are clauses about a row outside its bounds ("was evicted too early")
+    - `matters` says why it concerns people who run consumers
+    - `clients` and `protocols` are those that the statement is about; one about any client is about
+      users' programs too. In a run of others the rule is left out
+    - `evidence`: judged in every run without being declared; `always`: as well, unless the run has
+      nothing to examine
+    - `in_passing`: runs exercise it, whatever they are played for, and no night plays one for it
+    - `without_journals`: reads journals where there are any, and can do without
+    - `of_applications`: about what only an application sees
+    - `broker`: about brokers alone, so runs of one client show it for all
+    - `clock`: about this machine; its verdict depends on whether any other judgement was withheld
+    - `of_record`: about the record itself, so that files which are not whole can be judged
+    - `headline` is the name by which comparisons of runs find the rule
+    - `limit` is the name of a promise (harness/experiment/limits.py): of our own members the rule
+      is judged where the group's owner gives it, and nowhere else
+    - `compares_clocks`: what one process noted may seem later than it was to another. A row without
+      a guard that violates the statement is not judged if this machine stood still near it
+    - `delayed_by` are the processes that can delay what the rule times, by waiting for a processor.
+      A rule with a guard and a unit of time has to name them; one with another unit may, if a
+      violation can be a matter of time
+    - `since` is the first release whose brokers keep a statement about them, "4.3", where older
+      ones are known not to. With older brokers, even for a while, it is judged only if declared
+    - `contradicted` are groups for which runs contradict the statement: an experiment that shows it
+      expects VIOLATED, and no run of such a group is judged by the rule unless it is declared
     """
 
     id: str
@@ -192,15 +179,8 @@ class Rule:
         """The rule with its query."""
         return replace(self, examine=query)
 
-    def applies(self, group: Group) -> bool:
-        """Whether the statement is about this client and protocol."""
-        return self.speaks_of(group.client, group.protocol)
-
     def speaks_of(self, client: str, protocol: str) -> bool:
-        """Whether the statement is about this client and protocol, by their names.
-
-        One that only a promise makes is about nobody who has promised nothing.
-        """
+        """Whether the statement is about this client and protocol, without any promise."""
         if self.limit and APP not in self.clients:
             return False
         any_client = client == APP and self.clients == CLIENTS

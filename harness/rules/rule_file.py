@@ -19,18 +19,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from inspect import cleandoc
 from pathlib import Path
 from textwrap import dedent, wrap
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from harness.experiment import CLASSIC, CLIENTS, PROTOCOLS
+from harness.experiment import APP, CLASSIC, CLIENTS, PROTOCOLS
 from harness.rules.rule import Groups, Need, Party, Rule
 from harness.tables.sql_file import SqlFile, read
 from harness.tables.vocabulary import text_of
 
-Word = TypeVar("Word")
+
+def _word(name: str) -> str:
+    return name.lower().replace("_", " ")
+
 
 # What is a text in the header, by its key.
 _TEXTS: Final = {
@@ -45,31 +48,15 @@ _TEXTS: Final = {
     "limit": "limit",
     "headline": "headline",
 }
-_FLAGS: Final = (
-    "evidence",
-    "always",
-    "without_journals",
-    "of_applications",
-    "broker",
-    "clock",
-    "of_record",
-    "in_passing",
-    "compares_clocks",
-)
-_KEYS: Final = (
-    *_TEXTS,
-    *(
-        "id",
-        "was",
-        "was not",
-        "needs",
-        "clients",
-        "protocols",
-        "delayed by",
-        "contradicted",
-        "kind",
-    ),
-)
+# What is a list, and the values that each of its words stands for.
+_LISTS: Final[Mapping[str, Mapping[str, tuple[Any, ...]]]] = {
+    "needs": {_word(each.name): (each,) for each in Need},
+    "clients": {each: (each,) for each in (*CLIENTS, APP)},
+    "protocols": {**{each: (each,) for each in PROTOCOLS}, "classic": CLASSIC},
+    "delayed by": {each.value: (each,) for each in Party},
+    "kind": {_word(each.name): (each.name,) for each in fields(Rule) if each.default is False},
+}
+_KEYS: Final = (*_TEXTS, *_LISTS, "id", "was", "was not", "contradicted")
 _WIDTH: Final = 97  # of a line of the header, without its dashes
 _KEY: Final = re.compile(rf"({'|'.join(_KEYS)}): (.*)")
 
@@ -87,14 +74,13 @@ def rule_in(path: Path, pieces: Path | None = None) -> Rule:
         if needed not in values:
             key = next(key for key, field in _TEXTS.items() if field == needed)
             raise ValueError(f"the header has no line `-- {key}: …`, which every rule needs")
-    values |= {field.replace(" ", "_"): True for field in _flags(given.get("kind", ""))}
-    values |= _lists(given)
+    lists = {key: _values_of(key, text) for key, text in given.items() if key in _LISTS}
+    values |= dict.fromkeys(lists.pop("kind", ()), True)
+    values |= {key.replace(" ", "_"): found for key, found in lists.items()}
+    if "contradicted" in given:
+        values["contradicted"] = tuple(map(_groups, given["contradicted"].split(";")))
     return Rule(
-        given.get("id", path.stem),
-        title=title,
-        statement=statement,
-        examine=query,
-        **values,
+        given.get("id", path.stem), title=title, statement=statement, examine=query, **values
     )
 
 
@@ -117,7 +103,9 @@ def written(rule: Rule) -> str:
             " ".join(filter(None, ("static" * each.static, each.client, each.protocol))) or "all"
             for each in rule.contradicted
         ),
-        "kind": ", ".join(_word(each) for each in _FLAGS if getattr(rule, each)),
+        "kind": ", ".join(
+            word for word, (field,) in _LISTS["kind"].items() if getattr(rule, field)
+        ),
     }
     lines = [rule.title, *_wrapped(rule.statement)]
     for key, text in given.items():
@@ -132,10 +120,6 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
     return wrap(
         text, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
-
-
-def _word(name: str) -> str:
-    return name.lower().replace("_", " ")
 
 
 def _header(header: str) -> tuple[str, str, dict[str, str]]:
@@ -158,36 +142,14 @@ def _header(header: str) -> tuple[str, str, dict[str, str]]:
     return title.strip(), statement, given
 
 
-def _flags(text: str) -> list[str]:
-    return [_one_of({_word(each): each for each in _FLAGS}, each, "kind") for each in _parts(text)]
-
-
-def _lists(given: Mapping[str, str]) -> dict[str, Any]:
-    """What has several values, of those that are given."""
-    found: dict[str, Any] = {}
-    if "needs" in given:
-        needs = {_word(each.name): each for each in Need}
-        found["needs"] = tuple(_one_of(needs, each, "needs") for each in _parts(given["needs"]))
-    if "delayed by" in given:
-        parties = {each.value: each for each in Party}
-        found["delayed_by"] = tuple(
-            _one_of(parties, each, "delayed by") for each in _parts(given["delayed by"])
-        )
-    if "clients" in given:
-        clients = {each: each for each in (*CLIENTS, "app")}
-        found["clients"] = tuple(
-            _one_of(clients, each, "clients") for each in _parts(given["clients"])
-        )
-    if "protocols" in given:
-        protocols = {**{each: (each,) for each in PROTOCOLS}, "classic": CLASSIC}
-        found["protocols"] = tuple(
-            protocol
-            for each in _parts(given["protocols"])
-            for protocol in _one_of(protocols, each, "protocols")
-        )
-    if "contradicted" in given:
-        found["contradicted"] = tuple(map(_groups, given["contradicted"].split(";")))
-    return found
+def _values_of(key: str, text: str) -> tuple[Any, ...]:
+    """What the words of a list stand for."""
+    found: list[Any] = []
+    for word in filter(None, map(str.strip, text.split(","))):
+        if word not in _LISTS[key]:
+            raise ValueError(f"`{key}` has {word!r}: there are {', '.join(_LISTS[key])}")
+        found += _LISTS[key][word]
+    return tuple(found)
 
 
 def _groups(text: str) -> Groups:
@@ -195,21 +157,11 @@ def _groups(text: str) -> Groups:
     found = Groups()
     for word in text.split():
         if word in CLIENTS:
-            found = Groups(word, found.protocol, found.static)
+            found = replace(found, client=word)
         elif word in PROTOCOLS:
-            found = Groups(found.client, word, found.static)
+            found = replace(found, protocol=word)
         elif word == "static":
-            found = Groups(found.client, found.protocol, static=True)
+            found = replace(found, static=True)
         elif word != "all":
             raise ValueError(f"`contradicted` has {word!r}, which names no groups")
     return found
-
-
-def _parts(text: str) -> list[str]:
-    return [each.strip() for each in text.split(",") if each.strip()]
-
-
-def _one_of(known: Mapping[str, Word], word: str, key: str) -> Word:
-    if word not in known:
-        raise ValueError(f"`{key}` has {word!r}: there are {', '.join(known)}")
-    return known[word]

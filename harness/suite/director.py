@@ -31,7 +31,7 @@ from harness.run.turns import usual_jobs
 from harness.suite.background import BackgroundJudge
 from harness.suite.stage import Stage
 
-# The pages tell of every run so far: written after each of a hundred, they cost half a minute.
+# The pages show every run so far: written after each of a hundred, they cost half a minute.
 PUBLISH_EVERY_S: Final = 120.0
 _AGAIN_AT_MOST: Final = 5
 

@@ -95,7 +95,7 @@ class Judge:
                     from harness.check.check import check
                     from harness.tables.engines.spark import Spark
 
-                    check(run_dir, Spark(session), into=folder, told=steps)
+                    check(run_dir, Spark(session), into=folder, steps=steps)
                 steps("its pages", 0, 0)
                 write_pages(folder, folder)
 

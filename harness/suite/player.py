@@ -33,13 +33,13 @@ ENDED: Final = "ended"  # in the last message: what became of the run
 
 
 def play(
-    tell: Callable[..., None],
+    send: Callable[..., None],
     order: Order,
     columns: int | None,
     built: frozenset[app_processes.Built],
     own_folders: tuple[Path | None, Path | None],
 ) -> None:
-    """Play a run, and tell of it; at last what became of it.
+    """Play a run, and send what happens in it; at last what became of it.
 
     `columns` is the width of the terminal to draw for, null without one. `built` are the programs
     that need no building any more.
@@ -47,25 +47,25 @@ def play(
     app_processes.take_as_built(built)
 
     def begun(phase: str) -> None:
-        tell(phase=phase, built=sorted(app_processes.built()) if phase == UP else [])
+        send(phase=phase, built=sorted(app_processes.built()) if phase == UP else [])
 
     try:
         with own_modules.used(*own_folders):
             run_dir = play_run(
                 order,
-                Relayed(tell, columns),
-                reserved=lambda run_dir: tell(reserved=str(run_dir)),
+                Relayed(send, columns),
+                reserved=lambda run_dir: send(reserved=str(run_dir)),
                 on_phase=begun,
             )
         late = store.late_ticks(run_dir, SLACK_MS)
-        tell(ended="played", run_dir=str(run_dir), late_ticks=late)
+        send(ended="played", run_dir=str(run_dir), late_ticks=late)
     except KeyboardInterrupt:
-        tell(ended="interrupted")
+        send(ended="interrupted")
     except HarnessError as error:
-        tell(ended="void", reason=str(error))
+        send(ended="void", reason=str(error))
     except Exception as error:  # noqa: BLE001 (one run must not cost all the others)
         where = traceback.format_exc()
-        tell(ended="failed", reason=f"{type(error).__name__}: {error}", traceback=where)
+        send(ended="failed", reason=f"{type(error).__name__}: {error}", traceback=where)
 
 
 def _end_with_the_suite(through: threading.Event) -> None:
@@ -84,10 +84,10 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what others print is no message
     through = threading.Event()  # the last was sent, and the suite may let go
-    # By a thread, which Python waits for at its end: a signal's handler may tell something too.
+    # By a thread, which Python waits for at its end: a signal's handler may send something too.
     messages: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
 
-    def tell(**what: Any) -> None:
+    def send(**what: Any) -> None:
         if ENDED in what:
             through.set()
         messages.put(what)
@@ -101,7 +101,7 @@ def main() -> None:
     threading.Thread(target=write).start()
     threading.Thread(target=_end_with_the_suite, args=(through,), daemon=True).start()
     try:
-        play(tell, **ordered)
+        play(send, **ordered)
     finally:
         messages.put(None)
 

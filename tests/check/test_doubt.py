@@ -39,7 +39,7 @@ def withheld(rule: str, given: Row, waits: Sequence[Wait], untold: set[str] | No
         {"process": process, "from_at": at(from_ms), "at": at(to_ms), "waited_ms": waited_ms}
         for process, from_ms, to_ms, waited_ms in waits
     ]
-    return "".join(each.why for each in doubt.by_waits(timings, rows, untold=untold or set()))
+    return "".join(each.why for each in doubt.by_waits(timings, rows, unrecorded=untold or set()))
 
 
 def test_every_rule_that_times_something_has_decided_who_can_delay_it() -> None:

@@ -13,8 +13,9 @@ from harness.experiment import APP, CLIENTS, PROTOCOLS
 from harness.report.formats import safe
 from harness.report.many import documented
 from harness.rules.catalogue import RULES
-from harness.rules.documents import DOCUMENTS, STATEMENTS
+from harness.rules.documents import DOCUMENTS
 from harness.rules.rule_names import FORMER
+from harness.rules.statements import STATEMENTS
 
 
 def verdict(rule: str, verdict: str = "HOLDS", **row: Any) -> dict[str, Any]:

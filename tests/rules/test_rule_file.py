@@ -12,9 +12,8 @@ import pytest
 from harness.catalogue import registry
 from harness.experiment import Expect, holds, violated
 from harness.rules import RULES, Rule
-from harness.rules.catalogue import path_of
 from harness.rules.rule_file import rule_in, written
-from harness.rules.rule_names import FORMER, GROUPS, NAMES, each_today, id_of, name_of
+from harness.rules.rule_names import FOLDER, FORMER, GROUPS, NAMES, each_today, id_of, name_of
 from harness.tables.recipes import OF_AN_APP, RECIPES, VIEWS
 from harness.tables.sql_file import PIECES, SUFFIX, SqlFile, read, shared_pieces
 from harness.tables.vocabulary import text_of
@@ -70,7 +69,7 @@ def test_what_is_written_of_a_rule_is_the_rule_again(name: str, tmp_path: Path) 
         each: getattr(again, each) for each in of_header
     }
     assert text.split() == text_of(again.examine).split()
-    assert path_of(name).read_text() == written(RULES[name])
+    assert (FOLDER / f"{NAMES[name]}{SUFFIX}").read_text() == written(RULES[name])
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def unreadable(run_dir: Path) -> list[str]:
     """Files that are there and not whole."""
     problems = []
     for path in sorted(run_dir.rglob("*.parquet")):
-        if path.name.startswith(".") or ".scratch" in path.parts:
+        if any(part.startswith(".") for part in path.relative_to(run_dir).parts):
             continue
         try:
             rows = pq.read_table(path, page_checksum_verification=True).num_rows

@@ -22,8 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.base.errors import Exit, HarnessError
-from harness.check import check as checking
-from harness.check import judge
+from harness.check.check import check, judge_tables
 from harness.experiment import Verdict
 from harness.history import manifest, seals
 from harness.history.journals import Journals
@@ -58,7 +57,7 @@ class Whole:
 
 def whole(folder: Path, engine: Engine) -> Whole:
     """Judge a run that is not damaged yet."""
-    rows = checking.check(folder, engine).verdicts
+    rows = check(folder, engine).verdicts
     return Whole(
         folder,
         {row["rule"]: row["verdict"] for row in rows},
@@ -333,12 +332,8 @@ def judged(run_dir: Path, engine: Engine, rules: list[str]) -> dict[str, str]:
     sources = load(run_dir, engine)
     tables = tables_of_run(engine, run, sources)
     try:
-        outcome = judge.examine(tables, rules, checking._lacking(tables, sources))
-        if not run.complete:
-            checking._doubt(run, outcome, rules)
-        return {
-            rule: judge.verdict_of(judge.Asked(rule), outcome, tables)["verdict"] for rule in rules
-        }
+        found = judge_tables(tables, sources, rules).verdicts
+        return {row["rule"]: row["verdict"] for row in found}
     finally:
         tables.close()
 

@@ -20,7 +20,8 @@ from harness.report.many import blocks
 from harness.report.many.blocks import ASIDE, Line
 from harness.report.outcome import name_of
 from harness.report.run.page_files import write_whole
-from harness.rules.documents import DOCUMENTS, STATEMENTS, Statement
+from harness.rules.documents import DOCUMENTS, Statement
+from harness.rules.statements import STATEMENTS
 
 # Applications that break rules on purpose prove the judge; they say nothing about Kafka.
 _SABOTEUR: Final = "saboteur-"
