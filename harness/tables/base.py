@@ -38,9 +38,8 @@ class Tables:
         self.run = run
         self._sources = sources
         self._recipes = {**views, **recipes}
-        self._unstored = frozenset(views) - frozenset(
-            recipes
-        )  # each is part of every query that names it
+        # Each is part of every query that names it.
+        self._unstored = views.keys() - recipes.keys()
         # Computes a derived table and gives a frame that only reads it: queries over queries over
         # queries would be planned, and run, again for each rule.
         self._store = store

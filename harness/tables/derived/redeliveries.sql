@@ -1,12 +1,11 @@
 -- One row per delivered range that repeats records of earlier ranges of its partition.
 --
 -- `first_offset` to `last_offset` span all that it repeats, and `count` has those records alone.
--- Only ranges below the highest position reached before them are compared with the others.
--- `committed` is the last position the coordinator accepted before the second delivery; null if
--- there was none. A zombie, a member that the coordinator had removed by then, gives its
--- application what it had fetched before: that is explained by its removal, whatever the new owner
--- has committed meanwhile. `try_…` is the first commit after the first delivery that would have
--- covered the range, by the member that had it first, and `why` says what became of it.
+-- `committed` is the last position the coordinator accepted before the second delivery. A zombie, a
+-- member that the coordinator had removed by then, gives its application what it had fetched
+-- before: that is explained by its removal, whatever the new owner has committed. `try_…` is the
+-- first commit after the first delivery that would have covered the range, by the member that had
+-- it first, and `why` says what became of it.
 
 -- let BUCKET = 1024
 --   Ranges are joined within buckets of offsets: wide enough that a poll's range falls into one or

@@ -22,6 +22,17 @@ class Frame(Protocol):
         """The rows. Times are UTC, in microseconds."""
 
 
+class Held:
+    """Rows in memory, as a frame."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._rows = rows
+
+    def toArrow(self) -> pa.Table:  # noqa: N802
+        """The rows."""
+        return self._rows
+
+
 class Files(Protocol):
     """Tables that are larger than memory."""
 
