@@ -22,7 +22,7 @@ class Tables:
     all words. All times are UTC; every duration in a column or setting is in milliseconds, as its
     name says.
 
-    Several threads may ask at once: a table is derived once, by whoever names it first.
+    Several threads may ask at once: a table is derived once, when it is first named.
     """
 
     def __init__(

@@ -30,8 +30,8 @@ WITH begun AS (
 ), causes AS (
     SELECT a.topic, a.partition, a.from_at,
            -- No bare comparison: DuckDB would take that for the name of a field.
-           max_by(h.at, struct(coalesce(h.who = a.subject, false), h.at)) AS cause_at,
-           max_by(h.what, struct(coalesce(h.who = a.subject, false), h.at)) AS cause
+           max_by(struct(h.at, h.what), struct(coalesce(h.who = a.subject, false), h.at))
+               AS last
     FROM about a JOIN happened h
       ON h.who IN (a.subject, a.coordinator_before) AND h.at <= a.noticed_at
      AND (a.before_at IS NULL OR h.at > a.before_at)
@@ -59,10 +59,10 @@ SELECT a.episode, a.trigger, a.topic, a.partition, a.from_at, a.to_at, a.ms, a.u
        a.old_member, a.old_member_id, a.new_member, a.new_member_id, a.assigned_at,
        a.followed_id, a.removed_at IS NULL AS follows_old,
        CASE WHEN a.episode IS NULL THEN f.resolved ELSE a.subject END AS subject,
-       CASE WHEN a.episode IS NULL THEN f.kind ELSE coalesce(c.cause, a.trigger) END
+       CASE WHEN a.episode IS NULL THEN f.kind ELSE coalesce(c.last.what, a.trigger) END
            AS cause,
        CASE WHEN a.episode IS NULL THEN a.began_at
-            ELSE coalesce(c.cause_at, v.last_seen_at, r.at) END AS cause_at,
+            ELSE coalesce(c.last.at, v.last_seen_at, r.at) END AS cause_at,
        CASE WHEN a.episode IS NULL THEN l.at ELSE a.noticed_at END AS noticed_at
 FROM about a
 LEFT JOIN causes c ON same(c, a, topic, partition, from_at)
