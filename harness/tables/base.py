@@ -22,7 +22,7 @@ class Tables:
     all words. All times are UTC; every duration in a column or setting is in milliseconds, as its
     name says.
 
-    Several threads may ask at once: a table is derived once, by whoever names it first.
+    Several threads may ask at once: a table is derived once, when it is first named.
     """
 
     def __init__(
@@ -38,9 +38,8 @@ class Tables:
         self.run = run
         self._sources = sources
         self._recipes = {**views, **recipes}
-        self._unstored = frozenset(views) - frozenset(
-            recipes
-        )  # each is part of every query that names it
+        # Each is part of every query that names it.
+        self._unstored = views.keys() - recipes.keys()
         # Computes a derived table and gives a frame that only reads it: queries over queries over
         # queries would be planned, and run, again for each rule.
         self._store = store

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from harness.history.schema import HISTORY
-from harness.tables.engines.contract import Engine, Frame, Setting, settings_in, tables_in
+from harness.tables.engines.contract import Engine, Frame, Held, Setting, settings_in, tables_in
 from harness.tables.engines.duckdb import _literal as duckdb_literal
 from harness.tables.lift import RUN, RUNS, lifted
 from harness.tables.recipes import VIEWS, recipes_of
@@ -94,11 +94,8 @@ class Many:
     def _source(self, name: str) -> pa.Table:
         if name == RUNS:
             return pa.table({RUN: pa.array(range(len(self.runs)), pa.int32())})
-        if name in HISTORY:
-            return self._of_all(name)
-        return self.rows(text_of(self._recipes[name]))
-
-    def _of_all(self, name: str) -> pa.Table:
+        if name not in HISTORY:
+            return self.rows(text_of(self._recipes[name]))
         parts = [self._history(name, number) for number in range(len(self.runs))]
         numbered = [
             part.add_column(0, RUN, pa.repeat(pa.scalar(number, pa.int32()), part.num_rows))
@@ -118,24 +115,15 @@ class One:
 
     def answer(self, query: Query) -> Frame:
         """The rows of a query."""
-        return _RowsOfOne(self._many.answers(text_of(query))[self._number])
+        return Held(self._many.answers(text_of(query))[self._number])
 
     def table(self, name: str) -> Frame:
         """The rows of a table."""
-        return _RowsOfOne(self._many.answers(f"SELECT * FROM {{{name}}}")[self._number])
+        return Held(self._many.answers(f"SELECT * FROM {{{name}}}")[self._number])
 
     def files_behind(self, build: Callable[[], Frame]) -> tuple[Frame, frozenset[str]]:
         """What `build` returns; a run of a dataset has whole files."""
         return build(), frozenset()
-
-
-class _RowsOfOne:
-    def __init__(self, rows: pa.Table) -> None:
-        self._rows = rows
-
-    def toArrow(self) -> pa.Table:  # noqa: N802 (Spark's name)
-        """The rows."""
-        return self._rows
 
 
 @dataclass(frozen=True, repr=False)

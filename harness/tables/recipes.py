@@ -13,7 +13,6 @@ from harness.experiment import APP
 from harness.tables.sql_file import PIECES, SUFFIX, read
 from harness.tables.vocabulary import Query
 
-FOLDERS: Final = ("derived", "views")
 _HERE: Final = Path(__file__).parent
 _OF_AN_APP: Final = "_of_an_app"
 # Written to files, in this order: each may start from those before it. The others are kept in
@@ -34,18 +33,14 @@ def _read(folder: str) -> dict[str, Query]:
     return {path.stem: read(path, _HERE / PIECES) for path in files}
 
 
-def read_all() -> tuple[dict[str, Query], dict[str, Query], dict[str, Query]]:
-    """Derived tables, views, and what stands in for either with programs, as their files are."""
-    derived, views = map(_read, FOLDERS)
-    apps = [name for name in derived if name.endswith(_OF_AN_APP)]
-    return (
-        {name: query for name, query in derived.items() if name not in apps},
-        views,
-        {name.removesuffix(_OF_AN_APP): derived[name] for name in apps},
-    )
-
-
-RECIPES, VIEWS, OF_AN_APP = read_all()
+_DERIVED: Final = _read("derived")
+VIEWS: Final = _read("views")
+OF_AN_APP: Final = {
+    name.removesuffix(_OF_AN_APP): query
+    for name, query in _DERIVED.items()
+    if name.endswith(_OF_AN_APP)
+}
+RECIPES: Final = {name: query for name, query in _DERIVED.items() if not name.endswith(_OF_AN_APP)}
 
 
 def recipes_of(client: str) -> dict[str, Query]:

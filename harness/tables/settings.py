@@ -40,7 +40,7 @@ LOOKUP_MS: Final = {
 }
 # Time-out of one poll of the consumer program.
 POLL_MS: Final = 200
-# How late a client does what a timer of its own tells it to.
+# How late a client does what a timer of its own is for.
 TIMER_LATE_MS: Final = {"librdkafka": LIBRDKAFKA_TIMER_GRID_MS, "java": JAVA_TIMER_MS}
 # How early before a deadline the machine must have been on time for a timing to count.
 GUARD_MS: Final = 100
@@ -60,8 +60,7 @@ _OF_BROKERS: Final[Mapping[str, tuple[str, int]]] = {
     "session_least_ms": ("group.min.session.timeout.ms", 6_000),
     "session_most_ms": ("group.max.session.timeout.ms", 1_800_000),
 }
-# Settings that follow from what an experiment declares of its clients, or from how ours work. A
-# program of somebody else's has its own.
+# Settings that follow from what an experiment declares of its clients, or from how ours work.
 DECLARED_OF_CLIENTS: Final = frozenset(
     {
         "auto_commit_late_ms",
@@ -83,7 +82,7 @@ DECLARED_OF_CLIENTS: Final = frozenset(
 
 
 def settings_of(content: Mapping[str, Any], promised: Mapping[str, float]) -> dict[str, Setting]:
-    """Each setting's value, as this manifest tells it and with these limits.
+    """Each setting's value, by this manifest and with these limits.
 
     Raises KeyError, TypeError or ValueError where the manifest lacks something.
     """
@@ -166,20 +165,17 @@ def _limits(promised: Mapping[str, float]) -> dict[str, Setting]:
 
 def _of_an_app(content: Mapping[str, Any], promised: Mapping[str, float]) -> dict[str, Setting]:
     app = content["declared"]["app"]
+    effects = app.get("effects") or {}
     shown = (content.get("observed") or {}).get("shown") or {}
     return {
         "grace_ms": round(app["stop"]["grace_s"] * 1_000),
         **_UNPROMISED,
         **_limits(promised),
-        "shown_by": str(shown.get("by") or _way(app.get("effects") or {})),
+        # The way in which it is said to show its work; empty where it is not.
+        "shown_by": str(shown.get("by") or next((way for way, on in effects.items() if on), "")),
         "shown_lacks": str(shown.get("lacks") or ""),
         "shown_oddly": str(shown.get("oddly") or ""),
     }
-
-
-def _way(effects: Mapping[str, Any]) -> str:
-    """How the program is said to show its work; empty where it is not."""
-    return next((name for name, value in effects.items() if value), "")
 
 
 def _of_clients(group: Mapping[str, Any], promised: Mapping[str, float]) -> dict[str, Setting]:

@@ -62,27 +62,26 @@ def read_run(run_dir: Path, limits: Mapping[str, float] | None = None) -> Run:
         raise NoData(f"the run {run_dir} still goes on: wait for its end, and check it then")
     history = run_dir / "history"
     if not history.is_dir() or not any(history.glob("*.parquet")):
-        told = f"{history} holds no history, and the run is {run.status or 'without a status'}"
+        said = f"{history} holds no history, and the run is {run.status or 'without a status'}"
         if any((run_dir / "journals").glob("*.journal")):
             raise NoData(
-                f"{told}: `{COMMAND} collect {run_dir}` makes it from the journals, then "
+                f"{said}: `{COMMAND} collect {run_dir}` makes it from the journals, then "
                 "check again"
             )
-        raise NoData(f"{told}: there are no journals to make it from, so run the experiment again")
+        raise NoData(f"{said}: there are no journals to make it from, so run the experiment again")
     return run
 
 
 def _goes_on(run: str) -> bool:
     """Whether the harness of a run lives; its watchdog has its mark as long as the run goes on.
 
-    A manifest says "running" until somebody writes how it ended, and a machine that went down wrote
-    nothing.
+    A manifest says "running" until another end is written, and a machine that went down wrote none.
     """
     return any(processes.owner_alive(owner) for _, _, owner in processes.marked(run))
 
 
 def run_of(content: Mapping[str, Any], limits: Mapping[str, float] | None = None) -> Run:
-    """The run that a manifest tells of, with other limits than its own where some are given.
+    """The run that a manifest is of, with other limits than its own where some are given.
 
     Raises NoData naming what the manifest lacks.
     """
@@ -91,6 +90,8 @@ def run_of(content: Mapping[str, Any], limits: Mapping[str, float] | None = None
         promised = _promised(declared) if limits is None else limits
         settings = settings_of(content, promised)
         expected = tuple(declared.get("rules") or ())
+        cluster = declared.get("cluster") or {}
+        kafka = (cluster.get("upgraded_from"), cluster.get("kafka_version"))
         if not all(each["rule"] for each in expected):
             raise ValueError("an expectation of no rule")
         return Run(
@@ -106,7 +107,7 @@ def run_of(content: Mapping[str, Any], limits: Mapping[str, float] | None = None
             static=bool(declared["group"].get("static")),
             promised=promised,
             own=dict(content.get("own") or {}),
-            releases=_releases(declared.get("cluster") or {}),
+            releases=tuple(str(each) for each in kafka if each),
             cpu_pressure=dict((content.get("host") or {}).get("cpu_pressure") or {}),
             contained=_contained(declared),
         )
@@ -117,15 +118,10 @@ def run_of(content: Mapping[str, Any], limits: Mapping[str, float] | None = None
         ) from error
 
 
-def _releases(cluster: Mapping[str, Any]) -> tuple[str, ...]:
-    named = (cluster.get("upgraded_from"), cluster.get("kafka_version"))
-    return tuple(str(each) for each in named if each)
-
-
 def _contained(declared: Mapping[str, Any]) -> frozenset[str]:
     """Of a cluster in containers all, and of a program from an image its members.
 
-    The kernel does not tell us how long any of these waited for a processor.
+    It is not known how long any of these waited for a processor.
     """
     cluster = (declared.get("cluster") or {}).get("backend", "embedded") != "embedded"
     program = bool((declared.get("app") or {}).get("image"))
@@ -164,7 +160,7 @@ def load(run_dir: Path, engine: Engine) -> Sources:
     """
     sources = Sources()
     sealed = seals.kept(run_dir)
-    versions = set()
+    versions: set[int] = set()
     for name, schema in HISTORY.items():
         try:
             path = run_dir / "history" / f"{name}.parquet"
@@ -172,7 +168,9 @@ def load(run_dir: Path, engine: Engine) -> Sources:
             versions.add(version)
         except Unreadable as reason:
             sources.unreadable[name] = str(reason)
-    for name in _not_yet(max(versions, default=SCHEMA_VERSION)):
+    version = max(versions, default=SCHEMA_VERSION)
+    later = [name for number, files in ADDED_FILES.items() if number > version for name in files]
+    for name in later:
         if not (run_dir / "history" / f"{name}.parquet").exists():
             del sources.unreadable[name]
             sources.frames[name] = engine.rows(HISTORY[name].empty_table())
@@ -193,11 +191,6 @@ def _frame(path: Path, schema: pa.Schema, engine: Engine) -> Frame:
         rows = pq.read_table(path, page_checksum_verification=True)
         rows.validate(full=True)
     return engine.rows(store.as_current(rows, schema))
-
-
-def _not_yet(version: int) -> list[str]:
-    """Files that came after this version of the schema."""
-    return [name for number, files in ADDED_FILES.items() if number > version for name in files]
 
 
 @contextmanager

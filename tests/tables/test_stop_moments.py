@@ -90,8 +90,8 @@ def test_an_old_owner_that_was_removed_in_the_episode_is_its_subject(
     """Of its way nothing is told then, but of the new owner's."""
     history = handed_over(joins("member-3"))
     found = stop(history.says("evicted", removed_ms, "member-1"), rows, "stop_subjects")
-    assert member_id(told) == found["told_id"]
-    assert (told == "member-1") == found["told_old"]
+    assert member_id(told) == found["followed_id"]
+    assert (told == "member-1") == found["follows_old"]
     assert (told == "member-2") == (found["subject"] == "member-1")
 
 

@@ -3,19 +3,16 @@
 -- What is committed after the group's positions were deleted has nothing before it.
 --
 -- `removed_at` is set if the member id was no longer in the group when the commit arrived. A line
--- is stamped late, so one that was accepted may have come just before. Commits and generations are
--- put into one order per partition, so that the group's generation and the last position before
--- each are found in one pass. A coordinator takes commits as they arrive; answers that waited for a
--- replica all come at once.
+-- is stamped late, so one that was accepted may have come just before. A coordinator takes commits
+-- as they arrive; answers that waited for a replica all come at once.
 
-WITH asked AS (
-    SELECT coalesce(program, client_id) AS member, member_id, generation, p.topic,
-           p.partition, p.committed, processed_at AS at, arrived_at, p.error_code
-    FROM {requests} LATERAL VIEW explode(positions) AS p
-    WHERE `group` = :group AND api = 'OFFSET_COMMIT'
-), generations AS (
+WITH generations AS (
     SELECT at, generation FROM {coordinator_events}
     WHERE `group` = :group AND event IN ('stabilized', 'emptied', 'epoch_bumped')
+), asked AS (
+    SELECT member, member_id, generation, topic, partition, committed, processed_at AS at,
+           arrived_at, error_code
+    FROM {positions} WHERE api = 'OFFSET_COMMIT'
 ), mixed AS (
     SELECT *, CAST(NULL AS INT) AS new_generation, error_code = 0 AS counts FROM asked
     UNION ALL

@@ -1,7 +1,7 @@
--- The gaps that overlap an episode or a fault, once for each, and when the gap ended for whom.
+-- The gaps that overlap an episode or a fault, once for each.
 --
--- `assigned_at` is when the new owner was given the partition, if within the gap; null if nobody
--- was. `episode` is null for a row that is about a fault, and `whose` is what the fault happened
+-- `assigned_at` is when the new owner was given the partition, if within the gap; null if it was
+-- not. `episode` is null for a row that is about a fault, and `whose` is what the fault happened
 -- to.
 
 -- let BUCKET_S = 10
@@ -23,18 +23,12 @@ WITH windows AS (
                                unix_seconds(to_at) DIV :BUCKET_S)) AS bucket
     FROM {gaps}
 ), around AS (
-    SELECT DISTINCT w.episode, w.fault, w.whose, w.began_at, g.topic, g.partition,
-           g.from_at, g.to_at, g.ms, g.old_member, g.old_member_id, g.new_member,
-           g.new_member_id
+    SELECT DISTINCT w.episode, w.fault, w.whose, w.began_at, g.* EXCEPT (bucket)
     FROM spread w JOIN spread_gaps g
       ON g.bucket = w.bucket AND g.from_at <= w.over_at AND g.to_at >= w.began_at
-), given AS (
-    SELECT member, at, topic, partition FROM {callbacks} WHERE event = 'assigned'
 )
-SELECT a.episode, a.fault, a.whose, a.began_at, a.topic, a.partition, a.from_at, a.to_at,
-       a.ms, a.old_member, a.old_member_id, a.new_member, a.new_member_id,
-       max(g.at) AS assigned_at
-FROM around a LEFT JOIN given g
-  ON g.member = a.new_member AND same(g, a, topic, partition)
- AND g.at BETWEEN a.from_at AND a.to_at
+SELECT a.*, max(c.at) AS assigned_at
+FROM around a LEFT JOIN {callbacks} c
+  ON c.event = 'assigned' AND c.member = a.new_member AND same(c, a, topic, partition)
+ AND c.at BETWEEN a.from_at AND a.to_at
 GROUP BY ALL

@@ -3,7 +3,7 @@
 -- A rebalance goes on with the episode before it if it began before that was over, or if a member
 -- caused it that had just given something up, as the second round of a cooperative rebalance.
 -- `first_at` and `last_at` are the episode's; what the harness does to end a run is none. An epoch
--- of KIP-848 that was overtaken before everybody had been told is not over before the next.
+-- of KIP-848 that was overtaken before all members knew it is not over before the next.
 
 WITH ordered AS (
     SELECT generation, coordinator, trigger, trigger_member, trigger_member_id, protocol,
@@ -30,9 +30,7 @@ WITH ordered AS (
 ), grouped AS (
     SELECT *, sum(opens) OVER (PARTITION BY 1 ORDER BY number) AS episode FROM marked
 )
-SELECT episode, generation, number, coordinator, coordinator_before, trigger,
-       trigger_member, trigger_member_id, members_before, members_after, started_at,
-       joined_at, ended_at, min(started_at) OVER w AS first_at,
+SELECT * EXCEPT (protocol, started_before, opens), min(started_at) OVER w AS first_at,
        max(ended_at) OVER w AS last_at,
        row_number() OVER (PARTITION BY episode ORDER BY number) AS round
 FROM grouped WINDOW w AS (PARTITION BY episode)

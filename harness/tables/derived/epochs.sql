@@ -2,10 +2,9 @@
 --
 -- Epochs that were passed over, because the next came before anybody's heartbeat had one computed,
 -- belong to the one that was: it starts with the first of them. `synced_at` is when all members
--- that were to stay had been told this epoch, `completed_at` when the last change of an assignment
--- had been; both null if the next target came before. `cause` is the line before the epoch was
--- bumped, or "metadata" where the topics had changed. Lines of one moment are in the order of the
--- log.
+-- that were to stay had this epoch, `completed_at` when they had the last change of an assignment;
+-- both null if the next target came before. `cause` is the line before the epoch was bumped, or
+-- "metadata" where the topics had changed. Lines of one moment are in the order of the log.
 
 WITH lines AS (
     SELECT *, lag(struct(event, member_id, reason)) OVER w AS line_before
@@ -40,19 +39,17 @@ WITH lines AS (
            coalesce(m.removed_at < x.next_at, false) AS goes
     FROM targets x JOIN {memberships} m
       ON m.joined_at <= x.at AND (m.removed_at IS NULL OR m.removed_at > x.at)
-),
--- Answers that tell a member this epoch; a classic member of such a group is told by SYNC.
--- A new coordinator tells members again what they have: that changes nothing.
-answers AS (
+), answers AS (
+    -- A new coordinator says to members again what they have: that changes nothing.
     SELECT member_id, processed_at, answered_at, arrived_at,
            assigned IS NOT NULL AND coalesce(
                array_sort(assigned) <> array_sort(last_value(assigned, true) OVER (
                    PARTITION BY member_id ORDER BY arrived_at {BEFORE})), true) AS changes,
            CASE api WHEN 'SYNC_GROUP' THEN generation ELSE member_epoch END AS epoch
-    FROM {requests}
-    WHERE `group` = :group AND error_code = 0 AND generation >= 0
+    FROM {own_requests}
+    WHERE error_code = :NONE AND generation >= 0
       AND api IN ('CONSUMER_GROUP_HEARTBEAT', 'SYNC_GROUP')
-), told AS (
+), heard AS (
     SELECT p.at, p.member_id, p.goes, min(a.answered_at) AS first_at,
            max(a.answered_at) FILTER (
                WHERE a.changes
@@ -66,7 +63,7 @@ answers AS (
            CASE WHEN count_if(NOT goes AND first_at IS NULL) = 0
                 THEN max(first_at) END AS synced_at,
            max(last_at) AS last_at
-    FROM told GROUP BY at
+    FROM heard GROUP BY at
 )
 SELECT x.broker, x.generation, x.at AS joined_at, x.assignor, x.evidence,
        coalesce(f.members, 0) AS members, b.started_at, b.reason, b.named, b.cause,

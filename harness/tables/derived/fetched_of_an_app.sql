@@ -1,8 +1,7 @@
 -- Records that a member fetched, one row per fetch that brought some.
 --
 -- `last_offset` is known from the member's next fetch of the partition. Where there is none, or it
--- goes back, the member got at most what there was: `exact` is false. An answer after which a
--- member asks for the same again brought it nothing.
+-- goes back, the member got at most what there was: `exact` is false.
 
 WITH followed AS (
     SELECT *, lead(fetch_offset) OVER (

@@ -1,11 +1,10 @@
 -- One row per time that no member processed a partition, between two members' (or one's) polls.
 --
--- From the end of the work on all that was delivered before to the next poll with records.
+-- From the end of the work on all that was delivered before to the next poll with records; but from
+-- no earlier than a record beyond all that was sent, by the range that the producer noted it in:
+-- one that its broker took late waited as well.
 --
--- Law: A partition stands still only while a record that nobody has read waits for somebody.
---
--- So it begins no earlier than a record beyond all that was delivered was sent, by the range that
--- the producer noted it in: one that its broker took late waited as well.
+-- Law: A partition stands still only while a record that no member has read waits for one.
 
 WITH followed AS (
     SELECT topic, partition, busy_until, polled_at AS to_at, reached,

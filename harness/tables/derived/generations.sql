@@ -1,12 +1,11 @@
 -- Completed generations, and group epochs, in order of time: when and why each was begun.
 --
--- `joined` is how many member ids had joined it when it was complete, `leaders` whom they were told
--- to be led by, `answered` how many were given their part.
+-- `joined` is how many member ids had joined it when it was complete, `leaders` who leads it by the
+-- answers to them, `answered` how many were given their part.
 --
--- A group that is forgotten when nobody is in it begins again with generation 1, and a coordinator
--- that died before it had written a generation may come to the same one again. Such a number has
--- several rows: `since_at` is when this one began, `until_at` when the next did, both null where
--- there is no other.
+-- A group that is forgotten when it is empty begins again with generation 1, and a coordinator that
+-- died before it had written a generation may come to the same one again. Such a number has several
+-- rows: `since_at` is when this one began, `until_at` when the next did, else both are null.
 
 WITH ends AS (
     SELECT broker, at AS joined_at, event, generation, evidence,
@@ -39,37 +38,30 @@ WITH ends AS (
       ON same(s, d, broker, generation) AND s.at >= d.joined_at AND in_time_of(d, s.at)
     WHERE s.`group` = :group AND s.event = 'assignment_received'
     GROUP BY d.number
-),
--- Who joined before it was complete, whom these were told to be led by, and how many of its
--- members were given their part.
-formed AS (
-    SELECT d.number, CAST(count(DISTINCT j.member_id) AS INT) AS joined,
-           collect_set(j.leader) AS leaders
-    FROM done d JOIN {requests} j ON same(j, d, broker, generation)
-     AND in_time_of(d, j.processed_at)
-    WHERE j.`group` = :group AND j.api = 'JOIN_GROUP' AND j.error_code = 0
-      AND j.arrived_at <= after(:slack_ms, d.joined_at)
-    GROUP BY d.number
-),
--- A static member that comes back joins the generation that there is, under another id.
--- Within slack it may be the line of a member's own request that was stamped late.
-latecomers AS (
-    SELECT d.number, j.member_id
-    FROM done d JOIN {requests} j ON same(j, d, broker, generation)
-     AND in_time_of(d, j.processed_at)
-    WHERE j.`group` = :group AND j.api = 'JOIN_GROUP' AND j.error_code = 0
-    GROUP BY d.number, d.joined_at, j.member_id
-    HAVING min(j.arrived_at) > after(:slack_ms, d.joined_at)
-), told AS (
-    -- A follower of librdkafka may join again, and is told the same again (X16).
+), joiners AS (
+    SELECT d.number, j.member_id, j.leader,
+           min(j.arrived_at) <= after(:slack_ms, d.joined_at) AS in_time
+    FROM done d JOIN {joins} j
+      ON same(j, d, broker, generation) AND in_time_of(d, j.processed_at)
+    GROUP BY d.number, d.joined_at, j.member_id, j.leader
+), formed AS (
+    SELECT number, CAST(count(DISTINCT member_id) AS INT) AS joined,
+           collect_set(leader) AS leaders
+    FROM joiners WHERE in_time GROUP BY number
+), latecomers AS (
+    -- A static member that comes back joins the generation that there is, under another id.
+    SELECT number, member_id FROM joiners
+    GROUP BY number, member_id HAVING NOT bool_or(in_time)
+), given AS (
+    -- A follower of librdkafka may join again, and is given the same again (X16).
     SELECT d.number, s.member_id, min(s.answered_at) AS at
-    FROM done d JOIN {requests} s ON same(s, d, broker, generation)
-     AND in_time_of(d, s.processed_at)
-    WHERE s.`group` = :group AND s.api = 'SYNC_GROUP' AND s.error_code = 0
+    FROM done d JOIN {own_requests} s
+      ON same(s, d, broker, generation) AND in_time_of(d, s.processed_at)
+    WHERE s.api = 'SYNC_GROUP' AND s.error_code = :NONE
     GROUP BY d.number, s.member_id
 ), synced AS (
     SELECT x.number, max(x.at) AS completed_at, CAST(count(*) AS INT) AS answered
-    FROM told x LEFT ANTI JOIN latecomers c ON same(c, x, number, member_id)
+    FROM given x LEFT ANTI JOIN latecomers c ON same(c, x, number, member_id)
     GROUP BY x.number
 )
 SELECT d.number, d.broker, d.generation, d.event, d.members, d.joined_at,

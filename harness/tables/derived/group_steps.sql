@@ -11,18 +11,17 @@ WITH ranked AS (
                 WHEN event IN ('loaded', 'unloaded') THEN 0
                 ELSE 1 END AS rank,
            CASE WHEN event IN ('stabilized', 'emptied', 'loaded') THEN false
-                WHEN event = 'rebalance_started' THEN true END AS opens
+                WHEN event = 'rebalance_started' THEN true END AS opens,
+           event IN ('rebalance_started', 'emptied', 'epoch_bumped') AS starts
     FROM {coordinator_events} WHERE `group` = :group
 )
 SELECT broker, at, event, generation, member_id, members, reason, evidence,
        coalesce(last_value(opens, true) OVER (
            PARTITION BY `group` ORDER BY at, rank, length(evidence), evidence {BEFORE}),
            false) AS rebalancing,
-       last_value(CASE WHEN event IN ('rebalance_started', 'emptied', 'epoch_bumped')
-                  THEN at END, true)
-           OVER onward AS next_start_at,
-       last_value(CASE WHEN event IN ('rebalance_started', 'emptied', 'epoch_bumped')
-                  THEN coalesce(reason, event) END, true) OVER onward AS next_reason
+       last_value(IF(starts, at, NULL), true) OVER onward AS next_start_at,
+       last_value(IF(starts, coalesce(reason, event), NULL), true) OVER onward
+           AS next_reason
 FROM ranked
 -- Backwards in time: Spark computes a frame that ends at the last row anew for each row.
 WINDOW onward AS (

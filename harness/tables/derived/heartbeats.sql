@@ -12,21 +12,17 @@
 -- come, and for about as long as it was late: 1.8 s in a group of two hundred on two cores.
 --
 -- A heartbeat of KIP-848 is timed by its arrival, for its answer waits until what the coordinator
--- wrote before is replicated. One that tells what the member owns is sent out of turn, as is the
--- one after an answer that changes the assignment: gaps beside such are not steady.
+-- wrote before is replicated. One that says what the member owns is sent out of turn, as is the one
+-- after an answer that changes the assignment: gaps beside such are not steady.
 
--- let MINUTE_MS = 60000
-
--- let BEHIND_COMMITS
---   Heartbeats that came late because the member waited for the answer to a commit.
+{FOLLOWED}
 -- By the minute: a day has too many commits of a member to look at each pair.
 SELECT f.member_id, f.at, count(*) AS commits
-FROM (SELECT *, explode(sequence(unix_millis(before_at) DIV :MINUTE_MS,
-                                 unix_millis(at) DIV :MINUTE_MS)) AS minute
+FROM (SELECT *, explode(sequence(unix_seconds(before_at) DIV 60,
+                                 unix_seconds(at) DIV 60)) AS minute
       FROM followed WHERE before_at IS NOT NULL) f
 JOIN {requests} c
-  ON same(c, f, member_id, broker)
- AND unix_millis(c.answered_at) DIV :MINUTE_MS = f.minute
+  ON same(c, f, member_id, broker) AND unix_seconds(c.answered_at) DIV 60 = f.minute
  AND c.arrived_at <= after(:heartbeat_ms + :cadence_ms, f.before_at)
  AND c.answered_at > after(:heartbeat_ms + :cadence_ms, f.before_at)
  AND c.answered_at <= f.at
@@ -35,6 +31,4 @@ JOIN {requests} c
      <= :heartbeat_ms + 2 * :cadence_ms
 WHERE c.api = 'OFFSET_COMMIT'
 GROUP BY f.member_id, f.at
-
--- query
-{FOLLOWED}{BEHIND_COMMITS}{JUDGED}
+{JUDGED}

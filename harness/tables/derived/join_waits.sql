@@ -1,10 +1,9 @@
 -- Join phases that a member got through, one row each: its JoinGroup waited for their end.
 --
--- A client may give that up: it closes the connection, and a request that is never answered has no
--- line. The coordinator shows it. When a phase ends it removes the dynamic members that have not
--- joined; so where the generation has as many members as the group, each of them had joined,
--- answered or not. Nothing tells since when. A phase that its coordinator did not live to end, or
--- that the record does not see end, has no `generation`, and removed nobody. A static member
+-- A request that is never answered has no line. But when a phase ends, the coordinator removes the
+-- dynamic members that have not joined; so where the generation has as many members as the group,
+-- each of them had joined, answered or not. A phase that its coordinator did not live to end, or
+-- that the record does not see end, has no `generation`, and removed no member. A static member
 -- (`instance_id`) stays until its session ends, so it may have joined.
 --
 -- Law: who has joined is alive until the join phase ends, and has a full session from then on.

@@ -1,17 +1,16 @@
 -- One row per `stay` of a member id in the group: whose, when it joined, when and how removed.
 --
--- A classic member that comes back has another id. A member of KIP-848 keeps its own, so its id can
--- have several stays: `since_at` is when the one before ended, `until_at` when this one did, both
--- null where there is no other. What bears the id between them belongs to this stay. A static
--- member's id is `replaced` when another process joins under its instance id.
+-- A member of KIP-848 keeps its id, so that this can have several stays: `since_at` is when the one
+-- before ended, `until_at` when this one did, both null where there is no other. What bears the id
+-- between them belongs to this stay. A static member's id is `replaced` when another process joins
+-- under its instance id.
 --
 -- A classic coordinator keeps a new member in its memory alone until a generation with it is
 -- complete. One that was never accepted but to join, and whose coordinator was gone then, is
 -- `forgotten` with the last sign that this was at work.
 
-WITH told AS (
-    SELECT member_id, at, event, evidence
-    FROM {coordinator_events}
+WITH lines AS (
+    SELECT member_id, at, event, evidence FROM {coordinator_events}
     WHERE `group` = :group
       AND event IN ('member_added', 'evicted', 'left', 'replaced', 'fenced')
     UNION ALL
@@ -40,7 +39,7 @@ WITH told AS (
         PARTITION BY member_id
         ORDER BY at, IF(event = 'member_added', 1, 0), length(evidence), evidence
         {BEFORE}) AS stay
-    FROM told WHERE member_id <> ''
+    FROM lines WHERE member_id <> ''
 ), by_coordinator AS (
     SELECT member_id, stay,
            min(at) FILTER (WHERE event = 'member_added') AS added_at,
@@ -61,13 +60,12 @@ WITH told AS (
           OR r.error_code IN (0, 27) AND r.processed_at >= t.next_at)
     WHERE c.removed_at IS NULL GROUP BY c.member_id, c.stay
 ), by_requests AS (
-    SELECT member_id, min(coalesce(program, client_id)) AS member,
+    SELECT member_id, min(member) AS member,
            min(processed_at) FILTER (WHERE error_code = 0 AND (api = 'JOIN_GROUP'
                OR api = 'CONSUMER_GROUP_HEARTBEAT' AND generation = 0)) AS joined_at,
            max(session_timeout_ms) AS session_timeout_ms,
            max(instance_id) AS instance_id
-    FROM {requests}
-    WHERE `group` = :group AND member_id IS NOT NULL GROUP BY member_id
+    FROM {own_requests} WHERE member_id IS NOT NULL GROUP BY member_id
 )
 SELECT member_id,
        -- A classic member id is the client id, a dash and a UUID of 36 characters.
@@ -75,8 +73,7 @@ SELECT member_id,
        coalesce(c.added_at, CASE WHEN coalesce(c.stay, 0) = 0 THEN r.joined_at END)
            AS joined_at,
        coalesce(c.removed_at, f.at) AS removed_at,
-       coalesce(c.removed_by, IF(f.at IS NULL, NULL, 'forgotten')) AS removed_by,
-       r.instance_id,
+       coalesce(c.removed_by, IF(f.at IS NULL, NULL, 'forgotten')) AS removed_by, r.instance_id,
        concat_ws(' ', member_id, c.stay) AS stay,
        coalesce(r.session_timeout_ms, :session_ms) AS session_timeout_ms, c.evidence,
        lag(c.removed_at) OVER w AS since_at,

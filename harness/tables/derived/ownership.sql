@@ -1,36 +1,25 @@
 -- One row per partition held, by the member's own callbacks, as its application saw them.
 --
--- What a member holds ends with revoked or lost, or with the process; of one that was killed, when
--- its fault was proved. `removed_at` is set where the coordinator had removed the holder before
--- that: from then on it is a zombie that does not know it yet. That may be before it was told of
--- its assignment: a stalled application hears of one that it had, when it polls again.
+-- What a member holds ends with revoked or lost, or with the process. `removed_at` is set where the
+-- coordinator had removed the holder before that: from then on it is a zombie that does not know it
+-- yet. That may be before its assignment: a stalled application hears of one that it had, when it
+-- polls again.
 
-WITH callbacks AS (
-    SELECT member, event, coalesce(observed_at, event_at) AS at, member_id, generation,
-           p.topic, p.partition
-    FROM {client_events} LATERAL VIEW explode(partitions) AS p
-    WHERE event IN ('assigned', 'revoked', 'lost')
-), framed AS (
+WITH framed AS (
     SELECT *, lead(at) OVER w AS next_at, lead(event) OVER w AS next_event
-    FROM callbacks
+    FROM {callbacks}
     WINDOW w AS (PARTITION BY member, topic, partition
                  ORDER BY at, CASE event WHEN 'assigned' THEN 1 ELSE 0 END)
 ), closed AS (
     SELECT member, max(coalesce(observed_at, event_at)) AS closed_at
     FROM {client_events} WHERE event = 'closed' GROUP BY member
-), killed AS (
-    -- A SIGKILL leaves a journal without a last word.
-    SELECT resolved AS member, min(coalesce(injected_at, injecting_at)) AS killed_at
-    FROM {fault_windows} WHERE killed GROUP BY resolved
 ), held AS (
     SELECT f.topic, f.partition, f.member, f.member_id, f.generation, f.at AS from_at,
-           coalesce(f.next_at, c.closed_at, m.ended_at,
-                    CASE WHEN m.`end` = 'killed' THEN k.killed_at END) AS to_at,
+           coalesce(f.next_at, c.closed_at, p.ended_at) AS to_at,
            coalesce(f.next_event, CASE WHEN c.closed_at IS NOT NULL THEN 'closed' END,
-                    m.`end`) AS ended_by
+                    p.ended_by) AS ended_by
     FROM framed f LEFT JOIN closed c USING (member)
-    LEFT JOIN {members} m ON m.member = f.member
-    LEFT JOIN killed k ON k.member = f.member
+    LEFT JOIN {process_ends} p ON p.member = f.member
     WHERE f.event = 'assigned'
 )
 SELECT h.topic, h.partition, h.member, h.member_id, h.generation, h.from_at, h.to_at,

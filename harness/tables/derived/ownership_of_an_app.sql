@@ -1,3 +1,3 @@
--- Who held which partition: what brokers and processes show of it, as `ownership_by_brokers` says.
+-- Who held which partition: what brokers and processes show of it.
 
-{OWNERSHIP_BY_BROKERS}
+SELECT * FROM {ownership_by_brokers} ORDER BY topic, partition, from_at

@@ -1,9 +1,9 @@
 -- Positions that probes fetched, one row per answer and partition, and what they should be.
 --
 -- `committed` is what was answered, `wanted` the last position accepted before it was asked, -1 if
--- there was none or it was deleted; `in_flight` are those that were being committed meanwhile, and
--- those that failed for want of a replica, which may be made after all. `held`: an open transaction
--- holds the partition; `ending`: one was told to end, and nobody can say when that is in force.
+-- there was none or it was deleted; `in_flight` are those that were just being committed, and those
+-- that failed for want of a replica, which may be made after all. `held`: an open transaction holds
+-- the partition; `ending`: one was asked to end, and it is not known when that is in force.
 
 WITH asked AS (
     SELECT `group`, step, sent_at, answered_at,

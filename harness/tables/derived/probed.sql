@@ -1,8 +1,8 @@
 -- Calls about a group that were answered, one row each, with what was so when they were sent.
 --
--- `state` of the group, null where the call or another changed it meanwhile; its `generation_now`,
+-- `state` of the group, null where the call or another changed it since; its `generation_now`,
 -- whether the asker is a member (`known`), who has the asker's instance id (`owner`), how many
--- members there are (`size`), and whether the asker is nobody: no member, instance or generation.
+-- members there are (`size`), and whether it names no member, instance or generation.
 
 WITH asked AS (
     SELECT *, row_number() OVER (ORDER BY sent_at, api, step) AS call,

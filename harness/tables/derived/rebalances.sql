@@ -2,20 +2,16 @@
 --
 -- In a group of KIP-848 it is one per group epoch that got a target assignment: see `epochs`.
 --
--- It starts with the last "Preparing to rebalance" of its old generation on the same broker; it is
--- complete when the last member that it waited for has its part: who joins a generation later, or
--- again, is only told what it has. `partitions_moved` and `_kept` compare the group leader's
+-- It is complete when the last member that it waited for has its part: who joins a generation
+-- later, or again, only learns what it has. `partitions_moved` and `_kept` compare the leader's
 -- assignment with the one before, by process: a member that came back under another member id and
 -- got its partition again has kept it. `partitions_revoked` counts callbacks (revoked or lost)
 -- since the one before was complete: a member that closes gives up what it has before it leaves,
 -- and in a cooperative rebalance before it joins again.
 
--- let REBALANCES
 WITH joins AS (
     SELECT broker, generation, max(protocol_name) AS assignor, max(leader) AS leader
-    FROM {requests}
-    WHERE `group` = :group AND api = 'JOIN_GROUP' AND error_code = 0
-    GROUP BY broker, generation
+    FROM {joins} GROUP BY broker, generation
 ), owners AS (
     -- A static member is the same one in whichever process it lives.
     SELECT broker, generation, topic, partition, at, coalesce(instance_id, member) AS member,
@@ -75,6 +71,3 @@ LEFT JOIN still s ON same(s, g, generation, joined_at)
 LEFT JOIN {identities} tm ON tm.member_id = g.trigger_member_id
 LEFT JOIN {identities} lm ON lm.member_id = coalesce(g.leader, j.leader)
 ORDER BY g.number
-
--- query
-{REBALANCES}

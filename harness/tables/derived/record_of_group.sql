@@ -1,12 +1,7 @@
 -- What brokers have on record of the group under test: a row for requests, one for events.
 --
--- Each is held against the other, and against what members know. An accepted commit has a request
--- in some log, and whoever said that it leaves is told of by the coordinator, as is a generation or
--- an epoch that members were given.
---
--- A killed member closes no journal, so what its end lacks is told by others alone: a row for each
--- of whose end something is. Frames that were cut off are not noticed where no commit was to
--- follow, and the member lived for less than QUIET_MS (and a batch's work) after them. Members that
+-- Each is held against the other, and against what members know; and a row for each killed member,
+-- which closes no journal, of whose end others show something that its journal lacks. Members that
 -- break rules on purpose may well do what their journals lack.
 --
 -- Law: after a killed member's last batch or commit on record no broker gets a commit of it that it
@@ -89,10 +84,9 @@ WITH killed AS (
       AND (r.api = 'LEAVE_GROUP'
            OR r.api = 'CONSUMER_GROUP_HEARTBEAT' AND r.generation < 0)
 ), given AS (
-    SELECT generation FROM {own_requests} WHERE api = 'JOIN_GROUP' AND error_code = :NONE
-    UNION
-    SELECT member_epoch FROM {own_requests}
-    WHERE api = 'CONSUMER_GROUP_HEARTBEAT' AND error_code = :NONE
+    SELECT DISTINCT CASE api WHEN 'JOIN_GROUP' THEN generation ELSE member_epoch END AS generation
+    FROM {own_requests}
+    WHERE api IN ('JOIN_GROUP', 'CONSUMER_GROUP_HEARTBEAT') AND error_code = :NONE
 ), generations AS (
     SELECT count(*) AS times, min(g.generation) AS generation
     FROM given g

@@ -1,7 +1,7 @@
 -- One row per journal of the run.
 --
--- Runs of before schema 4 say less of theirs, and of members' journals only. A program of somebody
--- else's keeps no journal; what the harness has written of it is one.
+-- Runs of before schema 4 say less of theirs, and of members' journals only. A program of another
+-- owner keeps no journal; what the harness has written of it is one.
 
 -- let MADE_FROM
 --   Of one whose settings are damaged it is not known whose it is.
@@ -31,5 +31,5 @@ SELECT concat('journal of ', member), coalesce(ended_at, started_at), journal_fr
             END,
        CASE WHEN journal_torn THEN 'SIGKILL cut off its last frame' END,
        IF(role = 'producer', 'sends', '{OF_CONSUMERS}')
-FROM {members} CROSS JOIN (SELECT count(*) AS told FROM {journals})
-WHERE told = 0 AND coalesce(client, '') <> 'app'
+FROM {members} CROSS JOIN (SELECT count(*) AS kept FROM {journals})
+WHERE kept = 0 AND coalesce(client, '') <> 'app'

@@ -1,18 +1,15 @@
 -- One row per log of a broker that the run has, or should have; none in runs before schema 4.
 --
--- A broker that answers the observer has each of its questions in its request log, and one that a
--- fault stops may log nothing more.
---
 -- Law: a broker that answers the observer has a question of it in its request log every 5 s at
--- least, not counting the half seconds in which the observer waited for somebody's answer in vain,
--- nor the time of a fault that stops this broker, nor a second and more in which the observer asked
--- nobody, while the logs together have a line of anybody every 5 s.
+-- least, not counting the half seconds in which the observer waited for an answer in vain, nor the
+-- time of a fault that stops this broker, nor a second and more in which the observer asked no
+-- broker, while the logs together have a line of anybody every 5 s.
 
 -- let PAUSED_MS = 1000
---   How long the observer may ask nobody. It asks each broker in every look: with three of them,
---   five seconds without a question to one hold a second at least without a question to any.
+--   How long the observer may ask no broker. It asks each in every look: with three of them, five
+--   seconds without a question to one hold a second at least without a question to any.
 -- let ASKED_MS = 500
---   How long the observer waits for an answer, before it notes that there is none.
+--   How long the observer waits for an answer.
 
 WITH looks AS (
     SELECT broker, alive, at AS from_at,
@@ -40,14 +37,14 @@ WITH looks AS (
            coalesce(f.healed_at, :ended_at) AS to_at
     FROM {fault_windows} f WHERE f.breaks = 'broker'
     UNION ALL
-    -- It asks one after the other, so whoever it waits for, it asks nobody meanwhile.
+    -- It asks one after the other, so while it waits for one, it asks no other.
     SELECT NULL, greatest(after(-:ASKED_MS, at),
                           coalesce(lag(at) OVER (ORDER BY at), after(-:ASKED_MS, at))), at
     FROM {topology}
     WHERE what = 'unreachable'
       AND (detail LIKE '%timed out' OR detail LIKE '%came in time')
     UNION ALL
-    -- Beside a busy machine it may ask nobody for seconds; a cut through all logs differs.
+    -- Beside a busy machine it may ask none for seconds; a cut through all logs differs.
     SELECT NULL, from_at, to_at FROM steps WHERE ms_between(from_at, to_at) <= :QUIET_MS
 ), overlaps AS (
     -- What two excuses have in common counts once.

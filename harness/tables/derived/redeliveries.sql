@@ -1,12 +1,11 @@
 -- One row per delivered range that repeats records of earlier ranges of its partition.
 --
 -- `first_offset` to `last_offset` span all that it repeats, and `count` has those records alone.
--- Only ranges below the highest position reached before them are compared with the others.
--- `committed` is the last position the coordinator accepted before the second delivery; null if
--- there was none. A zombie, a member that the coordinator had removed by then, gives its
--- application what it had fetched before: that is explained by its removal, whatever the new owner
--- has committed meanwhile. `try_…` is the first commit after the first delivery that would have
--- covered the range, by the member that had it first, and `why` says what became of it.
+-- `committed` is the last position the coordinator accepted before the second delivery. A zombie, a
+-- member that the coordinator had removed by then, gives its application what it had fetched
+-- before: that is explained by its removal, whatever the new owner has committed. `try_…` is the
+-- first commit after the first delivery that would have covered the range, by the member that had
+-- it first, and `why` says what became of it.
 
 -- let BUCKET = 1024
 --   Ranges are joined within buckets of offsets: wide enough that a poll's range falls into one or
@@ -47,13 +46,12 @@ WITH ranges AS (
     SELECT topic, partition, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, -1, at
     FROM {forgotten}
 ), ordered AS (
-    SELECT *, nullif(last_value(committed, true) OVER (
-        PARTITION BY topic, partition ORDER BY at, committed NULLS LAST
-        {BEFORE}), -1) AS known
-    FROM mixed
-),
--- Commits as their coordinator answered them, and those that no coordinator's log has.
-tries AS (
+    SELECT * FROM (
+        SELECT *, nullif(last_value(committed, true) OVER (
+            PARTITION BY topic, partition ORDER BY at, committed NULLS LAST {BEFORE}), -1) AS known
+        FROM mixed)
+    WHERE first_offset IS NOT NULL
+), tries AS (
     SELECT topic, partition, member, committed, at, error_code FROM {commits_judged}
     UNION ALL
     SELECT topic, partition, member, committed, at, error_code FROM {unheard_commits}
@@ -63,7 +61,6 @@ tries AS (
     FROM ordered o JOIN tries t
       ON same(t, o, topic, partition) AND t.member = o.first_member
      AND t.committed > o.first_offset AND t.at >= o.first_polled_at
-    WHERE o.first_offset IS NOT NULL
     GROUP BY o.topic, o.partition, o.member, o.polled_at, o.poll
 ), known AS (
     SELECT o.*, m.removed_at IS NOT NULL AS zombie, t.try
@@ -71,7 +68,6 @@ tries AS (
       ON m.member_id = o.member_id AND m.removed_at <= o.polled_at
      AND (m.back_at IS NULL OR o.polled_at < m.back_at)
     LEFT JOIN tried t ON same(t, o, topic, partition, member, polled_at, poll)
-    WHERE o.first_offset IS NOT NULL
 )
 SELECT topic, partition, first_offset, last_offset, count, first_member, first_polled_at,
        member, polled_at, known AS committed, zombie,

@@ -3,13 +3,12 @@
 -- From the moment its session timer was armed to the next sign of life (`ended_by` "sign"), to its
 -- removal ("evicted", "left", "fenced", "stragglers_removed", "replaced"), or to the last sign that
 -- the coordinator was at work ("end"). One that outlasted its session while the coordinator was
--- stopped is none: its timers stood still as well. Nor is one of which no more than a session was
--- before or after a join phase that the member got through, for a JoinGroup may have waited
--- meanwhile. It counts from the latest moment at which its timer can have been armed, so that it
--- was surely as long; one that ended in an eviction from the earliest, so that it was surely no
--- longer.
+-- stopped is none: its timers rested as well. Nor is one of which no more than a session was before
+-- or after a join phase that the member got through, for a JoinGroup may have waited then. It
+-- counts from the latest moment at which its timer can have been armed, so that it was surely as
+-- long; one that ended in an eviction from the earliest, so that it was surely no longer.
 --
--- Law: a silence is held against nobody for longer than the record shows that it was.
+-- Law: a silence is held against a member for no longer than the record shows that it was.
 
 WITH armed AS (
     SELECT s.member_id, s.broker, s.heard_at, s.armed_at, s.armed_from_at,
@@ -43,8 +42,7 @@ WITH armed AS (
 ), timed AS (
     SELECT *, IF(ended_by = 'evicted', armed_from_at, armed_by_at) AS from_at FROM ended
 )
-SELECT member_id, member, t.broker, tenure, t.from_at, to AS to_at, ended_by,
-       session_timeout_ms,
+SELECT member_id, member, t.broker, t.from_at, to AS to_at, ended_by, session_timeout_ms,
        greatest(0, ms_between(t.from_at, to)) AS ms
 FROM timed t LEFT ANTI JOIN {stopped_brokers} b
   ON b.broker = t.broker AND b.from_at <= t.to AND b.to_at >= t.from_at

@@ -1,10 +1,8 @@
 -- Per generation and partition, the longest time that no member processed the partition.
 --
--- The times meant are those between the end of the work on everything delivered before (as long as
--- it was declared to take: a stall is no work) and the next poll that returned records, by
--- whichever member, and only such as overlap the rebalance from its start to its completion.
--- Waiting for new records counts too, so at low rates a standstill has a floor of one record's
--- interval.
+-- From the end of the work on everything delivered before (as long as it was declared to take: a
+-- stall is no work) to the next poll that returned records. Waiting for new records counts too, so
+-- at low rates a standstill has a floor of one record's interval.
 
 -- let BUCKET_S = 10
 --   standstills and rebalances are joined within buckets of time

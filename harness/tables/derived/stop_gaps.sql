@@ -1,11 +1,11 @@
 -- The gap that each row of `stops` is about: `usual_ms` is the longest one of quiet times.
 --
 -- A gap that spans several episodes belongs to the last that had begun when the new owner got the
--- partition. Of an episode's gaps of a partition the longest counts in which it was given to
--- somebody; else the longest, unless a fault that touches it explains it better: such a one is a
--- stop without a rebalance, where it is longer than usual. So is a gap that no episode touches,
--- whoever got the partition: a static member that came back. Of several faults the one of the old
--- owner itself counts, or else the last.
+-- partition. Of an episode's gaps of a partition the longest counts in which it was given to a
+-- member; else the longest, unless a fault that touches it explains it better: such a one is a stop
+-- without a rebalance, where it is longer than usual. So is a gap that no episode touches: a static
+-- member that came back. Of several faults the one of the old owner itself counts, or else the
+-- last.
 
 WITH quiet AS (
     SELECT max(g.ms) AS usual_ms

@@ -2,8 +2,8 @@
 --
 -- Where the old owner was removed in the episode, its own removal counts, and not the one that
 -- began the rebalance. `cause` is the fault, "stall" or "close" where the subject itself stopped;
--- else what the rebalance's trigger is. `told_id` is the member whose way through the rebalance is
--- followed: the old owner's, or the new one's where the old one is gone.
+-- else what the rebalance's trigger is. `followed_id` is the member whose way through the rebalance
+-- is followed: the old owner's, or the new one's where the old one is gone.
 
 WITH begun AS (
     SELECT *, lag(first_at) OVER (PARTITION BY 1 ORDER BY episode) AS before_at
@@ -17,7 +17,7 @@ WITH begun AS (
            coalesce(m.removed_at, e.first_at) AS noticed_at,
            concat('broker-', e.coordinator_before) AS coordinator_before,
            CASE WHEN m.removed_at IS NULL THEN g.old_member_id ELSE g.new_member_id END
-               AS told_id
+               AS followed_id
     FROM {stop_gaps} g LEFT JOIN begun e ON e.episode = g.episode
     LEFT JOIN {memberships} m
       ON m.member_id = g.old_member_id AND m.removed_at <= e.last_at
@@ -30,8 +30,8 @@ WITH begun AS (
 ), causes AS (
     SELECT a.topic, a.partition, a.from_at,
            -- No bare comparison: DuckDB would take that for the name of a field.
-           max_by(h.at, struct(coalesce(h.who = a.subject, false), h.at)) AS cause_at,
-           max_by(h.what, struct(coalesce(h.who = a.subject, false), h.at)) AS cause
+           max_by(struct(h.at, h.what), struct(coalesce(h.who = a.subject, false), h.at))
+               AS last
     FROM about a JOIN happened h
       ON h.who IN (a.subject, a.coordinator_before) AND h.at <= a.noticed_at
      AND (a.before_at IS NULL OR h.at > a.before_at)
@@ -57,12 +57,12 @@ WITH begun AS (
 )
 SELECT a.episode, a.trigger, a.topic, a.partition, a.from_at, a.to_at, a.ms, a.usual_ms,
        a.old_member, a.old_member_id, a.new_member, a.new_member_id, a.assigned_at,
-       a.told_id, a.removed_at IS NULL AS told_old,
+       a.followed_id, a.removed_at IS NULL AS follows_old,
        CASE WHEN a.episode IS NULL THEN f.resolved ELSE a.subject END AS subject,
-       CASE WHEN a.episode IS NULL THEN f.kind ELSE coalesce(c.cause, a.trigger) END
+       CASE WHEN a.episode IS NULL THEN f.kind ELSE coalesce(c.last.what, a.trigger) END
            AS cause,
        CASE WHEN a.episode IS NULL THEN a.began_at
-            ELSE coalesce(c.cause_at, v.last_seen_at, r.at) END AS cause_at,
+            ELSE coalesce(c.last.at, v.last_seen_at, r.at) END AS cause_at,
        CASE WHEN a.episode IS NULL THEN l.at ELSE a.noticed_at END AS noticed_at
 FROM about a
 LEFT JOIN causes c ON same(c, a, topic, partition, from_at)

@@ -3,9 +3,9 @@
 -- The parts are the times between the moments, as far as they lie within the stop: a member that
 -- goes on until it hears of a rebalance does not stand still while it has not heard. A part whose
 -- beginning or end is not on record is null, and its time is in `other_ms`; so is the time after
--- the cause of a stop without a rebalance, but for what the observer saw of a new leader. A
--- partition that nobody took away or gave anew was only waited for: `idle_ms`, less the time in
--- which its member waited for the answer to a synchronous commit: `commit_ms`.
+-- the cause of a stop without a rebalance, but for what the observer saw of a new leader. Of a
+-- partition that was neither taken away nor given anew all is `idle_ms`, less the time in which its
+-- member waited for the answer to a synchronous commit: `commit_ms`.
 
 WITH steps AS (
     -- `least` passes over a null, which here must stay one.

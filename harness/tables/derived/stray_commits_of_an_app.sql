@@ -8,7 +8,7 @@
 -- that generation alone: so it does not matter when it comes. A member of KIP-848 may commit in its
 -- epoch what it had at any time of it, for it moves on once it has given up what it has to; an
 -- answer without an assignment leaves it what it had. Where the answer of the generation is on no
--- record, because it was refused or its line is lost, nobody is accused.
+-- record, because it was refused or its line is lost, no member is accused.
 
 -- let EAGER = ('range', 'roundrobin', 'sticky', 'RoundRobinAssigner')
 --   With these assignors a member gives up all that it has before it joins again. One whose
@@ -24,7 +24,7 @@ WITH committed AS (
 ), eager AS (
     SELECT DISTINCT member_id, generation FROM {joins}
     WHERE coalesce(protocol_name IN {EAGER}, exists(assignors, a -> a IN {EAGER}), true)
-), told AS (
+), gained AS (
     SELECT member_id, generation, at, assigned FROM syncs WHERE assigned IS NOT NULL
     UNION ALL
     SELECT s.member_id, s.generation, s.at, s.before
@@ -38,11 +38,11 @@ WITH committed AS (
 ), turns AS (
     SELECT member_id, generation,
            lead(min(at)) OVER (PARTITION BY member_id ORDER BY generation) AS next_at
-    FROM told WHERE assigned IS NOT NULL GROUP BY member_id, generation
+    FROM gained WHERE assigned IS NOT NULL GROUP BY member_id, generation
 ), given AS (
-    SELECT t.member_id, t.generation, p.topic, p.partition, min(t.at) AS at
-    FROM told t LATERAL VIEW explode(assigned) AS p
-    GROUP BY t.member_id, t.generation, p.topic, p.partition
+    SELECT g.member_id, g.generation, p.topic, p.partition, min(g.at) AS at
+    FROM gained g LATERAL VIEW explode(assigned) AS p
+    GROUP BY g.member_id, g.generation, p.topic, p.partition
 ), held AS (
     SELECT g.*, t.next_at FROM given g JOIN turns t ON same(t, g, member_id, generation)
 )

@@ -16,8 +16,8 @@ WITH starts AS (
 ), worked AS (
     SELECT broker, at FROM {coordinator_events} WHERE `group` = :group
     UNION ALL
-    SELECT broker, processed_at FROM {requests}
-    WHERE `group` = :group AND error_code NOT IN (14, 15, 16)
+    SELECT broker, processed_at FROM {own_requests}
+    WHERE error_code NOT IN (14, 15, 16)
       AND api IN ('HEARTBEAT', 'JOIN_GROUP', 'SYNC_GROUP', 'LEAVE_GROUP',
                   'CONSUMER_GROUP_HEARTBEAT')
 ), bounded AS (

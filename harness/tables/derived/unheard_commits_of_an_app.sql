@@ -1,4 +1,4 @@
--- Nobody knows of a commit that reached no coordinator.
+-- A commit that reached no coordinator is not known.
 
 SELECT topic, partition, member, committed, at, error_code FROM {commits_judged}
 WHERE false

@@ -16,10 +16,21 @@ _WORD: Final = re.compile(r"\{(?P<table>[a-z_]\w*)\}|(?<![:\w]):(?P<setting>[A-Z
 
 
 class Frame(Protocol):
-    """Rows with named columns, computed when somebody asks for them. Spark's data frame is one."""
+    """Rows with named columns, computed when they are asked for. Spark's data frame is one."""
 
     def toArrow(self) -> pa.Table:  # noqa: N802 (Spark's name)
         """The rows. Times are UTC, in microseconds."""
+
+
+class Held:
+    """Rows in memory, as a frame."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._rows = rows
+
+    def toArrow(self) -> pa.Table:  # noqa: N802
+        """The rows."""
+        return self._rows
 
 
 class Files(Protocol):

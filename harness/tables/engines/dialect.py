@@ -7,6 +7,7 @@ over, what counts as the least of several, how numbers and JSON become other typ
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Callable
@@ -175,14 +176,14 @@ def _between(node: Any) -> Any:
 def _elements(node: Any) -> Any:
     """A list of the values that are not null; of none it is empty, where DuckDB's is null."""
     values = node.this
-    listed = _call("list", exp.Distinct(expressions=[values]) if _is_set(node) else values)
-    inner: Any = listed
+    is_set = isinstance(node, exp.ArrayUniqueAgg)
+    listed = _call("list", exp.Distinct(expressions=[values]) if is_set else values)
     outer = node
     where: Any = exp.Not(this=exp.Is(this=exp.Paren(this=values.copy()), expression=exp.Null()))
     if isinstance(outer.parent, exp.Filter):
         outer = outer.parent
         where = exp.And(this=where, expression=exp.Paren(this=outer.expression.this))
-    inner = exp.Filter(this=listed, expression=exp.Where(this=where))
+    inner: Any = exp.Filter(this=listed, expression=exp.Where(this=where))
     if isinstance(outer.parent, exp.Window):
         outer = outer.parent
         window = outer.copy()
@@ -190,10 +191,6 @@ def _elements(node: Any) -> Any:
         inner = window
     outer.replace(exp.Coalesce(this=inner, expressions=[exp.Array(expressions=[])]))
     return node
-
-
-def _is_set(node: Any) -> bool:
-    return isinstance(node, exp.ArrayUniqueAgg)
 
 
 def _exists(node: Any) -> Any:
@@ -206,11 +203,7 @@ def _exists(node: Any) -> Any:
 def _json(node: Any) -> Any:
     """Keys that lack are null. The type is a text, of one or of several literals."""
     kind = exp.DataType.build(_text(node.expression), dialect="spark").sql("duckdb", identify=True)
-    return _call("json_transform", node.this, exp.Literal.string(f'"{_in_json(kind)}"'))
-
-
-def _in_json(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
+    return _call("json_transform", node.this, exp.Literal.string(json.dumps(kind)))
 
 
 def _text(node: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
-from harness.tables.engines.contract import Frame, Setting, fill
+from harness.tables.engines.contract import Frame, Held, Setting, fill
 from harness.tables.engines.dialect import MACROS, Translator
 
 # Memory beyond this goes back to the system when a query has done with it.
@@ -52,7 +52,7 @@ class DuckDb:
 
     def rows(self, rows: pa.Table) -> Frame:
         """A frame of these rows."""
-        return _Held(rows)
+        return Held(rows)
 
     def query(self, query: str, views: Mapping[str, str], settings: Mapping[str, Setting]) -> Frame:
         """A frame that runs the query when its rows are first asked for."""
@@ -91,16 +91,6 @@ class DuckDb:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
 
-class _Held:
-    """Rows in memory."""
-
-    def __init__(self, rows: pa.Table) -> None:
-        self._rows = rows
-
-    def toArrow(self) -> pa.Table:  # noqa: N802
-        return self._rows
-
-
 class _Asked:
     """The rows of a query, computed once."""
 
@@ -118,13 +108,10 @@ class _Asked:
 
 def _plain(schema: pa.Schema) -> pa.Schema:
     """The types that Spark would give: DuckDB sums whole numbers as wider ones."""
-    return pa.schema([(column.name, _plain_type(column.type)) for column in schema])
-
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_decimal(kind) and kind.precision == 38 and kind.scale == 0:
-        return pa.int64()
-    return kind
+    wide = pa.decimal128(38, 0)
+    return pa.schema(
+        [(each.name, pa.int64() if each.type == wide else each.type) for each in schema]
+    )
 
 
 def _literal(value: Setting) -> str:

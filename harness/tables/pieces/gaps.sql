@@ -1,5 +1,5 @@
--- Times in which nobody processed a partition, and which of them are stops.
+-- Times in which no member processed a partition.
 
 -- let PAUSE_MS = 250
---   A record that comes later than this after the last one was worked off was not waiting. In
---   recorded runs, of 50 records a second and partition, the next one was sent up to 145 ms later.
+--   A record that comes later than this after the last one was worked off was not waiting: of 50
+--   records a second and partition, the next one was sent up to 145 ms later.

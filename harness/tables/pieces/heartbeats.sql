@@ -2,15 +2,13 @@
 
 -- let FOLLOWED
 WITH disturbed AS (
-    -- A member's own link or process; everybody's where the fault is of no one member.
     SELECT collect_list(struct(from_at AS `from`, to_at AS `to`, member AS whose))
                AS windows
     FROM {disturbances}
 ), beats AS (
-    SELECT *, coalesce(program, client_id) AS member,
-           CASE api WHEN 'HEARTBEAT' THEN processed_at ELSE arrived_at END AS at
-    FROM {requests}
-    WHERE `group` = :group AND member_id IS NOT NULL
+    SELECT *, CASE api WHEN 'HEARTBEAT' THEN processed_at ELSE arrived_at END AS at
+    FROM {own_requests}
+    WHERE member_id IS NOT NULL
       AND (api = 'HEARTBEAT' OR api = 'CONSUMER_GROUP_HEARTBEAT' AND generation >= 0)
 ), followed AS (
     SELECT `group`, member, member_id, generation, broker, at, arrived_at, error_code,

@@ -1,8 +1,6 @@
--- Whether what a run has on record is whole: its journals, its brokers' logs, and both together.
---
--- Each table has one row per journal or log: `subject`, `at` (its end), `measured` (how many frames
--- or rows it has), `unknown` (a clause that says what of it is missing; null where it is whole),
--- `note`, and `files`, the history files that are made from it, in one text.
+-- Whether what a run has on record is whole, one row per journal or log: `at` (its end), `measured`
+-- (how many frames or rows it has), `unknown` (what of it is missing; null where it is whole), and
+-- `files`, the history files that are made from it, in one text.
 
 -- let ANOTHER
 WHEN changed THEN 'is not as the run left it'
@@ -16,6 +14,5 @@ THEN 'is of another time than the run'
 
 -- let QUIET_MS = 5000
 --   How long a broker that answers the observer may be without a line of it in its request log. The
---   observer looks at every broker again after 200 ms, asks each who the coordinator is, and waits
---   500 ms at most for an answer; in 76 recorded runs, paused brokers and all, 1.9 s was the
---   longest time.
+--   observer looks at every broker again after 200 ms, and waits 500 ms at most for an answer; in
+--   76 recorded runs, paused brokers and all, 1.9 s was the longest time.

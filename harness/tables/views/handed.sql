@@ -1,6 +1,6 @@
--- Positions up to which a member had been given records, or that a broker had told it.
+-- Positions up to which a member had been given records, or that it had from a broker.
 --
--- Everybody may commit where a partition begins.
+-- All may commit where a partition begins.
 
 SELECT member, topic, partition, polled_at AS at, last_offset + 1 AS position
 FROM {deliveries}

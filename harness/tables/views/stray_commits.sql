@@ -1,11 +1,8 @@
--- One row per commit and partition, by what the application of the member had been told.
---
--- A broker that was paused, or a link that was cut, may hand on what had been sent long before.
+-- One row per commit and partition, by what the application of the member knew.
 
 -- let OFF_MS = 2000
 --   A commit is on its way for a while, and its line is stamped late. No kept run has one that is
---   more than 50 ms off; on a busy machine one run with a cut link had eight, which were not
---   followed.
+--   more than 50 ms off; on a busy machine one run with a cut link had eight.
 
 WITH committed AS (
     {COMMITTED}
