@@ -26,7 +26,6 @@ from tests.check.test_pinned import PROJECT
 pytestmark = pytest.mark.long(4)
 
 ROOT: Final = Path(__file__).parents[2]
-# A file shows that the query is about to run. That of `sql` and pages begins once interrupted.
 COMMAND: Final = """
 import sys, threading
 from pathlib import Path
