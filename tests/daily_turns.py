@@ -57,6 +57,7 @@ def _seconds(item: pytest.Item) -> float:
 def _unit(item: pytest.Item) -> tuple[str, str]:
     """What has one turn: a run that several tests are about (the fixture `runs`), or the test."""
     module = item.nodeid.partition("::")[0]
-    if "runs" in getattr(item, "fixturenames", ()) and hasattr(item, "callspec"):
-        return module, str(item.callspec.params["run"])
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    if "runs" in getattr(item, "fixturenames", ()) and "run" in parameters:
+        return module, str(parameters["run"])
     return module, item.nodeid
