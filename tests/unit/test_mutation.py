@@ -207,7 +207,7 @@ def test_a_changed_table_is_noticed_where_it_is_pinned_or_by_a_case_or_by_its_te
         next(each for each in mutants(name, SOURCES[name]) if each.kind == "compare")
         for name in (file, other)
     )
-    histories = written("R20e", "R01")[:8]
+    histories = written("R01")
     names = {each.name for each in histories}
     with closing(Dataset(histories)) as some:
         pinned = OfTables([some], [], SOURCES[file]).noticed_by(change)

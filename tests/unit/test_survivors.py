@@ -7,9 +7,9 @@ import pytest
 from tests.mutation import survivors
 
 
-def row(kind: str, before: str, after: str, outcome: str = "survived") -> dict[str, str]:
+def row(kind: str, before: str, after: str, noticed_by: str = "") -> dict[str, str]:
     diff = f"- {before}\n+ {after}"
-    return {"file": "m", "within": "q", "kind": kind, "outcome": outcome, "diff": diff}
+    return {"file": "m", "within": "q", "kind": kind, "noticed_by": noticed_by, "diff": diff}
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_a_survivor_is_sorted_and_shown(
 
 
 def test_the_page_counts_what_was_noticed_and_lists_the_rest() -> None:
-    found = [row("logic", "a AND b", "a OR b", outcome) for outcome in ("killed", "survived")]
+    found = [row("logic", "a AND b", "a OR b", by) for by in ("R01 in a case", "")]
     page = survivors.page(found)
-    assert "They notice 1 of 2 changes: 50.0%." in page
+    assert "1 of 2 changes are noticed: 50.0%." in page
     assert "| logic | 1 | 2 |" in page
     assert 1 == page.count("`m q`: ")

@@ -77,7 +77,7 @@ SELECT concat(step, ' (', `group`, ')') AS subject, answered_at AS at, ms AS mea
        CASE WHEN answered_at < leader_sent_at AND NOT leads
             THEN 'was answered before the leader assigned'
             WHEN got <> given_to_it
-            THEN concat('did not get what ', IF(leads, 'it gave itself', 'the leader gave it'))
+            THEN clause('did not get what ', IF(leads, 'it gave itself', 'the leader gave it'))
             END AS wrong,
        CASE WHEN own_wish IS NOT NULL AND NOT leads
             THEN 'got what the leader gave it, and not what it gave itself' END AS note,
