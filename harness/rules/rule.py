@@ -134,8 +134,8 @@ class Rule:
     - `headline` is the name by which comparisons of runs find the rule
     - `limit` is the name of a promise (harness/experiment/limits.py): of our own members the rule
       is judged where the group's owner gives it, and nowhere else
-    - `compares_clocks`: what one process noted may seem later than it was to another. A row without
-      a guard that violates the statement is not judged if this machine stood still near it
+    - `compares_clocks`: compares moments that different processes noted. A violation without a
+      guard is not judged if this machine stalled near it
     - `delayed_by` are the processes that can delay what the rule times, by waiting for a processor.
       A rule with a guard and a unit of time has to name them; one with another unit may, if a
       violation can be a matter of time

@@ -70,7 +70,7 @@ def _tried(chosen: Sequence[Mutant], sources: Mapping[str, str]) -> Iterator[lis
 
 
 def _print(trials: Sequence[Trial], sources: Mapping[str, str], done: int, of: int) -> None:
-    """What nobody noticed of a file, at once: the missing test can be written while others run."""
+    """Print the unnoticed changes of a file at once, so that cases can be written early."""
     for each in trials:
         if not each.noticed_by:
             row = each.row(sources[each.mutant.file])

@@ -16,7 +16,8 @@ from typing import Final
 import pyarrow as pa
 
 from harness.check import rows as one_row
-from harness.check.others import others_of
+from harness.check.check import of_today
+from harness.check.others import asked_of, others_of
 from harness.experiment import APP
 from harness.history.schema import HISTORY
 from harness.rules import RULES
@@ -28,10 +29,10 @@ from harness.tables.vocabulary import text_of
 from tests import cases
 from tests.notation import history_of
 from tests.recorded.keep import PROGRAMS, RUNS
-from tests.recorded.test_recorded_tables import PINNED
 from tests.tampered.history import NotThere, kept, names_of
 from tests.tampered.test_tampered import READ
 
+KEPT: Final = sorted([*RUNS.iterdir(), *PROGRAMS.iterdir()])
 CASES: Final = Path(__file__).parents[1] / "rules"
 LIMIT_S: Final = 30  # a query that takes longer has run wild
 _PINNED: Final = (
@@ -150,24 +151,17 @@ def written(*rules: str) -> list[OneHistory]:
     return found
 
 
-def recorded() -> list[OneHistory]:
-    """The kept runs, and each rule for which something of them is pinned."""
+def recorded(paths: Iterable[Path] = KEPT) -> list[OneHistory]:
+    """Kept runs, and each rule for which something of them is pinned."""
     engine, found = DuckDb(), []
-    for path in sorted([*RUNS.iterdir(), *PROGRAMS.iterdir()]):
-        run = read_run(path)
+    for path in paths:
+        run = of_today(read_run(path))
         files = {name: frame.toArrow() for name, frame in load(path, engine).frames.items()}
-        asked = {str(each["rule"]) for each in run.expected} & RULES.keys()
-        asked |= {rule.id for rule in RULES.values() if rule.always or rule.evidence}
+        asked = {each.rule for each in asked_of(run)} & RULES.keys()
         others = frozenset(others_of(run)) - asked if path.parent == RUNS else frozenset()
         found.append(OneHistory(path.name, run, files, frozenset(asked) | others, others))
     engine.close()
     return found
-
-
-def pinned() -> list[OneHistory]:
-    """The kept runs of which every derived table is pinned."""
-    names = {path.name for path in PINNED}
-    return [each for each in recorded() if each.name in names]
 
 
 def changed(rule: str) -> list[OneHistory]:

@@ -29,12 +29,12 @@ from tests.mutation.asked_histories import (
     Rows,
     by_client,
     changed,
-    pinned,
     recorded,
     written,
 )
 from tests.mutation.mutants import Mutant
 from tests.mutation.selection import recipes, rules_of, rules_reading, tables_of
+from tests.recorded.test_recorded_tables import PINNED
 
 HARNESS: Final = REPOSITORY / "harness"
 # Cases in which a changed table has other rows: how many are judged at once, and at most.
@@ -61,10 +61,11 @@ class Trial:
 
 def trials_of(changes: Sequence[Mutant], source: str) -> list[Trial]:
     """What became of changes of one file, whose text is `source`."""
-    of_a_table = changes[0].file.startswith("tables/")
-    tries = OfTables(_pinned(), _cases(), source) if of_a_table else OfRules(_kept(), source)
-    with closing(tries):
-        return [Trial(each, tries.noticed_by(each)) for each in changes]
+    if changes[0].file.startswith("tables/"):
+        of_tables = OfTables(_pinned(), _cases(), source)
+        return [Trial(each, of_tables.noticed_by(each)) for each in changes]
+    with closing(OfRules(_kept(), source)) as of_rules:
+        return [Trial(each, of_rules.noticed_by(each)) for each in changes]
 
 
 # What a process makes once, and asks of for all files.
@@ -75,7 +76,7 @@ def _kept() -> list[Dataset]:
 
 @cache
 def _pinned() -> list[Dataset]:
-    return by_client(pinned())
+    return by_client(recorded(PINNED))
 
 
 @cache
@@ -156,9 +157,6 @@ class OfTables:
                 self._noticed[name] += 1
                 return name
         return _tests_of_tables(mutant)
-
-    def close(self) -> None:
-        """Nothing is open."""
 
     def _others(
         self, mutant: Mutant, dataset: Dataset

@@ -212,7 +212,7 @@ def judged(runs: Sequence[tuple[Kept, Iterable[str]]], engine: Engine) -> list[O
     many = Many(engine, [run.run for run, _ in runs], lambda file, n: runs[n][0].table(file))
     with closing(many):
         return [
-            examine(One(many, number), [rule for rule in rules if rule in rules_of(run.run)])
+            examine(One(many, number), sorted(rules_of(run.run).intersection(rules)))
             for number, (run, rules) in enumerate(runs)
         ]
 
