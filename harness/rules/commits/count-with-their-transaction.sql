@@ -5,6 +5,8 @@
 -- source: KIP-98, Consumer Coordinator; KIP-447
 -- id: X68 | rows: partitions | unit: answers | measured: with another position | high: was answered
 --   with positions that were not committed, or no longer | kind: in passing, compares clocks
+--
+-- While a broker is gone, the markers of a transaction wait for its replicas.
 
 -- let MARKED_MS = 2000
 --   How long after its producer was answered a transaction may wait for its markers, and their
@@ -34,7 +36,8 @@ WITH mixed AS (
            CASE WHEN position NOT BETWEEN least AND most
                 THEN concat('was answered ', position, ' when ', least, ' was committed and ',
                             most, ' offered') END AS odd
-    FROM running r LEFT ANTI JOIN {unsettled} f ON f.from_at <= r.at AND f.to_at >= r.at
+    FROM running r LEFT ANTI JOIN {unsettled} f
+      ON r.position < r.least AND f.from_at <= r.at AND f.to_at >= r.at
     WHERE r.rank = 1 AND r.transactions > 0 AND NOT EXISTS (SELECT 1 FROM {forgotten})
 )
 {ODD_ONES} GROUP BY subject

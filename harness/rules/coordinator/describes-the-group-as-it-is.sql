@@ -10,7 +10,8 @@
 --   describes fewer members than the group had | high: describes more members than the group had |
 --   delayed by: broker | kind: broker, in passing
 --
--- Any state is right that the group was in within the time by which a description may be behind.
+-- Any state is right that the group was in within the time by which a description may be behind. A
+-- coordinator that loads a group with members has it in Stable (GroupMetadataManager.replay).
 
 -- let BEHIND_MS = 1000
 --   How long a coordinator may describe a group as it was: it describes what is replicated, and
@@ -29,11 +30,13 @@
     SELECT at, CASE event WHEN 'rebalance_started' THEN 'PreparingRebalance'
                           WHEN 'stabilized' THEN 'CompletingRebalance'
                           WHEN 'assignment_received' THEN 'Stable'
+                          WHEN 'loaded' THEN IF(members = 0, 'Empty', 'Stable')
                           ELSE 'Empty' END AS state,
            lead(at) OVER (PARTITION BY 1 ORDER BY at, length(evidence), evidence) AS until
     FROM {coordinator_events}
     WHERE `group` = :group AND :protocol <> 'consumer'
-      AND event IN ('rebalance_started', 'stabilized', 'assignment_received', 'emptied')
+      AND event IN ('rebalance_started', 'stabilized', 'assignment_received', 'emptied',
+                    'loaded')
 ), passed AS (
     SELECT c.*, count_if(t.state = c.state) AS times, count(t.at) AS known,
            array_join(array_sort(collect_set(t.state)), ', ') AS states

@@ -13,8 +13,10 @@
 -- id: X70 | rows: members | unit: requests | measured: refused without a reason | high: was refused
 --   without a reason | kind: broker, in passing, compares clocks
 --
--- X56 and rules about rights examine other refusals. A broker's trouble lasts until a session after
--- it: until then others may know less.
+-- X56 and rules about rights examine other refusals. COORDINATOR_NOT_AVAILABLE (15) is also the
+-- answer where the offsets topic cannot be written to, or a write to it has not reached its replicas
+-- in time, because a broker is gone or has just come back (CoordinatorRuntime). What a member sends to
+-- a transaction is asked of the transaction's coordinator as well.
 
 -- let SAYS
 {FIRST_ODD} AS wrong, concat(count(error_code), ' refusals of ', count(*), ' requests') AS note
@@ -30,6 +32,7 @@ WITH askers AS (
     LEFT ANTI JOIN {unsettled} u
       ON u.from_at <= after(:slack_ms, r.processed_at)
      AND u.to_at >= after(-:slack_ms, r.arrived_at)
+     AND (r.error_code = :COORDINATOR_NOT_AVAILABLE OR r.api = 'TXN_OFFSET_COMMIT')
     WHERE r.error_code NOT IN (:NONE, :REBALANCE_IN_PROGRESS, :MEMBER_ID_REQUIRED,
               :GROUP_AUTHORIZATION_FAILED, :TOPIC_AUTHORIZATION_FAILED)
       AND (r.error_code NOT IN (:UNKNOWN_MEMBER_ID, :ILLEGAL_GENERATION,

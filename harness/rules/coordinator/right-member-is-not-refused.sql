@@ -12,25 +12,19 @@
 --   without a reason | kind: broker, in passing, compares clocks
 --
 -- What was so at any moment between its arrival, less the slack, and its answer is a reason. A
--- broker that has just loaded the group, or that is broken, knows less: it is not asked here. A
--- commit is for several partitions, each of which may have been given at another epoch. An
--- assignment is there when it is stored, and not with the line that the leader has sent it.
+-- broker that loads the group knows the generation that was stored. A commit is for several
+-- partitions, each of which may have been given at another epoch. An assignment is there when it is
+-- stored, and not with the line that the leader has sent it.
 
 -- let SAYS
 {FIRST_ODD} AS wrong, concat(count(*), IF(count(*) = 1, ' refusal', ' refusals')) AS note
 
 -- query
-WITH refused AS (
+WITH {STANDS}, refused AS (
     SELECT r.member, r.member_id, r.api, r.broker, r.generation, r.error_code, r.evidence,
            after(-:slack_ms, r.arrived_at) AS from_at, r.arrived_at,
            after(:slack_ms, r.processed_at) AS to_at
     FROM {own_requests} r
-    LEFT ANTI JOIN {unsettled} f
-      ON f.from_at <= after(:slack_ms, r.processed_at) AND f.to_at >= r.arrived_at
-    LEFT ANTI JOIN {coordinator_events} l
-      ON l.`group` = :group AND l.event IN ('loaded', 'unloaded', 'upgraded', 'downgraded')
-     AND l.at <= after(:session_ms, r.processed_at)
-     AND l.at >= after(-:session_ms, r.arrived_at)
     WHERE r.api IN ('HEARTBEAT', 'SYNC_GROUP', 'OFFSET_COMMIT', 'CONSUMER_GROUP_HEARTBEAT')
       AND r.member_id IS NOT NULL AND r.generation > 0
       AND r.error_code IN (:ILLEGAL_GENERATION, :UNKNOWN_MEMBER_ID, :REBALANCE_IN_PROGRESS,
@@ -49,20 +43,23 @@ WITH refused AS (
       ON s.api = 'SYNC_GROUP' AND s.arrived_at <= r.to_at AND s.processed_at >= r.from_at
     WHERE r.api = 'OFFSET_COMMIT' GROUP BY r.member_id, r.arrived_at
 ), steps AS (
-    SELECT at, event, lead(at) OVER (PARTITION BY 1 ORDER BY at, generation, event) AS until,
-           last_value(CASE WHEN event IN ('stabilized', 'emptied') THEN generation END,
-                      true) OVER (PARTITION BY 1 ORDER BY at, generation, event {SO_FAR}) AS stands
+    SELECT at, event, lead(at) OVER (PARTITION BY 1 ORDER BY at, generation, event) AS until
     FROM {coordinator_events}
     WHERE `group` = :group AND event IN ('rebalance_started', 'stabilized',
                                          'assignment_received', 'emptied')
 ), stood AS (
     SELECT r.member_id, r.arrived_at, count(s.at) AS known,
-           count_if(s.stands <> r.generation) AS others,
            count_if(s.event = IF(r.api = 'OFFSET_COMMIT', 'stabilized',
                                  'rebalance_started')) AS rebalancing
     FROM refused r LEFT JOIN steps s
       ON s.at <= r.to_at AND (s.until IS NULL OR s.until >= r.from_at)
     GROUP BY r.member_id, r.arrived_at
+), own AS (
+    SELECT r.member_id, r.arrived_at
+    FROM refused r JOIN stands s
+      ON s.broker = r.broker AND s.at <= r.to_at AND coalesce(s.until >= r.from_at, true)
+    WHERE r.error_code = :ILLEGAL_GENERATION GROUP BY r.member_id, r.arrived_at, r.from_at
+    HAVING bool_and(s.stands IS NOT DISTINCT FROM r.generation) AND min(s.at) <= r.from_at
 ), epochs AS (
     -- The epochs that a member may have had: the last that it was given, or one just then.
     SELECT r.member_id, r.arrived_at,
@@ -83,7 +80,7 @@ WITH refused AS (
                 THEN 'of a member that was out of the group'
                 WHEN m.times > 0 THEN NULL
                 WHEN r.error_code = :UNKNOWN_MEMBER_ID THEN 'that was in the group'
-                WHEN r.error_code = :ILLEGAL_GENERATION AND s.known > 0 AND s.others = 0
+                WHEN r.error_code = :ILLEGAL_GENERATION AND g.member_id IS NOT NULL
                 THEN 'that named the generation of the group'
                 WHEN r.error_code = :REBALANCE_IN_PROGRESS AND s.known > 0
                      AND s.rebalancing = 0 AND y.times IS NULL AND NOT x.converted
@@ -97,6 +94,7 @@ WITH refused AS (
     FROM refused r CROSS JOIN mixed x
     LEFT JOIN removed m ON same(m, r, member_id, arrived_at)
     LEFT JOIN stood s ON same(s, r, member_id, arrived_at)
+    LEFT JOIN own g ON same(g, r, member_id, arrived_at)
     LEFT JOIN syncing y ON same(y, r, member_id, arrived_at)
     LEFT JOIN epochs t ON same(t, r, member_id, arrived_at)
 )

@@ -1,6 +1,6 @@
 -- A coordinator that takes over goes on in the stored generation
 -- A broker that takes over a group has the generation that was stored last: it prepares the next
--- one from that, and does not refuse a member that names it with ILLEGAL_GENERATION (22).
+-- one from that.
 -- why: A group that is set back gives a generation twice, and a former owner may commit over the
 --   new one.
 -- source: GroupMetadataManager.onLoaded; ClassicGroup.validateMember; group protocol, coordinator
@@ -11,8 +11,7 @@
 --   compares clocks
 --
 -- A member with an answer to a SYNC of a generation shows that it was stored. The line by which the
--- next is prepared names the generation before. A coordinator that is loading the group refuses no
--- request for its generation, so requests that come after its line are examined.
+-- next is prepared names the generation before. X56 examines what it refuses.
 
 WITH {STANDS}, loaded AS (
     SELECT t.broker, t.from_at, s.stands,
@@ -26,23 +25,10 @@ WITH {STANDS}, loaded AS (
       ON e.`group` = :group AND e.event = 'rebalance_started' AND e.broker = l.broker
      AND e.at >= l.from_at AND e.at < l.until
     GROUP BY l.broker, l.from_at
-), refused AS (
-    SELECT l.broker, l.from_at, count(*) AS times,
-           min(struct(r.arrived_at, r.member, r.api, r.evidence)) AS first
-    FROM loaded l JOIN {own_requests} r
-      ON r.broker = l.broker AND r.generation = l.stands AND r.member_id IS NOT NULL
-     AND r.arrived_at >= after(:slack_ms, l.from_at)
-     AND r.processed_at < after(-:slack_ms, l.until)
-    WHERE r.api IN ('HEARTBEAT', 'SYNC_GROUP', 'OFFSET_COMMIT')
-      AND r.error_code = :ILLEGAL_GENERATION
-    GROUP BY l.broker, l.from_at
 )
 SELECT concat('broker-', l.broker) AS subject, l.from_at AS at,
        coalesce(p.generation, l.stands) AS measured, l.stands AS bound_low,
        l.stands AS bound_high,
-       IF(r.times > 0, clause('refused a ', r.first.api, ' of ', r.first.member,
-                              ' that named the stored generation ', l.stands), NULL) AS wrong,
        IF(p.generation IS NULL, 'it began no other generation', NULL) AS note,
-       coalesce(r.first.evidence, p.evidence) AS evidence
+       p.evidence
 FROM loaded l LEFT JOIN prepared p ON same(p, l, broker, from_at)
-LEFT JOIN refused r ON same(r, l, broker, from_at)

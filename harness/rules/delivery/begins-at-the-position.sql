@@ -9,8 +9,9 @@
 --   position given | low: began before the position that it was given | high: began behind the
 --   position that it was given, and skipped records | kind: in passing, compares clocks
 --
--- No broker knows a position in a store of the application's own. While a broker is broken, an
--- answer may be on no log. librdkafka does not look an end of the log up again.
+-- No broker knows a position in a store of the application's own. A broker that
+-- is killed may not have logged its last answer. librdkafka does not look an end of the log up
+-- again.
 
 -- let ASKED_MS = 1000
 --   A client may ask for its positions just before its application hears of its partitions.
@@ -28,7 +29,8 @@ WITH mixed AS (
 ), starts AS (
     SELECT f.member, f.topic, f.partition, f.at, f.handed_at, f.first_offset
     FROM followed f
-    LEFT ANTI JOIN {unsettled} b ON b.from_at <= f.at AND b.to_at >= f.handed_at
+    LEFT ANTI JOIN {broker_faults} b
+      ON b.killed AND b.injecting_at BETWEEN after(-:ASKED_MS, f.handed_at) AND f.at
     WHERE f.what = 'record' AND f.before = 'assigned' AND :commit <> 'external'
 ), answers AS (
     {LOOKED_UP} AND p.error_code = :NONE

@@ -6,7 +6,7 @@
 -- id: X90 | rows: brokers | unit: answers | measured: of a broker that is not the leader | high:
 --   answered for partitions that it does not lead | delayed by: broker | kind: broker, in passing
 --
--- A broker in trouble may not know yet that it leads no more.
+-- A broker that was paused or cut off may not know yet that it leads no more.
 
 -- let SEEN_LATE_MS = 5000
 --   How long the observer may see another leader than there is: it asks five times a second, and
@@ -37,7 +37,9 @@ WITH led AS (
     FROM asked a JOIN led l ON same(l, a, topic, partition)
      AND l.at <= after(:SEEN_LATE_MS, a.arrived_at)
      AND (l.until IS NULL OR l.until >= after(-:SEEN_LATE_MS, a.arrived_at))
-    LEFT ANTI JOIN {unsettled} u ON u.from_at <= a.arrived_at AND u.to_at >= a.arrived_at
+    LEFT ANTI JOIN {unsettled} u
+      ON NOT u.killed AND u.resolved = concat('broker-', a.broker)
+     AND u.from_at <= a.arrived_at AND u.to_at >= a.arrived_at
     GROUP BY a.broker, a.topic, a.partition, a.arrived_at, a.evidence
 )
 {ODD_ONES} GROUP BY subject

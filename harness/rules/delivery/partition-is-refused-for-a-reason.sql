@@ -1,7 +1,7 @@
 -- No partition of a request is refused without a reason
 -- A coordinator answers a member's OffsetFetch, and a leader its ListOffsets, without an error for
--- any partition of the topic, unless a broker is in trouble, the partition is new, its leader
--- changes, a transaction is open, or the member is out of the group or lacks a right.
+-- any partition of the topic, unless the partition is new, its leader changes, a transaction is
+-- open, or the member is out of the group or lacks a right.
 -- why: A member that does not learn where to begin does not read its partition, and its client asks
 --   again in silence.
 -- source: document 003, OFFSET_FETCH; OffsetMetadataManager, fetchOffsets; ReplicaManager,
@@ -34,7 +34,6 @@ WITH moved AS (
     WHERE topic = :topic AND (api = 'LIST_OFFSETS' OR coalesce(request_error_code, 0) = 0)
 ), odd AS (
     SELECT a.* FROM answers a
-    LEFT ANTI JOIN {unsettled} u ON u.from_at <= a.to_at AND u.to_at >= a.from_at
     LEFT ANTI JOIN {fault_windows} f
       ON f.breaks = 'rights' AND f.resolved = a.member AND f.injecting_at <= a.to_at
      AND coalesce(f.healed_at >= a.from_at, true)

@@ -86,6 +86,8 @@ WITH changed AS (
            END AS odd
     FROM changed t CROSS JOIN broken b
     LEFT JOIN silent s ON t.what = 'broker' AND s.broker = t.broker AND s.at = t.at
-    LEFT ANTI JOIN {unsettled} u ON u.from_at <= t.at AND u.to_at >= t.at
+    LEFT ANTI JOIN {unsettled} u
+      ON u.from_at <= t.at AND u.to_at >= t.at
+     AND (t.what <> 'broker' OR u.resolved = concat('broker-', t.broker))
 )
 {ODD_ONES} GROUP BY subject
