@@ -17,6 +17,6 @@
 -- let MOST = :MOST_LOOKUPS
 
 WITH asked AS (
-    SELECT member, CAST(NULL AS STRING) AS thing, arrived_at, evidence
+    SELECT member, CAST(NULL AS STRING) AS thing, {MOST} AS most, arrived_at, evidence
     FROM {own_requests} WHERE api = 'FIND_COORDINATOR'
 ), {MOST_IN_TEN_SECONDS}

@@ -1,6 +1,7 @@
 -- A member says who it is
 -- A static member names its own instance id in each request by which it joins, stays or commits (in
--- KIP-848: by which it joins), a dynamic one none, and no member names the member id of another.
+-- KIP-848: by which it joins), a dynamic one none, and no member names the member id of another. Only
+-- a static member leaves with epoch -2.
 -- why: Of two processes with one instance id the coordinator fences the older, by this name; a
 --   request without it comes from a member that cannot be fenced.
 -- source: KIP-345, Static Membership; KIP-848, ConsumerGroupHeartbeat
@@ -36,7 +37,9 @@ WITH asked AS (
                 THEN concat('the instance id ', a.instance_id)
                 WHEN a.own IS NOT NULL AND a.instance_id IS NULL
                      AND (a.api <> 'CONSUMER_GROUP_HEARTBEAT' OR a.generation = 0)
-                THEN 'no instance id' END AS name,
+                THEN 'no instance id'
+                WHEN a.own IS NULL AND a.api = 'CONSUMER_GROUP_HEARTBEAT' AND a.generation = -2
+                THEN 'the epoch of a static member that leaves' END AS name,
            concat('named ', name, ' in a ', a.api) AS odd
     FROM asked a LEFT JOIN owners o ON o.member_id = a.member_id
 )

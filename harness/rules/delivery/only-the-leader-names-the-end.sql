@@ -8,7 +8,7 @@
 --
 -- A broker that was paused or cut off may not know yet that it leads no more.
 
--- let SEEN_LATE_MS = 5000
+-- let LED_LATE_MS = 5000
 --   How long the observer may see another leader than there is: it asks five times a second, and
 --   waits half a second for each answer. In the kept runs each answer was that of the leader seen
 --   last.
@@ -16,8 +16,8 @@
 -- let SAYS
 {FIRST_ODD} AS wrong, concat(count(*), ' answers') AS note,
 -- While this machine was held up, the observer saw no change of a leader.
-after(-:SEEN_LATE_MS, min(at) FILTER (WHERE odd IS NOT NULL)) AS guard_from,
-after(:SEEN_LATE_MS, min(at) FILTER (WHERE odd IS NOT NULL)) AS guard_to
+after(-:LED_LATE_MS, min(at) FILTER (WHERE odd IS NOT NULL)) AS guard_from,
+after(:LED_LATE_MS, min(at) FILTER (WHERE odd IS NOT NULL)) AS guard_to
 
 -- query
 WITH led AS (
@@ -35,8 +35,8 @@ WITH led AS (
                      ', whose leader was broker-',
                      max_by(l.leader, struct(l.at, l.leader))), NULL) AS odd
     FROM asked a JOIN led l ON same(l, a, topic, partition)
-     AND l.at <= after(:SEEN_LATE_MS, a.arrived_at)
-     AND (l.until IS NULL OR l.until >= after(-:SEEN_LATE_MS, a.arrived_at))
+     AND l.at <= after(:LED_LATE_MS, a.arrived_at)
+     AND (l.until IS NULL OR l.until >= after(-:LED_LATE_MS, a.arrived_at))
     LEFT ANTI JOIN {unsettled} u
       ON NOT u.killed AND u.resolved = concat('broker-', a.broker)
      AND u.from_at <= a.arrived_at AND u.to_at >= a.arrived_at

@@ -1,7 +1,7 @@
 -- Effects are never earlier than their causes
 -- A record is handed over only after it was sent, and processed only after it was handed over, by
 -- one poll after the other; a commit is answered only after it was asked for, and a request only
--- after it came.
+-- after it came. A leader that was killed acknowledges nothing, until another one is elected.
 -- why: A history whose times contradict each other shows a wrong clock, or a wrong record.
 -- source: KafkaConsumer, poll; KafkaProducer, send
 -- id: X60 | rows: members | unit: times | measured: out of order | kind: in passing
@@ -9,13 +9,30 @@
 -- All but a record's sending is noted by the clock of one process. A record was sent no earlier
 -- than the first of those that were sent with it.
 
+-- let ELECTED_MS = 2000
+--   How late the observer may see a new leader. It asks five times a second, and the machine's
+--   stalls are guarded.
+
 -- let SAYS
 {FIRST_ODD} AS wrong, concat(count(*) - count(odd), ' ranges of records') AS note,
 min(at) FILTER (WHERE odd IS NOT NULL) AS guard_from,
 min(at) FILTER (WHERE odd IS NOT NULL) AS guard_to
 
 -- query
-WITH mixed AS (
+WITH leaders AS (
+    SELECT topic, partition, leader, at, lead(at) OVER w AS next_at
+    FROM {topology} WHERE what = 'partition' AND leader > 0
+    WINDOW w AS (PARTITION BY topic, partition ORDER BY at)
+), leaderless AS (
+    SELECT l.topic, l.partition, after(:STAMP_LATE_MS, f.injected_at) AS from_at,
+           after(-:ELECTED_MS, min(n.at)) AS to_at
+    FROM {broker_faults} f JOIN leaders l
+      ON f.resolved = concat('broker-', l.leader) AND l.at <= f.injecting_at
+     AND coalesce(l.next_at > f.injecting_at, true)
+    JOIN leaders n
+      ON same(n, l, topic, partition) AND n.leader <> l.leader AND n.at > f.injecting_at
+    WHERE f.killed AND f.took_effect GROUP BY f.fault, f.injected_at, l.topic, l.partition
+), mixed AS (
     SELECT topic, partition, first_offset AS position, 0 AS rank, first_sent_at AS sent_at,
            last_offset AS until, CAST(NULL AS STRING) AS member,
            CAST(NULL AS TIMESTAMP) AS at
@@ -94,6 +111,13 @@ WITH mixed AS (
     SELECT 'producer', first_sent_at, concat('was answered for ', topic, '-', partition,
                                              ':', first_offset, ' before it had sent it')
     FROM {sends} WHERE last_answered_at < first_sent_at
+    UNION ALL
+    SELECT 'producer', s.last_answered_at, concat('was answered for ', s.topic, '-', s.partition,
+                                                  ':', s.last_offset, ' by a dead leader')
+    FROM {sends} s JOIN leaderless l
+      ON same(l, s, topic, partition) AND s.last_answered_at > l.from_at
+     AND s.last_answered_at < l.to_at
+    WHERE s.outcome = 'acknowledged'
     UNION ALL
     SELECT member, polled_at, concat('was handed ', count, ' records of ', topic, '-',
                                      partition, ':', first_offset, ' to ', last_offset)
