@@ -5,21 +5,26 @@
 -- source: document 001, rebalance listener (commit in onPartitionsRevoked)
 -- id: R15-commit | rows: commits in the callback | unit: error code | kind: in passing
 --
--- The coordinator's last line before a commit shows in which state the commit found the group.
+-- A member that commits one position several times is answered for each: the last answer in the
+-- time of this commit counts. The coordinator's last line before a commit shows in which state the
+-- commit found the group.
 
 WITH answered AS (
-    SELECT member, topic, partition, committed, min(arrived_at) AS arrived_at,
-           min(error_code) AS error_code, min(evidence) AS evidence
-    FROM {positions} WHERE api = 'OFFSET_COMMIT'
-    GROUP BY member, topic, partition, committed
+    SELECT c.member, c.topic, c.partition, c.committed, c.asked_at,
+           max(struct(p.arrived_at, p.error_code, p.evidence)) AS last
+    FROM {commits} c JOIN {positions} p
+      ON p.api = 'OFFSET_COMMIT' AND same(p, c, member, topic, partition, committed)
+     AND p.arrived_at >= after(-:slack_ms, c.asked_at)
+     AND coalesce(p.arrived_at <= after(:slack_ms, c.answered_at), true)
+    WHERE c.how = 'revoke' GROUP BY ALL
 ), placed AS (
     SELECT c.member, c.topic, c.partition, c.committed, c.asked_at,
-           coalesce(a.arrived_at, c.asked_at) AS at,
-           coalesce(a.error_code, c.error_code) AS error_code, a.evidence,
+           coalesce(a.last.arrived_at, c.asked_at) AS at,
+           coalesce(a.last.error_code, c.error_code) AS error_code, a.last.evidence,
            max_by(s.event, struct(s.at, s.event)) AS state
-    FROM {commits} c LEFT JOIN answered a ON same(a, c, member, topic, partition, committed)
+    FROM {commits} c LEFT JOIN answered a ON same(a, c, member, topic, partition, committed, asked_at)
     LEFT JOIN {coordinator_events} s
-      ON s.`group` = :group AND s.at <= coalesce(a.arrived_at, c.asked_at)
+      ON s.`group` = :group AND s.at <= coalesce(a.last.arrived_at, c.asked_at)
      AND s.event IN ('rebalance_started', 'stabilized', 'epoch_bumped', 'target_computed')
     WHERE c.how = 'revoke' GROUP BY ALL
 )

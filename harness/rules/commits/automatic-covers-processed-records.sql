@@ -6,17 +6,25 @@
 -- id: R26-processed | rows: partitions and members | unit: records | measured: committed and not
 --   processed | high: had records committed that were not processed | contradicted: librdkafka;
 --   java consumer
+--
+-- A member may also commit where it began, and what others had committed.
 
 WITH moments AS (
     SELECT topic, partition, processed_at AS at, last_offset + 1 AS done,
-           CAST(NULL AS BIGINT) AS committed, NULL AS member
+           CAST(NULL AS BIGINT) AS committed, member
     FROM {deliveries} WHERE processed_at IS NOT NULL
+    UNION ALL
+    SELECT topic, partition, polled_at, first_offset, NULL, member FROM {deliveries}
     UNION ALL
     SELECT topic, partition, arrived_at, NULL, committed, member FROM {positions}
     WHERE api = 'OFFSET_COMMIT' AND error_code = :NONE AND :commit = 'auto'
-), ordered AS (
-    SELECT *, coalesce(max(done) OVER (PARTITION BY topic, partition ORDER BY at), 0) AS processed
+), own AS (
+    SELECT *, max(done) OVER (PARTITION BY topic, partition, member ORDER BY at) AS own_done,
+           coalesce(max(committed) OVER (
+               PARTITION BY topic, partition ORDER BY at, committed {BEFORE}), 0) AS known
     FROM moments
+), ordered AS (
+    SELECT *, coalesce(greatest(own_done, known), known) AS processed FROM own
 )
 SELECT concat(topic, '-', partition, ' by ', member) AS subject,
        max_by(at, struct(committed - processed, at)) AS at,

@@ -5,9 +5,9 @@
 -- id: R26 | was: X97 | rows: members at work | unit: ms | measured: from one commit to the next |
 --   low: committed too often | high: committed too rarely
 --
--- The median over a member's stay counts, so one late commit of a busy machine does not. The
--- library commits by its own clock; Java in the first poll after that, which is up to a batch's
--- work and an idle poll later. What is committed already is not committed again, so a gap needs a
+-- Over a member's stay a quarter of the gaps, or one, may be longer on a busy machine; if the
+-- others are not, the median counts. The library commits by its own clock; Java in the first poll
+-- after that, which is up to a batch's work and an idle poll later. What is committed already is not committed again, so a gap needs a
 -- delivery in it.
 
 -- let MINUTE_MS = 60000
@@ -37,11 +37,20 @@ WITH {POLLS}, asked AS (
     LEFT ANTI JOIN {client_events} c
       ON c.member = w.member AND c.event IN ('stall_started', 'stall_ended', 'closing')
      AND c.event_at BETWEEN w.before AND w.at
+), ranked AS (
+    SELECT *, row_number() OVER (PARTITION BY member_id ORDER BY ms DESC, at) AS place,
+           count(*) OVER (PARTITION BY member_id) AS gaps
+    FROM undisturbed
+), counted AS (
+    SELECT min(member) AS member, member_id, max(at) AS at, median(ms) AS middle_ms,
+           max(IF(place > greatest(1, gaps DIV 4), ms, NULL)) AS most_ms,
+           :auto_commit_ms + :auto_commit_late_ms
+               + IF(:client = 'java', max(poll_ms) + :IDLE_POLL_MS, 0) AS high,
+           concat(count(*), ' gaps from ', min(ms), ' to ', max(ms), ' ms') AS note,
+           min_by(evidence, struct(at, evidence)) AS evidence
+    FROM ranked GROUP BY member_id HAVING count(*) >= 3
 )
-SELECT concat(min(member), ' (', member_id, ')') AS subject, max(at) AS at,
-       median(ms) AS measured, :auto_commit_ms - :auto_commit_late_ms AS bound_low,
-       :auto_commit_ms + :auto_commit_late_ms
-           + IF(:client = 'java', max(poll_ms) + :IDLE_POLL_MS, 0) AS bound_high,
-       concat('median of ', count(*), ' gaps from ', min(ms), ' to ', max(ms), ' ms') AS note,
-       min_by(evidence, struct(at, evidence)) AS evidence
-FROM undisturbed GROUP BY member_id HAVING count(*) >= 3
+SELECT concat(member, ' (', member_id, ')') AS subject, at,
+       IF(most_ms > high, most_ms, middle_ms) AS measured,
+       :auto_commit_ms - :auto_commit_late_ms AS bound_low, high AS bound_high, note, evidence
+FROM counted

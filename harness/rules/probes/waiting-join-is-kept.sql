@@ -15,7 +15,7 @@ WITH parked AS (
     WHERE c.api IN ('JOIN_GROUP', 'SYNC_GROUP')
 )
 SELECT concat(p.step, ' (', p.`group`, ')') AS subject, p.answered_at AS at,
-       p.ms AS measured, p.session_ms AS bound_low,
+       p.ms AS measured,
        CASE WHEN count(e.at) > 0 THEN 'was evicted while its request was parked'
             WHEN p.error_code NOT IN (:NONE, :REBALANCE_IN_PROGRESS)
             THEN clause('was answered ', p.error_code) END AS wrong,

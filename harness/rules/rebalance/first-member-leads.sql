@@ -23,10 +23,13 @@ WITH formed AS (
     WHERE f.event = 'stabilized' AND f.leader IS NOT NULL
       AND (f.generation = 1 OR f.members_before = 0)
 )
-SELECT concat('generation ', a.generation) AS subject, a.joined_at AS at,
-       a.place AS measured, 1 AS bound_high, concat('led by ', a.leader) AS note, a.evidence
+SELECT concat('generation ', a.generation) AS subject, min(a.joined_at) AS at,
+       min(a.place) FILTER (WHERE a.member_id = a.leader) AS measured, 1 AS bound_high,
+       IF(count_if(a.member_id = a.leader) = 0,
+          concat('is led by ', min(a.leader), ', which was not added to it'), NULL) AS wrong,
+       concat('led by ', min(a.leader)) AS note, min(a.evidence) AS evidence
 FROM added a LEFT ANTI JOIN (
     SELECT f.number FROM added f JOIN {memberships} m
       ON m.member_id = f.member_id AND m.removed_at <= f.joined_at AND f.place = 1
 ) g ON g.number = a.number
-WHERE a.member_id = a.leader
+GROUP BY a.number, a.generation

@@ -36,7 +36,7 @@ WITH signs AS (
     FROM followed WHERE times > 0 AND from_at IS NOT NULL
 )
 SELECT concat(member, ' (', times, ' answers)') AS subject, from_at AS at,
-       ms AS measured, session_ms - :slack_ms AS bound_low,
+       ms AS measured,
        IF(evicted_ms < session_ms - :slack_ms,
           'was evicted although its heartbeats were answered', NULL) AS wrong,
        IF(evicted_ms IS NULL, NULL,
