@@ -8,9 +8,10 @@
 --   cooperative | delayed by: members, toxiproxy, brokers
 --
 -- Partitions whose owner kept them through a rebalance, against the longest standstill of any
--- partition outside rebalances. The longest of few is longer than the longest of many now and then:
--- so only a standstill counts that lasted for half of its member's wait in the join phase, to its
--- end, and only if that wait was longer than the pauses that there are without one.
+-- partition while the group does not rebalance and nothing is broken. The longest of few is longer
+-- than the longest of many now and then: so only a standstill counts that lasted for half of its
+-- member's wait in the join phase, to its end, and only if that wait was longer than the pauses
+-- that there are without one.
 
 WITH spans AS (
     SELECT generation, joined_at, started_at, coalesce(completed_at, joined_at) AS completed_at
@@ -22,6 +23,9 @@ WITH spans AS (
 ), calm AS (
     SELECT max(p.ms) AS ms FROM pauses p LEFT ANTI JOIN spans s
       ON p.from_at <= s.completed_at AND p.to_at >= s.started_at
+    LEFT ANTI JOIN {fault_windows} f
+      ON (f.breaks <> 'member' OR f.stalls OR f.disturbs_heartbeats) AND f.injecting_at <= p.to_at
+     AND coalesce(f.healed_at, :ended_at) >= p.from_at
     WHERE p.from_at > (SELECT min(completed_at) FROM spans)
 ), kept AS (
     SELECT s.*, o.topic, o.partition, min(o.member) AS member
