@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 
 OPTION: Final = "--in-turn"
-DAYS: Final = 8
+DAYS: Final = 10
 # Of a test whose mark says nothing: `@pytest.mark.long(45)` is one of about 45 s.
 USUAL_S: Final = 10.0
 
