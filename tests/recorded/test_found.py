@@ -1,4 +1,4 @@
-"""Runs that show known defects are judged as docs/known-defects.md says, and each is played by its command.
+"""Runs that show defects are judged as docs/known-defects.md says, and played by its commands.
 
 Of each defect two runs are kept: `seen`, with a version that has it, and `not-seen`.
 """
