@@ -3,7 +3,7 @@
 #   docker build -t kafka-chaos .
 #   docker run --rm --init -v "$PWD:/work" kafka-chaos experiment broker-kill
 #
-# Everything is fetched when it is built (minutes, and 2 GB), and nothing when it runs. docs/installed.md has more.
+# Everything is fetched when it is built (minutes, and 2 GB), and nothing when it runs. docs/tests-and-ci.md has more.
 # The base: a Linux with bash and Python 3.11 to 3.14 with venv. A digest cannot be moved, as a tag can.
 ARG BASE=python:3.13-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285
 FROM ${BASE}

@@ -55,7 +55,7 @@ matrix: ## play the same faults on several programs, and compare them side by si
 sweep: ## play experiments with several values of a setting, and show what each value buys and costs: NAME=consumer-crash,consumer-freeze OVER='session_timeout_ms=6000,10000,45000' [REPEAT=3 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness sweep $(if $(NAME),'$(NAME)') $(foreach setting,$(OVER),--over '$(setting)') $(if $(JOBS),--jobs '$(JOBS)') $(OPTIONS)
 
-nightly: ## play all experiments that take no minutes, for each client and protocol [SHARE=1/2 ONLY= LONG=1 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
+nightly: ## play all short experiments, for each client and protocol [SHARE=1/2 ONLY= LONG=1 JOBS= LIMIT= SEED= CLIENT= CLIENT_VERSION= PROTOCOL= BACKEND= KAFKA= SECURITY=]
 	@$(ENV) -m harness nightly $(NIGHT)
 
 .PHONY: explain

@@ -18,7 +18,7 @@ from typing import Final
 
 
 class Exit(IntEnum):
-    """Exit codes of every command; a contract with users (README, *Read a verdict*)."""
+    """Exit codes of every command; a contract with users (docs/commands.md)."""
 
     AS_EXPECTED = 0
     DIFFERS = 1

@@ -188,7 +188,7 @@ def check_app(experiment: Experiment) -> None:
     if experiment.app is None and needs_app(experiment):
         raise BadInput(
             f"{experiment.faults[0].kind} needs a program of yours, because our own members use "
-            "nothing besides Kafka: name a program by --app or APP=, as docs/programs.md says"
+            "nothing besides Kafka: name a program by --app or APP=, as docs/app-toml.md says"
         )
 
 

@@ -39,11 +39,11 @@ def up_command(arguments: argparse.Namespace) -> int:
     ) -> None:
         print(f"bootstrap  {members}")
         print(f"           {producers}  for producers: faults can hit these alone")
-        print(f"           {direct}  past the proxies: no fault of a link reaches it")
+        print(f"           {direct}  direct: faults of links do not affect it")
         if secured is not None:
             print(f"secured    settings of clients are in {here(secured)}")
         print(f"folder     {here(folder)}")
-        print(f"break it   {COMMAND} fault kill-broker coordinator", flush=True)
+        print(f"break it   {COMMAND} fault kill-broker any broker", flush=True)
         if arguments.detach:
             _point_to_nowhere(1, 2)
 

@@ -31,7 +31,7 @@ COMMANDS: Final[Sequence[Command]] = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code (README, *Read a verdict*)."""
+    """Run one command and return its exit code (docs/commands.md)."""
     from harness.run.interrupts import Interrupted
 
     try:

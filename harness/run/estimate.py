@@ -27,7 +27,7 @@ _SESSION_OF_AN_APP_S: Final = 45.0
 _DRAINS_WITHIN_S: Final = 60.0
 
 # Disk: from a soak of an hour with three members and 300 records/s on three brokers, and runs of
-# programs whose fetches are logged as well; docs/days.md has what days measured.
+# programs whose fetches are logged as well; docs/scale.md has what days measured.
 #
 # Bytes of one record in a partition's log beside itself, with batches as small as they are at
 # 300 records/s, and of one commit in that of the offsets; neither is cleaned up during a run.

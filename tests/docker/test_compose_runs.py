@@ -46,7 +46,7 @@ def composed(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[docker.DockerClient]:
-    """The cluster, up; taken away afterwards as docs/containers.md says, and all of it."""
+    """The cluster, up; taken away afterwards as docs/cluster-by-hand.md says, and all of it."""
     engine = containers.connect()
     before = volumes(engine)
     composed("up", "--wait", "--quiet-pull")

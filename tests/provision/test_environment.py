@@ -164,7 +164,9 @@ def test_a_free_threaded_python_is_reported_so(monkeypatch: pytest.MonkeyPatch) 
         environment.check_python()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/installed.md", "docs/set-up.md", "Dockerfile"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/tests-and-ci.md", "docs/set-up.md", "Dockerfile"]
+)
 def test_every_page_promises_the_same_pythons(page: str) -> None:
     oldest, newest = promised()
     text = (REPOSITORY / page).read_text()

@@ -20,7 +20,7 @@ from harness.suite.kept_runs import copy
 
 RUNS: Final = Path(__file__).with_name("runs")
 PROGRAMS: Final = Path(__file__).with_name("programs")
-FOUND: Final = Path(__file__).with_name("found")  # what docs/found.md is about
+FOUND: Final = Path(__file__).with_name("found")  # what docs/known-defects.md is about
 
 # So that the repository stays small: a run of the usual experiments takes about 450,000 bytes.
 LARGEST: Final = 500_000

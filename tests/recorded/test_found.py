@@ -1,4 +1,4 @@
-"""Runs that show known defects are judged as docs/found.md says, and each is played by its command.
+"""Runs that show defects are judged as docs/known-defects.md says, and played by its commands.
 
 Of each defect two runs are kept: `seen`, with a version that has it, and `not-seen`.
 """
@@ -17,12 +17,13 @@ from harness.check.judge import Asked, examine, verdict_of
 from harness.cli.main import COMMANDS
 from harness.cli.options import parser
 from harness.history import manifest
+from harness.rules.rule_names import id_of
 from harness.tables.engines.contract import Engine
 from harness.tables.source import load, read_run
 from tests.in_memory import tables_of_run
 from tests.recorded.keep import FOUND
 
-PAGE: Final = (ROOT / "docs" / "found.md").read_text(encoding="utf-8")
+PAGE: Final = (ROOT / "docs" / "known-defects.md").read_text(encoding="utf-8")
 _ROW: Final = re.compile(r"^\| (?P<name>[\w ]+) \| (?P<text>.+) \|$", re.MULTILINE)
 
 
@@ -45,7 +46,7 @@ def test_every_kept_defect_is_on_the_page() -> None:
 
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_the_rules_see_it_where_it_is_and_only_there(defect: str, duckdb_engine: Engine) -> None:
-    rules = re.findall(r"`([\w-]+)`", DEFECTS[defect]["Violated"])
+    rules = [id_of(name) for name in re.findall(r"`(.+?)`", DEFECTS[defect]["Violated"])]
 
     assert dict.fromkeys(rules, "VIOLATED") == verdicts(defect, "seen", rules, duckdb_engine)
     assert dict.fromkeys(rules, "HOLDS") == verdicts(defect, "not-seen", rules, duckdb_engine)

@@ -541,9 +541,9 @@ def test_a_terminal_without_room_or_signs_shows_it_too(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_documents_is_what_is_printed(tmp_path: Path) -> None:
-    """docs/explain.md shows what `explain` says of the storm above."""
+    """docs/explain-logs.md shows what `explain` says of the storm above."""
     shown = printed(view(write(tmp_path, storm_of_a_slow_member())), width=100)
-    text = (Path(__file__).parents[2] / "docs" / "explain.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "explain-logs.md").read_text()
 
     lines = [line for line in shown.splitlines() if not line.startswith("! ")]
     for line in lines[3:]:

@@ -60,8 +60,8 @@ _CRASH: Final = (
     "decides the column “crash” more than anything else in a library."
 )
 _RULES: Final = (
-    "Each run is judged by the rules of docs/rules.md; docs/programs.md says where the evidence of "
-    "what a program did comes from."
+    "Each run is judged by the rules of docs/rules.md; docs/how-it-judges.md says where the "
+    "evidence of what a program did comes from."
 )
 _FEW: Final = "A few runs on one machine show what to expect; small differences mean nothing."
 _WHAT: Final = (

@@ -28,7 +28,7 @@ _ROLES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _NAMED: Final = tuple(role for roles in _ROLES.values() for role in roles if "<" not in role)
 _BREAKABLE: Final = frozenset({Breaks.BROKER, Breaks.LINK})
-# Usual values of what some kinds need: as docs/containers.md does by hand.
+# Usual values of what some kinds need: as docs/cluster-by-hand.md does by hand.
 _USUAL: Final = {"latency_ms": 500, "bandwidth_kb_per_s": 50}
 # Fields of a fault that may be given by hand, besides its kind, its target and its time.
 MORE: Final = ("how", "latency_ms", "bandwidth_kb_per_s")

@@ -1,0 +1,34 @@
+"""The documents: every link leads somewhere, and every command that they print is one."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from harness.base.paths import ROOT
+from harness.cli.main import COMMANDS
+from harness.cli.options import parser
+
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "consumers/apps/README.md"]
+PRINTED = re.compile(r"^\$? ?(?:python3 -m harness|kafka-chaos) ([a-z].*?)(?:  .*| [|&].*)?$", re.M)
+OF_THE_WHEEL = ("init", "setup", "bom")  # commands of its own
+
+
+def anchors(page: Path) -> set[str]:
+    titles = re.findall(r"^#+ \[?([^]\n]+)", page.read_text(), re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_names_exists(page: Path) -> None:
+    text = page.read_text()
+    for target in re.findall(r"\]\((?!http)([^)\s]+)\)", text):
+        path, _, anchor = target.partition("#")
+        there = page.parent / path if path else page
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there), target
+    examples = "".join(re.findall(r"^ *```.*?```", text.replace("\\\n", " "), re.M | re.S))
+    for words in map(shlex.split, PRINTED.findall(examples)):
+        if words[0] not in OF_THE_WHEEL:
+            parser(COMMANDS).parse_args(words)
