@@ -12,7 +12,7 @@
 -- as long as it has had the partition since then. For commits of transactions it does not matter
 -- where the rebalance stands.
 
-{BOUNDED_COMMITS}, {STANDS}, given AS (
+{BOUNDED_COMMITS}, given AS (
     SELECT member_id, processed_at AS at, member_epoch AS epoch, generation = 0 AS joins
     FROM {own_requests}
     WHERE api = 'CONSUMER_GROUP_HEARTBEAT' AND error_code = :NONE AND member_epoch > 0
@@ -58,37 +58,43 @@
      AND (h.to_at IS NULL OR h.to_at > after(:slack_ms, c.processed_at))
     GROUP BY c.member_id, c.generation, c.arrived_at
 ), asked AS (
-    SELECT DISTINCT member, member_id, api, generation, broker, arrived_at, processed_at, evidence
+    SELECT DISTINCT member, member_id, api, generation, broker, arrived_at, processed_at,
+           evidence, :NONE AS error_code
     FROM commits
     UNION ALL
-    SELECT member, member_id, api, generation, broker, arrived_at, processed_at, evidence
-    FROM {own_requests} WHERE api = 'SYNC_GROUP' AND error_code = :NONE
+    SELECT member, member_id, api, generation, broker, arrived_at, processed_at, evidence,
+           error_code
+    FROM {own_requests}
+    WHERE api = 'SYNC_GROUP' AND error_code = :NONE
+       OR api = 'HEARTBEAT' AND error_code IN (:NONE, :REBALANCE_IN_PROGRESS)
 ), timed AS (
     -- Each request behind the last change of its group: a day has too many of both to join.
     SELECT *, max(stand) OVER (PARTITION BY broker ORDER BY at) AS s
     FROM (SELECT *, after(-:slack_ms, arrived_at) AS at, NULL AS stand FROM asked
           UNION ALL
-          SELECT NULL, NULL, NULL, NULL, broker, NULL, NULL, NULL, at,
-                 struct(at, until IS NULL AS lasts, until, stands) FROM stands)
+          SELECT NULL, NULL, NULL, NULL, broker, NULL, NULL, NULL, NULL, at,
+                 struct(at, until IS NULL AS lasts, until, generation_until, generation, state)
+          FROM {stages})
 ), judged AS (
     SELECT DISTINCT c.member, c.member_id, c.api, c.generation, c.arrived_at, c.evidence,
-           CASE WHEN c.s.stands <> c.generation
-                     AND (c.s.until IS NULL OR c.s.until > after(:slack_ms, c.processed_at))
-                THEN concat('when the group was in ', c.s.stands)
-                WHEN c.s.stands IS NULL AND c.generation > o.newest
+           CASE WHEN c.s.generation <> c.generation
+                     AND coalesce(c.s.generation_until > after(:slack_ms, c.processed_at), true)
+                THEN concat('when the group was in ', c.s.generation)
+                WHEN c.s.generation IS NULL AND c.generation > o.newest
                 THEN concat('when it had been given ', o.newest, ' at most')
-                WHEN c.s.stands IS NULL AND c.generation < o.oldest
+                WHEN c.s.generation IS NULL AND c.generation < o.oldest
                 THEN concat('when it had joined anew with ', o.oldest)
                 WHEN e.epoch IS NOT NULL
                 THEN concat('when it had been given the partition in ', e.epoch)
-                WHEN g.joined_at IS NOT NULL
-                THEN 'between join and assignment' END AS stale
+                WHEN coalesce(c.s.until < after(:slack_ms, c.processed_at), false)
+                THEN NULL
+                WHEN c.api = 'OFFSET_COMMIT' AND c.s.state = 'CompletingRebalance'
+                THEN 'between join and assignment'
+                WHEN c.api = 'HEARTBEAT' AND c.error_code = :NONE
+                     AND c.s.state = 'PreparingRebalance'
+                THEN 'while members were waited for' END AS stale
     FROM timed c LEFT JOIN oldest o ON same(o, c, member_id, generation, arrived_at)
     LEFT JOIN early e ON same(e, c, member_id, generation, arrived_at)
-    LEFT JOIN {generations} g
-      ON same(g, c, broker, generation) AND g.event = 'stabilized'
-     AND c.api = 'OFFSET_COMMIT' AND c.arrived_at >= after(:slack_ms, g.joined_at)
-     AND c.processed_at <= after(-:slack_ms, g.synced_at)
     WHERE c.arrived_at IS NOT NULL
 )
 SELECT concat(min(member), ' in generation ', generation) AS subject,
@@ -98,4 +104,4 @@ SELECT concat(min(member), ' in generation ', generation) AS subject,
                         min_by(stale, struct(arrived_at, evidence))
                             FILTER (WHERE stale IS NOT NULL)) END AS wrong,
        min_by(evidence, struct(arrived_at, evidence)) AS evidence
-FROM judged WHERE api <> 'SYNC_GROUP' OR stale IS NOT NULL GROUP BY member_id, generation
+FROM judged WHERE api NOT IN ('SYNC_GROUP', 'HEARTBEAT') OR stale IS NOT NULL GROUP BY member_id, generation

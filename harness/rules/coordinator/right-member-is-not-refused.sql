@@ -20,7 +20,7 @@
 {FIRST_ODD} AS wrong, concat(count(*), IF(count(*) = 1, ' refusal', ' refusals')) AS note
 
 -- query
-WITH {STANDS}, refused AS (
+WITH refused AS (
     SELECT r.member, r.member_id, r.api, r.broker, r.generation, r.error_code, r.evidence,
            after(-:slack_ms, r.arrived_at) AS from_at, r.arrived_at,
            after(:slack_ms, r.processed_at) AS to_at
@@ -37,29 +37,18 @@ WITH {STANDS}, refused AS (
     FROM refused r JOIN {removals} m
       ON m.member_id = r.member_id AND m.removed_at <= r.to_at
     GROUP BY r.member_id, r.arrived_at
-), syncing AS (
-    SELECT r.member_id, r.arrived_at, count(*) AS times
-    FROM refused r JOIN {own_requests} s
-      ON s.api = 'SYNC_GROUP' AND s.arrived_at <= r.to_at AND s.processed_at >= r.from_at
-    WHERE r.api = 'OFFSET_COMMIT' GROUP BY r.member_id, r.arrived_at
-), steps AS (
-    SELECT at, event, lead(at) OVER (PARTITION BY 1 ORDER BY at, generation, event) AS until
-    FROM {coordinator_events}
-    WHERE `group` = :group AND event IN ('rebalance_started', 'stabilized',
-                                         'assignment_received', 'emptied')
 ), stood AS (
-    SELECT r.member_id, r.arrived_at, count(s.at) AS known,
-           count_if(s.event = IF(r.api = 'OFFSET_COMMIT', 'stabilized',
-                                 'rebalance_started')) AS rebalancing
-    FROM refused r LEFT JOIN steps s
-      ON s.at <= r.to_at AND (s.until IS NULL OR s.until >= r.from_at)
-    GROUP BY r.member_id, r.arrived_at
-), own AS (
-    SELECT r.member_id, r.arrived_at
-    FROM refused r JOIN stands s
+    -- Where the group may have been; all of it is known if that began before.
+    SELECT r.member_id, r.arrived_at,
+           min(s.at) <= r.from_at
+               AND bool_and(s.generation IS NOT DISTINCT FROM r.generation) AS own,
+           min(s.at) <= r.from_at
+               AND bool_and(coalesce(IF(r.api = 'OFFSET_COMMIT',
+                                        s.state NOT IN ('CompletingRebalance', 'Assigned'),
+                                        s.state <> 'PreparingRebalance'), false)) AS settled
+    FROM refused r JOIN {stages} s
       ON s.broker = r.broker AND s.at <= r.to_at AND coalesce(s.until >= r.from_at, true)
-    WHERE r.error_code = :ILLEGAL_GENERATION GROUP BY r.member_id, r.arrived_at, r.from_at
-    HAVING bool_and(s.stands IS NOT DISTINCT FROM r.generation) AND min(s.at) <= r.from_at
+    GROUP BY r.member_id, r.arrived_at, r.from_at
 ), epochs AS (
     -- The epochs that a member may have had: the last that it was given, or one just then.
     SELECT r.member_id, r.arrived_at,
@@ -70,20 +59,15 @@ WITH {STANDS}, refused AS (
     FROM refused r JOIN {consumer_heartbeats} h
       ON h.member_id = r.member_id AND h.arrived_at <= r.to_at AND h.error_code = :NONE
     GROUP BY r.member_id, r.arrived_at
-), mixed AS (
-    -- In a converted group a raised epoch is no rebalance in the coordinator's log.
-    SELECT count(*) > 0 AS converted FROM {coordinator_events}
-    WHERE `group` = :group AND event = 'upgraded'
 ), judged AS (
     SELECT concat(r.member, ' (', r.member_id, ')') AS subject, r.arrived_at AS at, r.evidence,
            CASE WHEN m.out > 0 AND r.error_code <> :UNKNOWN_MEMBER_ID
                 THEN 'of a member that was out of the group'
                 WHEN m.times > 0 THEN NULL
                 WHEN r.error_code = :UNKNOWN_MEMBER_ID THEN 'that was in the group'
-                WHEN r.error_code = :ILLEGAL_GENERATION AND g.member_id IS NOT NULL
+                WHEN r.error_code = :ILLEGAL_GENERATION AND s.own
                 THEN 'that named the generation of the group'
-                WHEN r.error_code = :REBALANCE_IN_PROGRESS AND s.known > 0
-                     AND s.rebalancing = 0 AND y.times IS NULL AND NOT x.converted
+                WHEN r.error_code = :REBALANCE_IN_PROGRESS AND s.settled
                 THEN IF(r.api = 'OFFSET_COMMIT',
                         'that was not between join and assignment',
                         'while the group was stable')
@@ -91,11 +75,9 @@ WITH {STANDS}, refused AS (
                      AND t.epoch = r.generation AND t.changes = 0
                 THEN 'that named its own epoch' END AS why,
            concat('was answered ', r.error_code, ' to a ', r.api, ' ', why) AS odd
-    FROM refused r CROSS JOIN mixed x
+    FROM refused r
     LEFT JOIN removed m ON same(m, r, member_id, arrived_at)
     LEFT JOIN stood s ON same(s, r, member_id, arrived_at)
-    LEFT JOIN own g ON same(g, r, member_id, arrived_at)
-    LEFT JOIN syncing y ON same(y, r, member_id, arrived_at)
     LEFT JOIN epochs t ON same(t, r, member_id, arrived_at)
 )
 {ODD_ONES} GROUP BY subject

@@ -13,22 +13,16 @@
 -- A member with an answer to a SYNC of a generation shows that it was stored. The line by which the
 -- next is prepared names the generation before. X56 examines what it refuses.
 
-WITH {STANDS}, loaded AS (
-    SELECT t.broker, t.from_at, s.stands,
-           least(coalesce(s.until, :ended_at), coalesce(t.next_at, :ended_at)) AS until
-    FROM {tenures} t JOIN stands s ON s.broker = t.broker AND s.at = t.from_at
-    WHERE t.loaded AND s.stands IS NOT NULL AND coalesce(t.members > 0, true)
-), prepared AS (
-    SELECT l.broker, l.from_at, min_by(e.generation, e.at) AS generation,
-           min_by(e.evidence, e.at) AS evidence
-    FROM loaded l JOIN {coordinator_events} e
-      ON e.`group` = :group AND e.event = 'rebalance_started' AND e.broker = l.broker
-     AND e.at >= l.from_at AND e.at < l.until
-    GROUP BY l.broker, l.from_at
+WITH followed AS (
+    SELECT *, lead(struct(event, generation, evidence)) OVER (
+               PARTITION BY broker ORDER BY at, length(evidence), evidence) AS next
+    FROM {stages}
+), begun AS (
+    SELECT *, IF(next.event = 'rebalance_started', next.generation, NULL) AS goes_on
+    FROM followed WHERE event = 'loaded' AND state = 'Stable' AND generation IS NOT NULL
 )
-SELECT concat('broker-', l.broker) AS subject, l.from_at AS at,
-       coalesce(p.generation, l.stands) AS measured, l.stands AS bound_low,
-       l.stands AS bound_high,
-       IF(p.generation IS NULL, 'it began no other generation', NULL) AS note,
-       p.evidence
-FROM loaded l LEFT JOIN prepared p ON same(p, l, broker, from_at)
+SELECT concat('broker-', broker) AS subject, at, coalesce(goes_on, generation) AS measured,
+       generation AS bound_low, generation AS bound_high,
+       IF(goes_on IS NULL, 'it began no other generation', NULL) AS note,
+       IF(goes_on IS NULL, NULL, next.evidence) AS evidence
+FROM begun

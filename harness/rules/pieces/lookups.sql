@@ -3,35 +3,6 @@
 -- let NOT_READY = :COORDINATOR_LOAD_IN_PROGRESS, :COORDINATOR_NOT_AVAILABLE, :NOT_COORDINATOR
 --   Answers of a broker that does not coordinate the group, or not yet.
 
--- let STANDS
---   From when to when a group stands in which generation; null where its coordinator does not say.
---   Who had a SYNC of a generation answered knows that it was stored, so a coordinator that loads
---   the group goes on in it. That a group was emptied is stored later than it is logged.
-synced AS (
-    SELECT broker, generation, min(processed_at) AS stored_at
-    FROM {own_requests} WHERE api = 'SYNC_GROUP' AND error_code = :NONE
-    GROUP BY broker, generation
-), told_by_lines AS (
-    SELECT broker, at, event, generation, evidence,
-           last_value(IF(event IN ('loaded', 'unloaded'), NULL,
-                         struct(broker, event, generation)), true)
-               OVER (PARTITION BY 1 ORDER BY at, length(evidence), evidence {BEFORE})
-               AS last
-    FROM {coordinator_events}
-    WHERE `group` = :group AND event IN ('stabilized', 'emptied', 'loaded', 'unloaded',
-        'epoch_bumped', 'upgraded', 'downgraded')
-), stands AS (
-    SELECT t.broker, t.at,
-           CASE WHEN t.event IN ('stabilized', 'emptied') THEN t.generation
-                WHEN t.event = 'loaded' AND t.last.event = 'stabilized'
-                THEN s.generation END AS stands,
-           lead(t.at) OVER (PARTITION BY t.broker
-                            ORDER BY t.at, length(t.evidence), t.evidence) AS until
-    FROM told_by_lines t LEFT JOIN synced s
-      ON s.broker = t.last.broker AND s.generation = t.last.generation
-     AND s.stored_at < t.at
-)
-
 -- let LOOKUPS
 WITH lookups AS (
     SELECT member, arrived_at, answered_at, error_code,

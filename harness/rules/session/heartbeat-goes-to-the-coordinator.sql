@@ -1,7 +1,7 @@
 -- A heartbeat names its member and goes to the coordinator
 -- Each heartbeat carries the group, member id and generation, and goes to the broker that the
 -- member's last lookup named. A heartbeat of a removed member, or without a member id, is refused,
--- and the member joins anew. A heartbeat of another generation than the group's is refused too.
+-- and the member joins anew.
 -- why: A removed member learns of its removal by its next heartbeat, and only then comes back.
 -- source: document 004, sendHeartbeatRequest; GroupMetadataManager.classicGroupHeartbeat
 -- id: R35 | rows: member ids per broker | unit: heartbeats | measured: sent | needs: session end |
@@ -14,8 +14,7 @@
 --
 -- A member asks several brokers at once, and a broker that is cut off names itself. A heartbeat is
 -- handled at any moment until its answer is ready. A broker that is just loading the group accepts
--- every heartbeat. Generations are compared again from the next after a change of protocol, or of a
--- coordinator whose generation was not given out.
+-- every heartbeat.
 
 {LOOKUPS}
 heartbeats AS (SELECT * FROM {own_requests} WHERE api = 'HEARTBEAT'),
@@ -33,16 +32,6 @@ drops AS (
       ON j.client_id = h.member AND j.api = 'JOIN_GROUP'
      AND j.arrived_at >= e.at AND j.arrived_at <= h.arrived_at
     WHERE h.member_id IS NULL GROUP BY h.member, h.arrived_at
-), {STANDS}, stale AS (
-    -- Accepted, or answered by a rebalance, in a generation that the group did not have.
-    SELECT h.member, h.member_id, h.broker, count(*) AS times,
-           min(struct(h.arrived_at, h.generation, s.stands)) AS first
-    FROM heartbeats h JOIN stands s
-      ON s.broker = h.broker AND s.at <= after(-:slack_ms, h.arrived_at)
-     AND (s.until IS NULL OR s.until > after(-:slack_ms, h.arrived_at))
-    WHERE h.error_code IN (:NONE, :REBALANCE_IN_PROGRESS) AND h.generation <> s.stands
-      AND (s.until IS NULL OR s.until > after(:slack_ms, h.processed_at))
-    GROUP BY h.member, h.member_id, h.broker
 ), beats AS (
     SELECT h.member, h.member_id, h.generation, h.broker, h.arrived_at, h.error_code, h.evidence,
            coalesce(r.removed_at, d.removed_at) AS removed_at, d.removed_at IS NOT NULL AS dropped,
@@ -87,15 +76,12 @@ drops AS (
 SELECT concat(l.member, ' at broker-', l.broker) AS subject, l.heartbeat_at AS at,
        l.heartbeats AS measured,
        CASE WHEN nameless > 0 THEN clause(nameless, ' of its heartbeats name no member')
-            WHEN s.times > 0
-            THEN clause(s.times, ' of its heartbeats were accepted in generation ',
-                        s.first.generation, ', when the group was in ', s.first.stands)
             WHEN last.coordinator IS NULL AND named_at IS NULL
             THEN 'had not asked for the coordinator'
             WHEN NOT {WAS_NAMED}
             THEN clause('its last lookup named broker-', last.coordinator) END AS wrong,
        CAST(NULL AS STRING) AS note, evidence
-FROM led l LEFT JOIN stale s ON same(s, l, member, broker) AND s.member_id <=> l.member_id
+FROM led l
 UNION ALL
 SELECT concat(member, ' after it was removed'), arrived_at, 1,
        -- Whose place another process has taken is fenced for good.
