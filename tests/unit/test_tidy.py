@@ -1,4 +1,4 @@
-"""How much there is, and how it is called: ceilings that only fall.
+"""How much there is, and how it is called: ceilings that rise only for what is new.
 
 `python3 -m tests.unit.test_tidy` prints the ceilings that would do.
 """
@@ -75,11 +75,16 @@ CEILINGS: dict[str, tuple[int, int, int]] = {
     "the rest": (3_500, 243, 1),
 }
 
+REMEDY = (
+    "take as much out of the room; a ceiling rises only for something new that needs it, in "
+    "CEILINGS of tests/unit/test_tidy.py, and its commit says so"
+)
+
 
 @cache
 def texts() -> dict[str, str]:
-    """Every text that git tracks, by its path."""
-    listing = ["git", "ls-files", "-z"]
+    """Every text that git tracks, or would by `git add`, by its path."""
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     paths = [ROOT / name for name in names.split("\0") if name]
     return {
@@ -121,13 +126,13 @@ def measured() -> dict[str, tuple[int, int, int]]:
 def test_no_room_grows() -> None:
     units = ("lines", "thousand characters", f"of the words {', '.join(WORDS)}")
     over = [
-        f"{room} has {number - most} {unit} more than its {most}: ceilings only fall"
+        f"{room} has {number - most} {unit} more than its {most}"
         for room, numbers in measured().items()
         for number, most, unit in zip(numbers, CEILINGS.get(room, (0, 0, 0)), units, strict=True)
         if number > most
     ]
 
-    assert not over, "\n".join(over)
+    assert not over, "\n".join([*over, REMEDY])
     assert measured().keys() == CEILINGS.keys(), "take out what is gone"
 
 
