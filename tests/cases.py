@@ -305,12 +305,14 @@ def write(config: pytest.Config) -> list[str]:
 
 
 def rewritten(text: str, results: Mapping[int, Result]) -> str:
-    """The text of a file with these results of the cases that begin in these lines."""
+    """The text with these results of the cases that begin in these lines; others stay."""
     lines = text.splitlines()
     cases, _ = read(text)
     now = [results.get(case.begin, case.result) for case in cases]
+    other = [case.result != result for case, result in zip(cases, now, strict=True)]
     for number, case in reversed([*enumerate(cases)]):
-        follows = number > 0 and cases[number - 1].statement == case.statement
-        above = now[number - 1] if follows else None
-        lines[case.begin : case.end] = _lines(case, now[number], above)
+        if other[number] or (number > 0 and other[number - 1]):
+            follows = number > 0 and cases[number - 1].statement == case.statement
+            above = now[number - 1] if follows else None
+            lines[case.begin : case.end] = _lines(case, now[number], above)
     return "\n".join([*lines, ""])

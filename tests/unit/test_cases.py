@@ -147,6 +147,16 @@ def test_what_a_case_gives_is_written_beside_its_values() -> None:
     assert once == cases.rewritten(once, {})
 
 
+def test_a_case_that_gives_what_it_says_is_not_written_anew() -> None:
+    text = "R09 A\n  java\n  | HOLDS | ✓ a\nR09 B\n  java\n  | HOLDS | as above\n"
+    first, second = (case.begin for case in cases.read(text)[0])
+
+    assert text == cases.rewritten(text, {first: ("HOLDS", "✓ a"), second: ("HOLDS", "✓ a")})
+    assert text.replace("✓ a", "✓ b").replace("as above", "✓ a") == cases.rewritten(
+        text, {first: ("HOLDS", "✓ b")}
+    )
+
+
 @pytest.mark.long(16)
 def test_a_case_that_gives_something_else_fails_until_it_is_pinned(tmp_path: Path) -> None:
     file = tmp_path / "failures.cases"
