@@ -13,7 +13,7 @@ from harness.tables.recipes import VIEWS, recipes_of
 from harness.tables.settings import DECLARED_OF_CLIENTS
 from harness.tables.vocabulary import Query, expand, text_of
 
-# What is judged of a program, in the order of the catalogue: a change of it is meant, or a mistake.
+# What is judged of a program: a change of it is meant, or a mistake.
 JUDGED = """
     R01 R02 R03-members R04 R08-members R20e R21 R27-growth X01-two X02 X02-epoch X05-unreleased
     X08-members X20-alone X26 X29 X32c X35 X36 X37 X39 X53 X63 X67 P1 P2 P3 P4 P5 P6 P7 P8
@@ -25,7 +25,11 @@ WITHOUT_JOURNALS = {"E01", "E02", "E05", "P6"}
 
 
 def test_what_a_program_is_judged_by_is_this() -> None:
-    assert tuple(JUDGED.split()) == judged_of_an_app()
+    listed, judged = set(JUDGED.split()), set(judged_of_an_app())
+    assert listed == judged, (
+        f"of programs {sorted(judged - listed)} are judged too, and {sorted(listed - judged)} no "
+        "more: change JUDGED in this file, or in the header of a rule `clients`"
+    )
 
 
 def files_of(query: Query, seen: set[str]) -> set[str]:
