@@ -45,6 +45,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _leave_out(config, items, [item for item in items if "both_engines" in _fixtures(item)])
     if config.getoption(daily_turns.OPTION):
         _leave_out(config, items, daily_turns.waiting(items, daily_turns.today()))
+    if config.getoption("update_snapshots"):
+        pins = {x for x in items if isinstance(x, cases.Case) or "snapshot" in _fixtures(x)}
+        _leave_out(config, items, set(items) - pins)
     _leave_out_what_lacks(config, items)
 
 
