@@ -102,7 +102,7 @@ test-fast: ## do the same without the tests that start brokers
 	@$(MAKE) test-fast-only
 
 # What any new rule, table, fault or experiment has to satisfy.
-FITS = $(wildcard tests/rules/test_*.py) tests/tables/test_queries.py tests/recorded/test_expected_violations.py \
+FITS = $(wildcard tests/rules/test_*.py) tests/tables/test_queries.py tests/recorded/test_expected_violations.py tests/recorded/test_recorded_runs.py \
     $(addprefix tests/unit/test_,registry.py faults.py drawn_faults.py cover.py rooms.py tidy.py)
 
 .PHONY: fits
