@@ -108,7 +108,7 @@ def read(text: str) -> tuple[list[Written], dict[str, str]]:
             steps = f"{steps}; {joined}" if steps and not closed else joined
             closed = False
         elif line.strip() and not line.startswith("#"):
-            raise ValueError(f"line {begin + 1} is no statement, step or case: {line}")
+            raise ValueError(f"line {begin + 1} is no statement (R09 …), step or case: {line}")
     return cases, known
 
 

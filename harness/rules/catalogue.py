@@ -7,12 +7,13 @@ from typing import Final
 
 from harness.rules.rule import Rule
 from harness.rules.rule_file import rule_in
-from harness.rules.rule_names import FOLDER, GROUPS
+from harness.rules.rule_names import FOLDER, GROUPS, NAMES
 from harness.tables.sql_file import PIECES, SUFFIX
 
 # Documented rules, rules of KIPs and our own, those about a program under test, about what is
 # promised of our own members, and about the evidence.
 _KINDS: Final = "RXPLE"
+_FREE: Final = f"X{1 + max(map(int, re.findall(r'X([0-9]+)', ' '.join(NAMES))))}"
 
 
 def read_all() -> dict[str, Rule]:
@@ -29,7 +30,7 @@ def read_all() -> dict[str, Rule]:
             except ValueError as error:
                 raise ValueError(f"{path.relative_to(FOLDER)}: {error}") from error
             if rule.id in found:
-                raise ValueError(f"there are two rules {rule.id}: give one of them another id")
+                raise ValueError(f"there are two rules {rule.id}: give the newer one {_FREE}")
             found[rule.id] = rule
     return {name: found[name] for name in sorted(found, key=_order_of)}
 
@@ -37,7 +38,7 @@ def read_all() -> dict[str, Rule]:
 def _order_of(rule: str) -> tuple[int, int, str]:
     number = re.match(r"[A-Z](\d+)", rule)
     if number is None or rule[0] not in _KINDS:
-        raise ValueError(f"rule {rule!r}: an id is one of {_KINDS}, a number, and a suffix")
+        raise ValueError(f"{rule!r} is no id of a rule: write `-- id: {_FREE}`, which is free")
     return _KINDS.index(rule[0]), int(number[1]), rule[number.end() :]
 
 

@@ -62,7 +62,7 @@ _KEY: Final = re.compile(rf"({'|'.join(_KEYS)}): (.*)")
 
 
 def rule_in(path: Path, pieces: Path | None = None) -> Rule:
-    """The rule that a file describes; without an `id` the file's name is one.
+    """The rule that a file describes; one of a project's own has its file's name for an id.
 
     Raises ValueError with what is wrong in the file.
     """

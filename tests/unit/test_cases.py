@@ -107,7 +107,10 @@ def test_a_case_has_its_history() -> None:
     [
         ("R09 Too few values\n  java; tick {ms}\n  | UNKNOWN\n", r"line 3 has 0 values for \['ms'"),
         ("R09 Too many\n  java\n  1  2 | UNKNOWN\n", "line 3 has 2 values for"),
-        ("a line of its own\n", "line 1 is no statement, step or case: a line of its own"),
+        (
+            "a line of its own\n",
+            r"line 1 is no statement \(R09 …\), step or case: a line of its own",
+        ),
         ("  java\n", "line 1 is no statement"),
     ],
 )
