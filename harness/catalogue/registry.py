@@ -124,13 +124,17 @@ def _needed(experiment: Experiment) -> Needed:
 def is_rule(name: str) -> bool:
     """Whether this names a rule, by its name or its id, and no experiment.
 
-    Raises BadInput for a name like a rule's that no rule has.
+    Raises BadInput for a name that neither has.
     """
     from harness.rules.catalogue import RULES
 
-    if id_of(name) not in RULES and ("/" in name or _LIKE_A_RULE.match(name)):
+    rule, known = id_of(name) in RULES, names()
+    if not rule and ("/" in name or _LIKE_A_RULE.match(name)):
         rules_named([name])
-    return id_of(name) in RULES and name not in names()
+    if not rule and name not in known:
+        what = hint(name, [*known, *NAMES.values()], f"see `{COMMAND} list`, and `list --rules`")
+        raise BadInput(f"there is no experiment and no rule {name!r}: {what}")
+    return rule and name not in known
 
 
 def rules_named(names: Iterable[str]) -> list[str]:

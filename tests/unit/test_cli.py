@@ -249,6 +249,11 @@ def test_describe_says_claim_and_settings(capsys: pytest.CaptureFixture[str]) ->
     assert "for    librdkafka, java; eager, cooperative, consumer" in said
 
 
+def test_describe_of_neither_names_what_is_near(capsys: pytest.CaptureFixture[str]) -> None:
+    assert Exit.BAD_ARGUMENTS == main(["describe", "silent-member-is-evictd"])
+    assert "did you mean 'session/silent-member-is-evicted'?" in capsys.readouterr().err
+
+
 def test_the_reader_of_a_short_output_may_go_away() -> None:
     """What fits a buffer is only written when the command ends, unless PYTHONUNBUFFERED is set."""
     reader, writer = os.pipe()
