@@ -36,8 +36,9 @@ class Proof(StrEnum):
 class Effects:
     """What one kind of fault breaks, in one of its ways. All but `breaks` is false unless given.
 
-    `disturbs_heartbeats`: heartbeats over what it hits stop, or come late. `broker_gone`: no other
-    node can use the broker until its heal. `killed`: the process gets no chance of a last word.
+    `disturbs_heartbeats`: heartbeats over what it hits stop, or come late, until its heal; without
+    one, until the run ends. `broker_gone`: no other node can use the broker until its heal.
+    `killed`: the process gets no chance of a last word.
     `ends_member` and `adds_member`: the group has one member less, or more, for good.
     `starts_process`: a program of a member is started. `link_cut`: nothing comes through the link.
     `stalls`: the member stops polling. `below_limits`: members and partitions stay as they are, so
