@@ -10,8 +10,8 @@
 -- answer at its client, and an automatic one, count by the coordinator's answer. Where positions
 -- are kept elsewhere than with the coordinator (external, transaction) it is not known which work
 -- they cover. A commit that had arrived by the removal covers its records even if it was answered
--- later, and may cover them if its write timed out. A line is stamped late, so it may seem to have
--- come just after.
+-- later, and may cover them if its write timed out, or if its coordinator was killed before it had
+-- logged the answer. A line is stamped late, so it may seem to have come just after.
 
 WITH removed AS (
     SELECT m.* FROM {removals} m LEFT ANTI JOIN {client_events} c
@@ -41,12 +41,20 @@ moments AS (
       ON p.stay = r.stay AND same(p, d, topic, partition)
     WHERE d.last_offset >= coalesce(p.committed, 0)
     GROUP BY d.member, d.member_id, d.topic, d.partition, r.removed_at, r.back_at
+), unlogged AS (
+    SELECT c.member_id, c.topic, c.partition, c.committed, c.asked_at
+    FROM {commits} c JOIN {broker_faults} f
+      ON f.killed AND f.injecting_at >= c.asked_at
+     AND f.injecting_at <= coalesce(c.answered_at, :ended_at)
+    WHERE c.how <> 'external'
 ), open AS (
-    SELECT u.*, coalesce(max(p.committed), 0) AS open_to
+    SELECT u.*, coalesce(greatest(max(p.committed), max(k.committed)), 0) AS open_to
     FROM unfinished u LEFT JOIN {positions} p
       ON p.api = 'OFFSET_COMMIT' AND same(p, u, member_id, topic, partition)
      AND p.arrived_at <= after(:slack_ms, u.removed_at)
      AND p.error_code IN (:NONE, :REQUEST_TIMED_OUT, :COORDINATOR_NOT_AVAILABLE)
+    LEFT JOIN unlogged k
+      ON same(k, u, member_id, topic, partition) AND k.asked_at <= u.removed_at
     GROUP BY ALL
 ),
 -- What overlaps it is found within buckets of offsets.
