@@ -4,6 +4,7 @@ import sys
 from typing import Final
 
 from harness.rules.documents import DOCUMENTS
+from harness.rules.lineage import judged_of_an_app
 from harness.rules.rule_names import FORMER, GROUPS, NAMES
 
 _HEAD: Final = """# Rules
@@ -11,7 +12,7 @@ _HEAD: Final = """# Rules
 Runs are judged by these rules. A rule has a name, of its group and of what it says:
 `session/silent-member-is-evicted`. Its id, R01, stands in stored results, and every command and
 experiment takes either. Beside it are the ids of former rules whose place it took, which are
-understood as well; one with `not` said the opposite.
+understood as well; one with `not` said the opposite. Programs of yours are judged by those with †.
 `python3 -m harness describe session/silent-member-is-evicted` prints its page: its statement, why
 it matters to people who run consumers, its source, the clients and protocols that it is about, and
 the experiments that judge it. A rule is the file of its name in [harness/rules](../harness/rules),
@@ -31,10 +32,12 @@ They are not published here: *tests* and *replaces* say in our words what they s
 
 def index() -> str:
     """docs/rules.md: the name and the id of every rule, by what it is about."""
+    of_programs = set(judged_of_an_app())
     parts = [
         f"## [{group.capitalize()}](../harness/rules/{group}): {about}\n\n"
         + ", ".join(
-            f"`{name.removeprefix(group)[1:]}` ({', '.join([rule, *_former(rule)])})"
+            f"`{name.removeprefix(group)[1:]}`{'†' if rule in of_programs else ''} "
+            f"({', '.join([rule, *_former(rule)])})"
             for rule, name in NAMES.items()
             if name.startswith(f"{group}/")
         )

@@ -13,23 +13,9 @@ from harness.tables.recipes import VIEWS, recipes_of
 from harness.tables.settings import DECLARED_OF_CLIENTS
 from harness.tables.vocabulary import Query, expand, text_of
 
-# What is judged of a program: a change of it is meant, or a mistake.
-JUDGED = """
-    R01 R02 R03-members R04 R08-members R20e R21 R27-growth X01-two X02 X02-epoch X05-unreleased
-    X08-members X20-alone X26 X29 X32c X35 X36 X37 X39 X53 X63 X67 P1 P2 P3 P4 P5 P6 P7 P8
-    P9 P10 P11 P12 P13 P14 E01 E02 E04 E05
-"""
-# Of these, whoever looks at journals where there are some, and does without where there are none;
-# P6 looks at what the harness notes of a program's processes.
+# Judged of programs, though they look at journals where there are some; P6 looks at what the harness
+# notes of a program's processes.
 WITHOUT_JOURNALS = {"E01", "E02", "E05", "P6"}
-
-
-def test_what_a_program_is_judged_by_is_this() -> None:
-    listed, judged = set(JUDGED.split()), set(judged_of_an_app())
-    assert listed == judged, (
-        f"of programs {sorted(judged - listed)} are judged too, and {sorted(listed - judged)} no "
-        "more: change JUDGED in this file, or in the header of a rule `clients`"
-    )
 
 
 def files_of(query: Query, seen: set[str]) -> set[str]:

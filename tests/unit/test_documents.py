@@ -11,7 +11,7 @@ from harness.cli.main import COMMANDS
 from harness.cli.options import parser
 
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "consumers/apps/README.md"]
-PRINTED = re.compile(r"^\$? ?(?:python3 -m harness|kafka-chaos) ([a-z].*?)(?:  .*| [|&].*)?$", re.M)
+PRINTED = re.compile(r"^\$? ?(?:python3 -m harness|kafka-chaos) ([a-z].*?)(?:  .*| [|&#].*)?$", re.M)
 OF_THE_WHEEL = ("init", "setup", "bom")  # commands of its own
 
 

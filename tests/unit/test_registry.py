@@ -382,13 +382,6 @@ def test_the_table_of_faults_has_each_with_its_fields_and_ways() -> None:
             assert f"`{name_}`" in rows[name], f"{name} has {name_}"
 
 
-def test_the_readme_counts_experiments_and_rules() -> None:
-    readme = (ROOT / "README.md").read_text()
-
-    assert f"There are {len(registry.names())} experiments" in readme
-    assert f"All {len(RULES)} rules" in readme
-
-
 def test_what_is_left_to_a_library_s_default_is_not_declared_twice() -> None:
     group = Group(settings={"session.timeout.ms": UNSET})
     check_together(Experiment(claim="x.", rules=(RULE,), group=group))

@@ -1,12 +1,13 @@
 -- The coordinator's lines follow on each other
 -- A coordinator removes a member once, and a member id that never joined only if it had given it.
--- It assigns to as many members as the generation has. It loads a group once, has no more to say of
--- one that it has unloaded, nor of anything while it is dead.
+-- It assigns to as many members as the generation has, and prepares the next one from the
+-- generation that the group is in: after a takeover, from the one that was stored. It loads a group
+-- once, has no more to say of one that it has unloaded, nor of anything while it is dead.
 -- why: The log is what every other judgement starts from: a line that cannot be so shows a log that
 --   is not that of the broker.
--- source: GroupMetadataManager; ClassicGroup
--- id: X76 | rows: brokers | unit: lines | measured: out of turn | high: logged lines that do not
---   follow on each other | kind: broker, in passing, compares clocks
+-- source: GroupMetadataManager, onLoaded; ClassicGroup
+-- id: X76 | was: X95 | rows: brokers | unit: lines | measured: out of turn | high: logged lines that
+--   do not follow on each other | kind: broker, in passing, compares clocks
 --
 -- Lines of one moment may come in any order. What a dying broker still wrote within the slack is no
 -- sign of life. A coordinator that is cut off removes members by itself, and its successor does so
@@ -51,6 +52,11 @@ WITH lines AS (
           WHERE event IN ('rebalance_started', 'stabilized', 'emptied', 'loaded') {IN_ORDER})
     WHERE event = 'rebalance_started' AND former.event = 'rebalance_started'
       AND generation = former.generation
+    UNION ALL
+    SELECT broker, at, evidence, concat('a rebalance of generation ', generation,
+                                        ' when the group was in ', former.generation)
+    FROM (SELECT *, lag(struct(until, generation)) OVER w AS former FROM {stages} {IN_ORDER})
+    WHERE event = 'rebalance_started' AND generation <> former.generation AND former.until = at
     UNION ALL
     SELECT a.broker, a.at, a.evidence, concat('an assignment for ', a.members,
                                               ' members of ', s.members)
