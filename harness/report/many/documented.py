@@ -45,13 +45,6 @@ _STATUSES: Final = {
     UNCLEAR: ("?", "could not be judged", "could not be judged"),
     UNSEEN: ("–", "was not judged", "were not judged"),
 }
-_LEGEND: Final = {
-    HOLDS: "holds in every run that could judge it",
-    NOT: "does not hold any more",
-    PARTLY: "holds for some clients, protocols or situations only",
-    UNCLEAR: "was examined, and could not be judged",
-    UNSEEN: "no run judged it",
-}
 _INSTEAD: Final = "→"
 _WORDS: Final = {"java": "Java", "consumer": "KIP-848"}
 _CODES: Final = "error code"  # a unit that is no quantity
@@ -224,7 +217,7 @@ def sentence(found: Sequence[Judged]) -> str:
 
 def shown(found: Sequence[Judged], see: See = lambda _: ()) -> blocks.Overview:
     """The page: each document with its statements, and what was measured of each."""
-    legend = [(_STATUSES[status][0], meaning) for status, meaning in _LEGEND.items()]
+    legend = [(sign, meaning) for sign, meaning, _ in _STATUSES.values()]
     legend += [(_INSTEAD, 'what is so instead; the column "today" says why')]
     return blocks.Overview(
         kind="documents",

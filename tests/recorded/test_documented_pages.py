@@ -1,8 +1,8 @@
 """docs/documented.md, and the numbers in docs/claims.md and .zh.md, are what the kept runs show.
 
-`make pin ONLY=tests/recorded/test_pages.py` writes them anew. In the claims a number stands between
-two comments: `<!--R01 range-->5,997 – 6,007 ms<!---->`. The first names a rule and what of it, or a
-rebalance as `cooperative-join took 2`; a third word picks runs by a part of their names.
+`make pin ONLY=tests/recorded/test_documented_pages.py` writes them anew. What is made stands
+between two comments: `<!--R01 range-->5,997 – 6,007 ms<!---->`. The first names a rule and what of it, or
+a rebalance as `cooperative-join took 2`; a third word picks runs by a part of their names.
 """
 
 from __future__ import annotations
@@ -24,28 +24,7 @@ from harness.rules.statements import STATEMENTS
 from harness.tables.many_runs import One
 from tests.recorded.conftest import KEPT
 
-DOCS: Final = ROOT / "docs"
-HEAD: Final = """\
-# Documented against measured, statement by statement
-
-Five documents about consumer groups, written for Kafka 0.11 to 2.x, make {count} statements that
-are looked at here. This page has what {runs} runs of this repository show of each
-([tests/recorded/runs](../tests/recorded/runs)); `make pin ONLY=tests/recorded/test_pages.py` writes
-it from their judgements. A night writes the same of its own runs, with links to them
-([kafka-upgrade.md](kafka-upgrade.md#read-a-night)). [Twelve claims](claims.md) has the statements
-that people meet most often, in more words.
-
-**{headline}**
-
-In *measured* stand the things examined, the smallest and the largest number, the bound if all runs
-had the same, and in small print the rule, clients, protocols and versions of Kafka; KIP-848 is
-`group.protocol=consumer`. In most of these runs sessions are 6 s and heartbeat intervals 2 s. The
-last column is what shows it: `make experiment NAME=` and these words. Where no experiment of these
-runs declares a rule, what other runs show of it counts. `python3 -m harness describe RULE` prints
-the page of a rule.
-
-"""
-NUMBER: Final = re.compile(r"(<!--([\w. -]+)-->)(.*?)(?=<!---->)", re.S)
+MADE: Final = re.compile(r"(?<=<!--)([\w. -]+)(-->)(.*?)(?=<!---->)", re.S)
 Row = dict[str, Any]
 
 
@@ -79,65 +58,63 @@ def command(name: str, client: str, protocol: str) -> str:
 
 
 def shown_by(rules: Sequence[str]) -> str:
-    """The experiment that is made for the first of these rules which any declares."""
-    for rule in rules:
-        ranked = [
-            (each.experiment.long, text.count("="), declared.index(rule), text)
-            for each in candidates()
-            if rule in (declared := [expect.rule for expect in each.experiment.rules])
-            for group in [each.experiment.group]
-            for text in [command(each.name, group.client, group.protocol)]
-        ]
-        if ranked:
-            long, *_, text = min(ranked)
-            return f"{text} (takes minutes)" if long else text
-    return ""
+    """The experiment that is made for the first of these rules."""
+    ranked = [
+        (each.experiment.long, text.count("="), declared.index(rules[0]), text)
+        for each in candidates()
+        if rules[0] in (declared := [expect.rule for expect in each.experiment.rules])
+        for group in [each.experiment.group]
+        for text in [command(each.name, group.client, group.protocol)]
+    ]
+    long, *_, text = min(ranked)
+    return f"{text} (takes minutes)" if long else text
 
 
 def see(each: documented.Judged) -> Iterator[Line]:
     for row in documented.seen_in(each):
         played = command(row["experiment"], row["client"], row["protocol"])
-        yield Line(played if row["declared"] else shown_by([row["rule"]]) or played)
+        yield Line(played if row["declared"] else shown_by([row["rule"]]))
     if each.status == documented.UNSEEN and (
         rules := each.statement.rules or each.statement.instead
     ):
         yield Line(f"not kept yet: {shown_by(rules)}")
 
 
-def is_as_made(name: str, text: str, config: pytest.Config) -> None:
+def is_as_made(name: str, config: pytest.Config, anew: Callable[..., str], table: str = "") -> None:
+    page = ROOT / "docs" / name
+    text = page.read_text()
+    assert len(MADE.findall(text)) == text.count("<!---->")
+    assert not re.search("^[-* ]*<!--", text, re.M), "Markdown takes such a line for HTML"
+    made = MADE.sub(lambda match: match[1] + match[2] + anew(*match[1].split(" ")), text)
+    if table:
+        made = made.partition("## Signs")[0] + table
     if config.getoption("--snapshot-update"):
-        (DOCS / name).write_text(text)
-    assert text == (DOCS / name).read_text(), "run `make pin ONLY=tests/recorded/test_pages.py`"
+        page.write_text(made)
+    assert made == page.read_text(), "run `make pin ONLY=tests/recorded/test_documented_pages.py`"
 
 
 def test_each_statement_stands_beside_what_kept_runs_show(
     rows: list[Row], pytestconfig: pytest.Config
 ) -> None:
-    found = documented.judged(rows)
-    page = documented.shown(found, lambda each: list(see(each)))
-    head = HEAD.format(count=len(STATEMENTS), runs=len(KEPT), headline=page.headline)
-    is_as_made(
-        "documented.md", head + "\n".join(blocks.in_markdown(page.blocks, "##")), pytestconfig
-    )
+    page = documented.shown(documented.judged(rows), lambda each: list(see(each)))
+    facts = {"statements": len(STATEMENTS), "runs": len(KEPT), "result": page.headline}
+    table = "\n".join(blocks.in_markdown(page.blocks, "##"))
+    is_as_made("documented.md", pytestconfig, lambda name: str(facts[name]), table)
 
 
 @pytest.mark.parametrize("name", ["claims.md", "claims.zh.md"])
 def test_each_number_of_a_claim_is_what_kept_runs_show(
     name: str, rows: list[Row], kept: Callable[[str], One], pytestconfig: pytest.Config
 ) -> None:
-    def anew(match: re.Match[str]) -> str:
-        first, what, *about = match[2].split(" ")
+    def anew(first: str, what: str, part: str = "") -> str:
         if what in ("took", "stops"):
-            return match[1] + of_a_rebalance(kept, first, what, int(about[0]))
-        return match[1] + of_a_rule([row for row in rows if row["rule"] == first], what, *about)
+            return of_a_rebalance(kept, first, what, int(part))
+        return of_a_rule([row for row in rows if row["rule"] == first], what, part)
 
-    text = (DOCS / name).read_text()
-    assert len(NUMBER.findall(text)) == text.count("<!---->") > 30
-    assert not re.search("^[-* ]*<!--", text, re.M), "Markdown takes such a line for HTML"
-    is_as_made(name, NUMBER.sub(anew, text), pytestconfig)
+    is_as_made(name, pytestconfig, anew)
 
 
-def of_a_rule(rows: list[Row], what: str, part: str = "") -> str:
+def of_a_rule(rows: list[Row], what: str, part: str) -> str:
     """Of its verdicts in runs with this in their names: `range`, `span` (no unit), `runs`, …"""
     rows = [row for row in rows if (part in row["run"] if part else "saboteur" not in row["run"])]
     if what == "runs":
