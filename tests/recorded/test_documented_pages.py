@@ -1,8 +1,8 @@
 """docs/documented.md, and the numbers in docs/claims.md and .zh.md, are what the kept runs show.
 
 `make pin ONLY=tests/recorded/test_documented_pages.py` writes them anew. What is made stands
-between two comments: `<!--R01 range-->5,997 – 6,007 ms<!---->`. The first names a rule and what of it, or
-a rebalance as `cooperative-join took 2`; a third word picks runs by a part of their names.
+between two comments: `<!--R01 range-->5,997 – 6,007 ms<!---->`. The first names a rule and what of
+it, or a rebalance as `cooperative-join took 2`; a third word picks runs by a part of their names.
 """
 
 from __future__ import annotations

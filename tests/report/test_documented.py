@@ -37,6 +37,12 @@ def of(statement: str, *verdicts: dict[str, Any]) -> documented.Judged:
     return next(each for each in documented.judged(verdicts) if each.statement.id == statement)
 
 
+def measured(found: documented.Judged) -> list[str]:
+    cell = documented.shown([found]).blocks[1].rows[0].cells[2]
+    assert isinstance(cell, list)
+    return [line.text for line in cell]
+
+
 @pytest.mark.parametrize(
     ("verdicts", "status"),
     [
@@ -72,8 +78,7 @@ def test_what_replaced_a_statement_stands_beside_it() -> None:
 
     assert "does not hold" == found.status
     assert ["R20d"] == [finding["rule"] for finding in found.instead]
-    row = documented.shown([found]).blocks[1].rows[0]
-    assert row.cells[2][0].text.startswith("→ broker faults: 2 in 1 run, ")
+    assert measured(found)[0].startswith("→ broker faults: 2 in 1 run, ")
 
 
 def test_where_another_protocol_has_something_else_it_holds_in_part() -> None:
@@ -106,14 +111,12 @@ def test_what_could_not_be_shown_is_counted_beside_what_could() -> None:
 
 
 def test_clients_with_the_same_verdict_are_put_together_with_their_protocols() -> None:
-    bounds = {"bound_low": None, "bound_high": 6_050.0}
-    several = [verdict("R02", protocol=each, **bounds) for each in ("consumer", "eager")]
-    found = of("000.6", *several, verdict("R02", client="java", measured_max=6_009.0, **bounds))
-    row = documented.shown([found]).blocks[1].rows[0]
+    eager, kip_848 = (verdict("R02", bound_high=6_050.0, protocol=p) for p in ("eager", "consumer"))
+    java = verdict("R02", client="java", measured_max=6_009.0, bound_high=6_050.0)
     assert [
         "✓ member ids: 6 in 3 runs, 6,000 – 6,009 ms of silence at most, bound ≤ 6,050",
         "session/request-restarts-the-timer; Java: eager; librdkafka: eager, KIP-848; Kafka 4.3.1",
-    ] == [line.text for line in row.cells[2]]
+    ] == measured(of("000.6", eager, kip_848, java))
 
 
 def test_a_code_is_no_range_and_a_bound_that_differs_is_no_bound() -> None:
