@@ -83,7 +83,7 @@ def see(each: documented.Judged) -> Iterator[Line]:
 def is_as_made(name: str, config: pytest.Config, anew: Callable[..., str], table: str = "") -> None:
     page = ROOT / "docs" / name
     text = page.read_text()
-    assert len(MADE.findall(text)) == text.count("<!---->")
+    assert 0 < len(MADE.findall(text)) == text.count("<!---->")
     assert not re.search("^[-* ]*<!--", text, re.M), "Markdown takes such a line for HTML"
     made = MADE.sub(lambda match: match[1] + match[2] + anew(*match[1].split(" ")), text)
     if table:
@@ -115,16 +115,20 @@ def test_each_number_of_a_claim_is_what_kept_runs_show(
 
 
 def of_a_rule(rows: list[Row], what: str, part: str) -> str:
-    """Of its verdicts in runs with this in their names: `range`, `span` (no unit), `runs`, …"""
+    """Of its verdicts in runs with this in their names: `range`, `most`, `examined`, `runs`.
+
+    `span` and `peak` are the same as `range` and `most` without a unit.
+    """
     rows = [row for row in rows if (part in row["run"] if part else "saboteur" not in row["run"])]
     if what == "runs":
         return number(len(rows))
-    if what in ("range", "span"):
+    if what != "examined":
         values = [row[name] for row in rows for name in ("measured_min", "measured_max")]
         known = [value for value in values if value is not None]
-        ends = {"measured_min": min(known), "measured_max": max(known)}
-        return measured_range(ends | {"unit": rows[0]["unit"] if what == "range" else ""})
-    return number(sum(row[what] for row in rows))
+        least = max(known) if what in ("most", "peak") else min(known)
+        unit = rows[0]["unit"] if what in ("most", "range") else ""
+        return measured_range({"measured_min": least, "measured_max": max(known), "unit": unit})
+    return number(sum(row["examined"] for row in rows))
 
 
 def of_a_rebalance(kept: Callable[[str], One], run: str, what: str, generation: int) -> str:
