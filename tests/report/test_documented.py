@@ -37,6 +37,12 @@ def of(statement: str, *verdicts: dict[str, Any]) -> documented.Judged:
     return next(each for each in documented.judged(verdicts) if each.statement.id == statement)
 
 
+def measured(found: documented.Judged) -> list[str]:
+    cell = documented.shown([found]).blocks[1].rows[0].cells[2]
+    assert isinstance(cell, list)
+    return [line.text for line in cell]
+
+
 @pytest.mark.parametrize(
     ("verdicts", "status"),
     [
@@ -62,7 +68,8 @@ def test_numbers_and_reasons_of_several_runs_are_put_together() -> None:
         verdict("R02", "VIOLATED", measured_max=12.0, because="it is paused"),
     )
 
-    assert "holds in part (2 runs, 5 – 12 ms)" == documented.text_of(found.stated[0])
+    text = documented.text_of(found.stated)
+    assert "member ids: 4 in 2 runs, violated in 1, 5 – 12 ms of silence at most" == text
     assert ["it is paused"] == found.stated[0]["because"]
 
 
@@ -71,6 +78,7 @@ def test_what_replaced_a_statement_stands_beside_it() -> None:
 
     assert "does not hold" == found.status
     assert ["R20d"] == [finding["rule"] for finding in found.instead]
+    assert measured(found)[0].startswith("→ broker faults: 2 in 1 run, ")
 
 
 def test_where_another_protocol_has_something_else_it_holds_in_part() -> None:
@@ -99,7 +107,30 @@ def test_an_application_that_does_otherwise_says_nothing_of_a_statement() -> Non
 
 def test_what_could_not_be_shown_is_counted_beside_what_could() -> None:
     found = of("000.6", verdict("R02"), verdict("R02", "UNKNOWN"), verdict("R02", "UNKNOWN"))
-    assert documented.text_of(found.stated[0]).startswith("holds (3 runs, 2 of them UNKNOWN, ")
+    assert "in 3 runs, 2 of them UNKNOWN, " in documented.text_of(found.stated)
+
+
+def test_clients_with_the_same_verdict_are_put_together_with_their_protocols() -> None:
+    eager, kip_848 = (verdict("R02", bound_high=6_050.0, protocol=p) for p in ("eager", "consumer"))
+    java = verdict("R02", client="java", measured_max=6_009.0, bound_high=6_050.0)
+    assert [
+        "✓ member ids: 6 in 3 runs, 6,000 – 6,009 ms of silence at most, bound ≤ 6,050",
+        "session/request-restarts-the-timer; Java: eager; librdkafka: eager, KIP-848; Kafka 4.3.1",
+    ] == measured(of("000.6", eager, kip_848, java))
+
+
+def test_a_code_is_no_range_and_a_bound_that_differs_is_no_bound() -> None:
+    codes = of("002.8", verdict("R19", unit="error code", measured_min=25.0, measured_max=82.0))
+    assert documented.text_of(codes.stated).endswith("left uncommitted: 2 in 1 run")
+    several = of("000.6", *(verdict("R02", bound_high=each) for each in (6_050.0, 9_050.0)))
+    assert documented.text_of(several.stated).endswith("6,000 – 6,003 ms of silence at most")
+
+
+def test_a_statement_is_seen_where_it_comes_first_and_where_it_fails() -> None:
+    late = [verdict("R01", run="late"), verdict("R02", run="late")]
+    failed = verdict("R02", "VIOLATED", run="failed", client="java")
+    found = of("000.6", *late, verdict("R02", run="first"), failed)
+    assert ["first", "failed"] == [row["run"] for row in documented.seen_in(found)]
 
 
 def test_the_sentence_counts_one_as_one_and_several_as_several() -> None:
@@ -123,6 +154,7 @@ def test_all_three_files_are_written_and_agree(tmp_path: Path) -> None:
     assert "a &lt;b&gt; &amp; c" in page
     assert "<script" not in page
     assert "1 holds," in text
+    assert "X27" not in text, "rules have names"
 
 
 def test_every_statement_names_its_document_and_has_an_id_of_its_own() -> None:

@@ -3,8 +3,9 @@
 Made from the verdicts of many runs (the nightly set's `verdicts.parquet`); starts no Spark.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,9 +13,9 @@ from typing import Final
 import pyarrow as pa
 
 from harness.base.words import plural
-from harness.experiment import Verdict
+from harness.experiment import PROTOCOLS, Verdict
 from harness.history import store
-from harness.report.formats import NOTHING, measured_range
+from harness.report.formats import NOTHING, bound, measured_range
 from harness.report.load import Row
 from harness.report.many import blocks
 from harness.report.many.blocks import ASIDE, Line
@@ -44,6 +45,10 @@ _STATUSES: Final = {
     UNCLEAR: ("?", "could not be judged", "could not be judged"),
     UNSEEN: ("–", "was not judged", "were not judged"),
 }
+_INSTEAD: Final = "→"
+_WORDS: Final = {"java": "Java", "consumer": "KIP-848"}
+_CODES: Final = "error code"  # a unit that is no quantity
+_ID: Final = re.compile(r"\b[RX]\d\d(?:-\w+)*")
 _COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
     *((name, pa.string()) for name in ("statement", "document", "says", "status", "rule")),
     ("part", pa.string()),  # stated: the statement itself; instead: what replaced it
@@ -60,7 +65,8 @@ SCHEMA: Final = pa.schema(_COLUMNS)
 class Judged:
     """A statement, its status by what was measured, and the findings behind it.
 
-    A finding is a row of the table, with the reasons and the verdicts in a word (`mark`).
+    A finding is a row of the table, with the reasons, the verdicts in a word (`mark`), the bounds,
+    and the verdict that shows it best (`best`).
     """
 
     statement: Statement
@@ -69,14 +75,20 @@ class Judged:
     instead: Sequence[Row]
 
 
+# Where a reader sees what was measured of a statement.
+See = Callable[[Judged], Sequence[Line]]
+
+
 def judged(verdicts: Sequence[Row]) -> list[Judged]:
-    """Every statement with its findings. `verdicts` are rows of VERDICTS with `experiment` and
-    `kafka`.
+    """Every statement with its findings. `verdicts` are rows of VERDICTS with `experiment`, `run`
+    and `kafka`.
     """
     by_rule: dict[str, list[Row]] = {}
+    places: Counter[tuple[str, str]] = Counter()
     for row in verdicts:
+        places[_run_of(row)] += 1  # an experiment declares first what it is made for
         if not row["experiment"].startswith(_SABOTEUR):
-            by_rule.setdefault(row["rule"], []).append(row)
+            by_rule.setdefault(row["rule"], []).append({**row, "place": places[_run_of(row)]})
     found = []
     for each in STATEMENTS:
         stated, instead = (
@@ -85,6 +97,27 @@ def judged(verdicts: Sequence[Row]) -> list[Judged]:
         )
         found.append(Judged(each, _status(each, stated, instead), stated, instead))
     return found
+
+
+def _run_of(row: Row) -> tuple[str, str]:
+    return row["experiment"], row.get("run", "")
+
+
+def seen_in(each: Judged) -> list[Row]:
+    """The verdicts by which a reader sees it best: one that holds, and one that says otherwise."""
+    otherwise = [finding for finding in each.stated if finding["violated"]] or each.instead
+    holds = [finding for finding in each.stated if finding["mark"] == HOLDS]
+    parts = (holds, otherwise if each.status in (NOT, PARTLY) else ())
+    best = (
+        min((finding["best"] for finding in part if finding["rule"] == part[0]["rule"]), key=_place)
+        for part in parts
+        if part
+    )
+    return list({_run_of(row): row for row in best}.values())
+
+
+def _place(row: Row) -> int:
+    return int(row["place"])
 
 
 def _status(statement: Statement, stated: Sequence[Row], instead: Sequence[Row]) -> str:
@@ -135,15 +168,17 @@ def _finding(rows: Sequence[Row]) -> Row:
         "measured_min": min(lows, default=None),
         "measured_max": max(highs, default=None),
         "unit": rows[0]["unit"],
+        "bounds": {(row.get("bound_low"), row.get("bound_high")) for row in rows},
+        "best": min(rows, key=lambda row: (row["verdict"] != Verdict.VIOLATED, _place(row))),
         "because": sorted({str(row["because"]) for row in rows if row["because"]}),
         "mark": PARTLY if holds and violated else HOLDS if holds else NOT if violated else UNCLEAR,
     }
 
 
-def write(folder: Path, verdicts: Sequence[Row]) -> None:
+def write(folder: Path, verdicts: Sequence[Row], see: See = lambda _: ()) -> None:
     """Write documented.html, documented.md and documented.parquet into `folder`."""
     found = judged(verdicts)
-    overview = shown(found)
+    overview = shown(found, see)
     text = [f"# {_TITLE}", "", overview.headline, "", *blocks.in_markdown(overview.blocks, "##")]
     write_whole(folder / "documented.html", blocks.page(overview))
     write_whole(folder / "documented.md", "\n".join(text))
@@ -180,8 +215,10 @@ def sentence(found: Sequence[Judged]) -> str:
     return f"Of {plural(len(found), 'statement')}, {', '.join(parts)}."
 
 
-def shown(found: Sequence[Judged]) -> blocks.Overview:
+def shown(found: Sequence[Judged], see: See = lambda _: ()) -> blocks.Overview:
     """The page: each document with its statements, and what was measured of each."""
+    legend = [(sign, meaning) for sign, meaning, _ in _STATUSES.values()]
+    legend += [(_INSTEAD, 'what is so instead; the column "today" says why')]
     return blocks.Overview(
         kind="documents",
         name="",
@@ -193,40 +230,89 @@ def shown(found: Sequence[Judged]) -> blocks.Overview:
         outcome="",
         detail="",
         blocks=[
-            blocks.Block(
-                f"d{number}",
-                f"{number}: {title}",
-                columns=("", "the document says", "measured", "today"),
-                rows=[_row(each) for each in found if each.statement.document == number],
-            )
-            for number, title in DOCUMENTS.items()
+            blocks.Block("signs", "Signs", items=legend),
+            *(
+                blocks.Block(
+                    f"d{number}",
+                    f"{number}: {title}",
+                    columns=("", "the document says", "measured", "today", "see it"),
+                    rows=[_row(each, see) for each in found if each.statement.document == number],
+                )
+                for number, title in DOCUMENTS.items()
+            ),
         ],
         made_from="verdicts.parquet",
     )
 
 
-def _row(each: Judged) -> blocks.Row:
+def _row(each: Judged, see: See) -> blocks.Row:
     statement = each.statement
-    since = f" (since {statement.since})" if statement.since else ""
-    today = [Line(f"{statement.today}{since}")] if statement.today else []
-    says = [Line(statement.says), Line(f"{statement.id}, {each.status}", ASIDE)]
-    sign, measured = _STATUSES[each.status][0], _lines(each.stated) or UNSEEN
-    cells = (sign, says, measured, [*today, *_lines(each.instead)])
+    since = f" Since {statement.since}." if statement.since else ""
+    says = [Line(statement.says), Line(statement.id, "quiet")]
+    measured = [*_lines(each.stated), *_lines(each.instead, f"{_INSTEAD} ")]
+    today = _named(statement.today) + since
+    cells = (_STATUSES[each.status][0], says, measured or UNSEEN, today, see(each))
     return blocks.Row(cells, id=f"s{statement.id}")
 
 
-def _lines(findings: Iterable[Row]) -> list[Line]:
-    lines = []
+def _named(text: str) -> str:
+    """The text with the names of rules in place of their ids."""
+    return _ID.sub(lambda found: name_of(found[0]), text)
+
+
+def _lines(findings: Iterable[Row], instead: str = "") -> Iterator[Line]:
+    """What was found of each rule: findings with the same verdict are put together."""
+    alike: dict[tuple[str, str], list[Row]] = {}
     for each in findings:
-        where = f"{each['client']}, {each['protocol']}, Kafka {each['kafka']}"
-        lines.append(Line(f"{name_of(each['rule'])} {where}: {text_of(each)}"))
-        lines += [Line(reason, ASIDE) for reason in each["because"]]
-    return lines
+        alike.setdefault((each["rule"], each["mark"]), []).append(each)
+    for (rule, mark), several in alike.items():
+        sign = "" if instead and mark == HOLDS else f"{_STATUSES[mark][0]} "
+        yield Line(f"{instead}{sign}{text_of(several)}")
+        yield Line(f"{name_of(rule)}; {_where(several)}", "quiet")
+        yield from (
+            Line(text, ASIDE) for text in sorted({t for e in several for t in e["because"]})
+        )
 
 
-def text_of(finding: Row) -> str:
-    unknown, numbers = finding["unknown"], measured_range(finding)
-    runs = plural(finding["holds"] + finding["violated"] + unknown, "run")
-    doubt = f", {unknown} of them UNKNOWN" if unknown else ""
-    range_ = "" if numbers == NOTHING else f", {numbers}"
-    return f"{finding['mark']} ({runs}{doubt}{range_})"
+def text_of(several: Sequence[Row]) -> str:
+    """What findings of one rule come to: how much was examined, and what was measured."""
+    from harness.rules import RULES
+
+    rule = RULES[several[0]["rule"]]
+    count = {
+        name: sum(each[name] for each in several)
+        for name in ("examined", "holds", "violated", "unknown")
+    }
+    runs = count["holds"] + count["violated"] + count["unknown"]
+    parts = [f"{rule.things}: {count['examined']:,} in {plural(runs, 'run')}"]
+    if count["violated"] and count["holds"]:
+        parts.append(f"violated in {count['violated']}")
+    if count["unknown"]:
+        parts.append(f"{count['unknown']} of them UNKNOWN")
+    return ", ".join([*parts, *_numbers(several, rule.unit, rule.measures)])
+
+
+def _numbers(several: Sequence[Row], unit: str, measures: str) -> Iterator[str]:
+    """The measured range in words, and the bound if it was the same in all runs."""
+    lows = [each["measured_min"] for each in several if each["measured_min"] is not None]
+    highs = [each["measured_max"] for each in several if each["measured_max"] is not None]
+    row = {"measured_min": min(lows, default=None), "measured_max": max(highs, default=None)}
+    range_ = measured_range(row)
+    if range_ == NOTHING or unit == _CODES:
+        return
+    word = "" if measures.split(" ")[0].startswith(unit) else unit
+    word = word.removesuffix("s") if range_ == "1" and word != "ms" else word
+    yield " ".join(filter(None, (range_, word, measures)))
+    bounds = set().union(*(each["bounds"] for each in several))
+    if len(bounds) == 1 and max(each or 0 for each in next(iter(bounds))) > 0:
+        yield f"bound {bound(*bounds.pop())}"
+
+
+def _where(several: Sequence[Row]) -> str:
+    """Clients, each with its protocols, and versions of Kafka."""
+    parts = []
+    for client in dict.fromkeys(each["client"] for each in several):
+        seen = {each["protocol"] for each in several if each["client"] == client}
+        words = ", ".join(_WORDS.get(each, each) for each in PROTOCOLS if each in seen)
+        parts += [f"{_WORDS.get(client, client)}: {words}"] if words else []
+    return "; ".join([*parts, f"Kafka {', '.join(sorted({each['kafka'] for each in several}))}"])

@@ -39,8 +39,20 @@ def write(suite: Suite) -> Overview:
     Raises NoData where the verdicts of a run that was judged cannot be read.
     """
     verdicts = read_verdicts(suite)
-    documented.write(suite.path, list(chain(*verdicts.values())))
+    documented.write(suite.path, list(chain(*verdicts.values())), _see(suite))
     return suite_rows.write_suite(suite, verdicts, shown(suite, verdicts), PAGE, "summary.md")
+
+
+def _see(suite: Suite) -> documented.See:
+    """Links to the runs by which a statement is seen best."""
+    links = {entry.folder: link_to(suite, entry) for entry in suite.entries}
+    return lambda each: [
+        Line(
+            label(row["experiment"], row["client"], row["protocol"]),
+            link=links[row["folder"]],
+        )
+        for row in documented.seen_in(each)
+    ]
 
 
 def shown(suite: Suite, verdicts: Verdicts) -> Overview:
