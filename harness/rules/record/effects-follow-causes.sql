@@ -28,7 +28,7 @@ WITH leaders AS (
            after(-:ELECTED_MS, min(n.at)) AS to_at
     FROM {broker_faults} f JOIN leaders l
       ON f.resolved = concat('broker-', l.leader) AND l.at <= f.injecting_at
-     AND coalesce(l.next_at > f.injecting_at, true)
+     AND l.next_at > f.injecting_at
     JOIN leaders n
       ON same(n, l, topic, partition) AND n.leader <> l.leader AND n.at > f.injecting_at
     WHERE f.killed AND f.took_effect GROUP BY f.fault, f.injected_at, l.topic, l.partition
