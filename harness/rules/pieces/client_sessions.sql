@@ -25,6 +25,10 @@ WITH cut_off AS (
 ), answers AS (SELECT * FROM sent WHERE NOT cut),
 doubtful AS (SELECT * FROM sent WHERE cut AND NOT surely_cut),
 
+-- let READ_MS = 300
+--   How long an answer to a heartbeat may wait behind two others until Java reads it, one each time
+--   that its thread looks: every 100 ms. Seen 56 ms after the answer, behind a SyncGroup's.
+
 -- let TIME_OUTS
 --   Each time-out of a client's session, with when the application heard that its assignment is
 --   lost, if it did. librdkafka calls back from poll: so it has a second from when the application

@@ -7,7 +7,9 @@
 --   heartbeats that did not arrive | clients: java | protocols: classic | kind: in passing,
 --   compares clocks
 --
--- Heartbeats that Java's log has, but for those sent as the member, or its run, ended.
+-- Heartbeats that Java's log has, but for those sent as the member, or its run, ended, or while a
+-- JoinGroup or SyncGroup waited: a broker reads the next request of a connection when it has
+-- answered the one before, and not at all where the client has given the connection up by then.
 
 -- let ON_ITS_WAY_MS = 2000
 --   How long a heartbeat may be on its way. In the kept runs it was 0.2 s at most, and 0.9 s behind
@@ -22,6 +24,9 @@ WITH sent AS (
       ON f.injecting_at <= after(:ON_ITS_WAY_MS, s.event_at)
      AND after(:session_ms, coalesce(f.healed_at, f.injected_at)) >= s.event_at
      AND (f.disturbs_heartbeats OR f.resolved = s.member)
+    LEFT ANTI JOIN {own_requests} w
+      ON w.member = s.member AND w.api IN ('JOIN_GROUP', 'SYNC_GROUP')
+     AND w.arrived_at <= s.event_at AND w.answered_at >= s.event_at
     WHERE s.event = 'heartbeat_sent'
       AND s.event_at < after(-:ON_ITS_WAY_MS, least(m.ended_at, :stopped_at))
 ), judged AS (

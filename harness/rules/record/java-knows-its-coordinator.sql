@@ -31,7 +31,7 @@ WITH found AS (
      AND d.to_at >= after(-m.session_timeout_ms, e.event_at)
     JOIN {own_requests} h
       ON h.member = e.member AND h.api = 'HEARTBEAT'
-     AND h.answered_at <= after(-:slack_ms, e.event_at)
+     AND h.answered_at <= after(-:slack_ms - :READ_MS, e.event_at)
      AND h.error_code IN (:NONE, :REBALANCE_IN_PROGRESS)
     WHERE e.event = 'coordinator_lost' AND e.detail LIKE '%session timed out%'
     GROUP BY e.member, e.event_at, m.session_timeout_ms
