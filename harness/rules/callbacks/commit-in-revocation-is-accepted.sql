@@ -5,9 +5,8 @@
 -- source: document 001, rebalance listener (commit in onPartitionsRevoked)
 -- id: R15-commit | rows: commits in the callback | unit: error code | kind: in passing
 --
--- A member that commits one position several times is answered for each: the last answer in the
--- time of this commit counts. The coordinator's last line before a commit shows in which state the
--- commit found the group.
+-- The last answer in the time of a commit counts: a position may be committed several times. The
+-- coordinator's last line before a commit shows in which state the commit found the group.
 
 WITH answered AS (
     SELECT c.member, c.topic, c.partition, c.committed, c.asked_at,

@@ -37,18 +37,14 @@ WITH {POLLS}, asked AS (
     LEFT ANTI JOIN {client_events} c
       ON c.member = w.member AND c.event IN ('stall_started', 'stall_ended', 'closing')
      AND c.event_at BETWEEN w.before AND w.at
-), ranked AS (
-    SELECT *, row_number() OVER (PARTITION BY member_id ORDER BY ms DESC, at) AS place,
-           count(*) OVER (PARTITION BY member_id) AS gaps
-    FROM undisturbed
 ), counted AS (
     SELECT min(member) AS member, member_id, max(at) AS at, median(ms) AS middle_ms,
-           max(IF(place > greatest(1, gaps DIV 4), ms, NULL)) AS most_ms,
+           reverse(array_sort(collect_list(ms)))[greatest(1, count(*) DIV 4)] AS most_ms,
            :auto_commit_ms + :auto_commit_late_ms
                + IF(:client = 'java', max(poll_ms) + :IDLE_POLL_MS, 0) AS high,
            concat(count(*), ' gaps from ', min(ms), ' to ', max(ms), ' ms') AS note,
            min_by(evidence, struct(at, evidence)) AS evidence
-    FROM ranked GROUP BY member_id HAVING count(*) >= 3
+    FROM undisturbed GROUP BY member_id HAVING count(*) >= 3
 )
 SELECT concat(member, ' (', member_id, ')') AS subject, at,
        IF(most_ms > high, most_ms, middle_ms) AS measured,

@@ -16,8 +16,7 @@
 --   than four times within 10 s.
 
 -- let COMMITS = 8
---   With UNKNOWN_MEMBER_ID Sarama sends one four times, other clients once or twice; librdkafka
---   twelve times while its member is cut off.
+--   Sarama sends one four times, others once or twice; librdkafka twelve times while cut off.
 
 -- let WHAT = positions
 -- let MOST = :QUESTIONS

@@ -48,7 +48,6 @@ SELECT concat(r.member, ' (no member)'), min(r.arrived_at),
 FROM {own_requests} r LEFT SEMI JOIN {memberships} m
   ON m.joined_at < after(-:slack_ms, r.arrived_at)
  AND (m.removed_at IS NULL OR m.removed_at > after(:slack_ms, r.processed_at))
-LEFT ANTI JOIN {unsettled} f
-  ON NOT f.killed AND f.from_at <= r.arrived_at AND f.to_at >= r.arrived_at
+LEFT ANTI JOIN {unsettled} f ON NOT f.killed AND r.arrived_at BETWEEN f.from_at AND f.to_at
 WHERE r.api = 'OFFSET_DELETE' OR r.api = 'OFFSET_COMMIT' AND r.member_id IS NULL
 GROUP BY r.member

@@ -10,8 +10,7 @@
 --   position that it was given, and skipped records | kind: in passing, compares clocks
 --
 -- No broker knows a position in a store of the application's own. A broker that
--- is killed may not have logged its last answer. librdkafka does not look an end of the log up
--- again.
+-- is killed may not have logged its last answer. librdkafka looks an end of the log up once.
 
 -- let ASKED_MS = 1000
 --   A client may ask for its positions just before its application hears of its partitions.

@@ -7,8 +7,7 @@
 -- id: X81 | rows: member ids | kind: broker, in passing, compares clocks
 --
 -- A line of a join may be stamped just after the answer to it. A static member that takes its own
--- place has a line with its former id. A broker that dies may have logged an id that it did not
--- answer with any more.
+-- place has a line with its former id. A broker that dies may not have answered with an id.
 
 WITH lines AS (
     SELECT member_id, min(at) AS at, min(at) FILTER (WHERE event = 'member_added') AS added_at,

@@ -12,9 +12,8 @@
 -- heartbeats without an id until then. A member that closes, or is about to end, need not join
 -- anew.
 --
--- A member asks several brokers at once, and a broker that is cut off names itself. A heartbeat is
--- handled at any moment until its answer is ready. A broker that is just loading the group accepts
--- every heartbeat.
+-- A member asks several brokers at once, and a broker that is cut off names itself. A broker that
+-- is just loading the group accepts every heartbeat.
 
 {LOOKUPS}
 heartbeats AS (SELECT * FROM {own_requests} WHERE api = 'HEARTBEAT'),
