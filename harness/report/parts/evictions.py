@@ -13,6 +13,7 @@ from datetime import datetime
 
 from harness.report.load import JudgedRun
 from harness.report.parts.faults import FaultStory, stories
+from harness.report.parts.member_names import members_of
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def false_evictions(run: JudgedRun) -> list[PutOut] | None:
     steady = run.manifest.steady_at
     found = [
         each
-        for each in _once_each(run, _every(run))
+        for each in _once_each(run, (each for each in _every(run) if each.at is not None))
         if (steady is None or each.at >= steady)
         and not any(at <= each.at for at in gone_at[each.member] + gone_at[each.member_id])
     ]
@@ -46,7 +47,7 @@ def false_evictions(run: JudgedRun) -> list[PutOut] | None:
 
 def _every(run: JudgedRun) -> Iterator[PutOut]:
     events = run.history["client_events"]
-    names = {row["member_id"]: row["member"] for row in events if row["member_id"]}
+    names = members_of(run).by_id
     for row in run.tables["evictions"]:
         yield PutOut(row["member"] or "", row["member_id"], row["evicted_at"], "session")
     for row in run.history["coordinator_events"]:
