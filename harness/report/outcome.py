@@ -111,7 +111,7 @@ def of_run(run: JudgedRun) -> Overall:
     verdicts = of_verdicts(run.manifest, run.verdicts)
     if verdicts.kind == "unjudged":
         return verdicts
-    from harness.report.findings import found_in  # which needs every rule
+    from harness.report.headline import found_in  # which needs every rule
 
     name, headline = found_in(run)
     return Overall(verdicts.kind, headline, f"{verdicts.headline}: {verdicts.detail}", name)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from harness.report.findings import FINDINGS, Finding, found_in
+from harness.report.headline import FINDINGS, Finding, found_in
 from harness.report.load import load
 from harness.rules import rule_names
 from tests.report.sample_run import Row, at, stop, verdict, write_manifest, write_run
@@ -83,7 +83,7 @@ def test_the_longest_standstill_is_a_finding_by_its_cause_and_by_what_it_waited_
     for number, other in enumerate(next_door):
         name, said = found(tmp_path / f"not-seen-{number}", stops=[row | other])
         assert finding.name != name
-        assert "1 partition stood still for 6.00 s" in said
+        assert "1 partition stopped for 6.00 s" in said
 
 
 def put_out(finding: Finding, *members: str) -> dict[str, list[Row]]:
@@ -108,7 +108,7 @@ def test_who_is_put_out_while_alive_is_a_finding_and_who_was_killed_is_none(
     members = ("member-1", "member-2", "member-3")[: 3 if finding.put_out.startswith("all") else 1]
     name, said = found(tmp_path / "seen", **put_out(finding, *members))
     assert finding.name == name
-    assert "although alive: no partition stood still" in said
+    assert "although alive: no partition stopped" in said
 
     killed = [
         {**row, "kind": "kill-consumer", "resolved": member, "fault": f"1-{member}"}
@@ -134,18 +134,18 @@ def test_an_end_without_leaving_costs_a_session_each_time(tmp_path: Path) -> Non
     write_manifest(run_dir, declared={"group": {}, "app": app}, observed={"clients": ["kgo v1.22"]})
 
     assert (
-        "Your program does not leave its group when it ends: each of 2 times 2 partitions stood "
-        "still for up to 45.26 s and 12 records came again. Call `client.Close()` when it is asked "
+        "Your program does not leave its group when it ends: each of 2 times 2 partitions stopped "
+        "for up to 45.26 s and 12 records came again. Call `client.Close()` when it is asked "
         "to end."
     ) == found_in(load(run_dir))[1]
 
 
 def test_without_a_finding_the_cost_is_said(tmp_path: Path) -> None:
     rows = [stop(0, 6_000, 2_000, cause="unheard-of")]
-    assert ("", "The freeze of member-1: 1 partition stood still for 6.00 s.") == found(
+    assert ("", "The freeze of member-1: 1 partition stopped for 6.00 s.") == found(
         tmp_path / "run", stops=rows
     )
-    nothing = "no partition stood still, and no record came again or was lost."
+    nothing = "no partition stopped, and no record came again or was lost."
     assert ("harmless", f"The freeze of member-1: {nothing}") == found(tmp_path / "quiet")
     assert ("", f"Nothing was broken: {nothing}") == found(tmp_path / "baseline", faults=())
 

@@ -38,7 +38,7 @@ def false_evictions(run: JudgedRun) -> list[PutOut] | None:
     steady = run.manifest.steady_at
     found = [
         each
-        for each in _once_each(run, (each for each in _every(run) if each.at is not None))
+        for each in _once_each(run, _every(run))
         if (steady is None or each.at >= steady)
         and not any(at <= each.at for at in gone_at[each.member] + gone_at[each.member_id])
     ]
@@ -49,13 +49,16 @@ def _every(run: JudgedRun) -> Iterator[PutOut]:
     events = run.history["client_events"]
     names = members_of(run).by_id
     for row in run.tables["evictions"]:
-        yield PutOut(row["member"] or "", row["member_id"], row["evicted_at"], "session")
+        if row["evicted_at"]:
+            yield PutOut(row["member"] or "", row["member_id"], row["evicted_at"], "session")
     for row in run.history["coordinator_events"]:
         ids = {
             "fenced": [row["member_id"]],
             "stragglers_removed": [id_.strip(" []") for id_ in (row["reason"] or "").split(",")],
         }
-        for id_ in ids.get(row["event"], ()) if row["group"] == run.manifest.group else ():
+        if row["group"] != run.manifest.group or not row["at"]:
+            continue
+        for id_ in ids.get(row["event"], ()):
             yield PutOut(names.get(id_, ""), id_, row["at"], "rebalance")
     for row in events:
         if row["event"] == "max_poll_exceeded":

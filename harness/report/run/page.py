@@ -5,6 +5,7 @@ security policy forbids scripts and loads on top of that.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +15,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from harness.base.paths import COMMAND
 from harness.base.words import plural
@@ -124,10 +126,15 @@ def environment() -> Environment:
     engine.globals |= {name: getattr(outcome, name) for name in _OF_VERDICTS}
     engine.globals |= {"bound": bound, "plural": plural, "tables": tables, "stops": stops}
     engine.filters |= {"number": number, "duration": duration, "clip": clip}
-    engine.filters |= {"seconds": seconds, "partition": partition_name}
+    engine.filters |= {"seconds": seconds, "partition": partition_name, "code": _code}
     engine.tests["folded"] = tables.is_folded
     engine.tests["withheld"] = lambda row: outcome.standing(row) is outcome.Standing.WITHHELD
     return engine
+
+
+def _code(text: str) -> Markup:
+    """A sentence with what is between backticks as code."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 class _Known(dict[str, Any]):

@@ -16,7 +16,7 @@ from harness.base.words import listed, plural
 from harness.experiment import Verdict
 from harness.report.formats import duration, number
 from harness.report.load import JudgedRun, Row, judgements
-from harness.report.outcome import name_of, title_of, verdict_of
+from harness.report.outcome import name_of, verdict_of
 from harness.report.parts import record_counts, stops
 from harness.report.parts.evictions import PutOut, false_evictions
 from harness.report.parts.faults import FaultStory, done, span, whole
@@ -140,8 +140,10 @@ FINDINGS: Final = (
             "were left, and the coordinator refused heartbeats as well as commits: {cost}.",
             "Keep `min.insync.replicas` of that topic below the number of its replicas.",
             rules=("coordinator/too-few-replicas-keep-heartbeats",)),
-    *(Finding(rule, "After {what} this was not so: “{title}”. {Cost}.", rules=(rule,))
-      for rule in ("callbacks/lost-only-by-a-member-that-was-out", "assignment/sticky-moves-few")),
+    Finding("loses-all-for-nothing", "After {what} {n member} heard that all partitions were lost "
+            "without a cause: {cost}.", rules=("callbacks/lost-only-by-a-member-that-was-out",)),
+    Finding("moves-without-need", "After {what} {sum} moved without need: {cost}.",
+            rules=("assignment/sticky-moves-few",)),
     Finding("takes-many-rounds", "{What} led to more rebalances than it needs: {cost}.",
             rules=("rebalance/takes-fixed-intervals",),
             rows=("rebalance/takes-fixed-intervals", r"took \d+ rounds")),
@@ -194,26 +196,20 @@ def found_in(run: JudgedRun) -> tuple[str, str]:
 
     Where only what its faults cost is said, it has no name.
     """
+    lost = "", "The record of what was broken, or of what that cost, is not whole."
     if not run.has(*_COSTS, "deliveries" if run.manifest.app is None else "reads"):
-        return "", "The record of what was broken, or of what that cost, is not whole."
-    seen = _seen(run)
-    for finding in FINDINGS:
-        if words := _fits(finding, seen):
-            said = [_filled(text, words) for text in (finding.says, finding.remedy)]
-            return finding.name, " ".join(filter(None, said))
-    lost = record_counts.records(run).lost or 0
-    alone = _cost(seen.stops, seen.again, lost)
-    if not seen.faults:
-        return "", f"Nothing was broken: {alone}."
-    harmed = seen.stops or seen.again or lost or seen.put_out
-    return "" if harmed else "harmless", _filled(f"{{What}}: {alone}.", {"what": seen.what})
+        return lost
+    try:
+        return _found(_evidence(run))
+    except NoData:  # of its judgements
+        return lost
 
 
 _COSTS: Final = ("faults", "stops", "redeliveries", "sends")
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Evidence:
     """What a run shows from its first fault on; one without, from steady state on.
 
     `stops` are standstills, those included that went on when the run ended; `again` is what came
@@ -241,10 +237,7 @@ class _Seen:
 
     def rows(self, rule: str, like: str = "") -> list[Row]:
         """What a rule looked at that has such words; without words, what violates it."""
-        try:
-            every = judgements(self.run, [rule_names.id_of(rule)])
-        except NoData:
-            return []
+        every = judgements(self.run, [rule_names.id_of(rule)])
         return [r for r in every if (re.search(like, r["why"] or "") if like else r["ok"] is False)]
 
     def of_them(self, members: Iterable[str], since: datetime) -> tuple[list[Row], list[Row]]:
@@ -277,10 +270,10 @@ class _Seen:
         return self.what if begun else "a silence", span(self.run)[0]
 
 
-def _seen(run: JudgedRun) -> _Seen:
+def _evidence(run: JudgedRun) -> _Evidence:
     from_at, to_at = span(run)
     rows = run.verdicts or ()
-    return _Seen(
+    return _Evidence(
         run,
         [each for each in whole(run.history["faults"]) if each.took_effect],
         [*stops.stopped(run), *never_again(run, to_at)],
@@ -294,7 +287,20 @@ def _seen(run: JudgedRun) -> _Seen:
     )
 
 
-def _fits(finding: Finding, seen: _Seen) -> Mapping[str, Any]:
+def _found(seen: _Evidence) -> tuple[str, str]:
+    for finding in FINDINGS:
+        if words := _fits(finding, seen):
+            said = [_filled(text, words) for text in (finding.says, finding.remedy)]
+            return finding.name, " ".join(filter(None, said))
+    lost = record_counts.records(seen.run).lost or 0
+    alone = _cost(seen.stops, seen.again, lost)
+    if not seen.faults:
+        return "", f"Nothing was broken: {alone}."
+    harmed = seen.stops or seen.again or lost or seen.put_out
+    return "" if harmed else "harmless", _filled(f"{{What}}: {alone}.", {"what": seen.what})
+
+
+def _fits(finding: Finding, seen: _Evidence) -> Mapping[str, Any]:
     """The words for the names in a finding's sentences; none where a run does not fit it."""
     if not seen.violated.keys() >= set(finding.rules):
         return {}
@@ -334,13 +340,12 @@ def _fits(finding: Finding, seen: _Seen) -> Mapping[str, Any]:
         "whose": listed(whose) if few else plural(len(whose), "member"),
         "sum": _in_unit(sum(measured), verdict.get("unit") or ""),
         "most": _in_unit(max(measured, default=0), verdict.get("unit") or ""),
-        "title": title_of(verdict) if verdict else "",
         "last": last,
         "cost": _cost(stood, again),
     }
 
 
-def _words(seen: _Seen) -> Mapping[str, str]:
+def _words(seen: _Evidence) -> Mapping[str, str]:
     """What every sentence may say of a run."""
     manifest, worst = seen.run.manifest, seen.worst
     cause = done(kind=worst.get("cause") or "", whom=worst.get("subject") or "")
@@ -382,16 +387,20 @@ def _longest_part(row: Row) -> str:
 
 
 def _cost(stood: Sequence[Row], again: Iterable[Row], lost: int = 0) -> str:
-    """How long partitions stood still, and how many records came again or were lost."""
-    repeats, said = sum(row["count"] or 0 for row in again), ["no partition stood still"]
+    """How long partitions stopped, and how many records came again or were lost.
+
+    Those count that stopped for half as long as the longest: an eager group stops all briefly.
+    """
+    repeats, said = sum(row["count"] or 0 for row in again), ["no partition stopped"]
     if not (stood or repeats or lost):
-        return "no partition stood still, and no record came again or was lost"
+        return "no partition stopped, and no record came again or was lost"
     if stood:
-        partitions = len({(row["topic"], row["partition"]) for row in stood})
         longest = max(stood, key=lambda row: float(row["ms"]))
+        as_long = [row for row in stood if 2 * row["ms"] >= longest["ms"]]
+        partitions = len({(row["topic"], row["partition"]) for row in as_long})
         how = "for" if partitions == 1 else "for up to"
         how = "until the run ended, for" if longest.get("never_again") else how
-        said = [f"{plural(partitions, 'partition')} stood still {how} {duration(longest['ms'])}"]
+        said = [f"{plural(partitions, 'partition')} stopped {how} {duration(longest['ms'])}"]
     said += [f"{plural(repeats, 'record')} came again"] if repeats else []
     return listed([*said, f"{plural(lost, 'record')} went lost"] if lost else said)
 
