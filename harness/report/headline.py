@@ -16,7 +16,7 @@ from harness.base.words import listed, plural
 from harness.experiment import Verdict
 from harness.report.formats import duration, number
 from harness.report.load import JudgedRun, Row, judgements
-from harness.report.outcome import name_of, verdict_of
+from harness.report.outcome import Overall, name_of, of_verdicts, verdict_of
 from harness.report.parts import record_counts, stops
 from harness.report.parts.evictions import PutOut, false_evictions
 from harness.report.parts.faults import FaultStory, done, span, whole
@@ -191,6 +191,15 @@ _LIBRARIES: Final[Mapping[str, tuple[str, ...]]] = {
 _ANY: Final = ("close()", "make a new consumer", "")
 
 
+def of_run(run: JudgedRun) -> Overall:
+    """What a run comes to; its headline is what it found, unless it shows nothing."""
+    verdicts = of_verdicts(run.manifest, run.verdicts)
+    if verdicts.kind == "unjudged":
+        return verdicts
+    name, said = found_in(run)
+    return Overall(verdicts.kind, said, f"{verdicts.headline}: {verdicts.detail}", name)
+
+
 def found_in(run: JudgedRun) -> tuple[str, str]:
     """What a complete and judged run found: the name of the finding, and its sentences.
 
@@ -272,16 +281,12 @@ class _Evidence:
 
 def _evidence(run: JudgedRun) -> _Evidence:
     from_at, to_at = span(run)
-    rows = run.verdicts or ()
+    rows, again = run.verdicts or (), run.tables["redeliveries"]
     return _Evidence(
         run,
         [each for each in whole(run.history["faults"]) if each.took_effect],
         [*stops.stopped(run), *never_again(run, to_at)],
-        [
-            r
-            for r in run.tables["redeliveries"]
-            if r["polled_at"] and from_at <= r["polled_at"] < to_at
-        ],
+        [row for row in again if row["polled_at"] and from_at <= row["polled_at"] < to_at],
         [each for each in false_evictions(run) or () if from_at <= each.at < to_at],
         {name_of(row["rule"]): row for row in rows if verdict_of(row) == Verdict.VIOLATED},
     )

@@ -107,16 +107,6 @@ class Overall:
     finding: str = ""
 
 
-def of_run(run: JudgedRun) -> Overall:
-    verdicts = of_verdicts(run.manifest, run.verdicts)
-    if verdicts.kind == "unjudged":
-        return verdicts
-    from harness.report.headline import found_in  # which needs every rule
-
-    name, headline = found_in(run)
-    return Overall(verdicts.kind, headline, f"{verdicts.headline}: {verdicts.detail}", name)
-
-
 def of_verdicts(manifest: Manifest, verdicts: Sequence[Row] | None) -> Overall:
     if not manifest.complete:
         unknown = f"Run status {manifest.status}: nothing can be concluded"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from harness.check.check import check
-from harness.report import outcome
+from harness.report.headline import of_run
 from harness.report.load import load
 from harness.tables.engines.contract import Engine
 from tests.recorded.keep import FOUND, PROGRAMS, RUNS
@@ -37,7 +37,7 @@ def test_a_kept_run_finds_what_it_found_before(
 ) -> None:
     run_dir = copied(run, tmp_path / "run")
     check(run_dir, duckdb_engine)
-    found = outcome.of_run(load(run_dir))
+    found = of_run(load(run_dir))
 
     assert f"{found.finding or NONE}: {found.headline}" == snapshot
 

@@ -79,14 +79,14 @@ def test_the_longest_standstill_is_a_finding_by_its_cause_and_by_what_it_waited_
     row = {**stop(0, 6_000, 0), **parts, "cause": finding.stops[0], "episode": None}
 
     assert finding.name == found(tmp_path / "seen", stops=[row])[0]
-    next_door = {"cause": "unheard-of"}, {finding.part or "cause": None}
+    next_door: list[Row] = [{"cause": "unheard-of"}, {finding.part or "cause": None}]
     for number, other in enumerate(next_door):
-        name, said = found(tmp_path / f"not-seen-{number}", stops=[row | other])
+        name, said = found(tmp_path / f"not-seen-{number}", stops=[{**row, **other}])
         assert finding.name != name
         assert "1 partition stopped for 6.00 s" in said
 
 
-def put_out(finding: Finding, *members: str) -> dict[str, list[Row]]:
+def put_out(finding: Finding, *members: str) -> dict[str, Any]:
     by = finding.put_out.removeprefix("all ")
     rows = [
         {"member": m, "member_id": m, "evicted_at": at(14), "event_at": at(14)} for m in members

@@ -5,7 +5,6 @@ security policy forbids scripts and loads on top of that.
 """
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +14,6 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
 
 from harness.base.paths import COMMAND
 from harness.base.words import plural
@@ -32,6 +30,7 @@ from harness.report.formats import (
     seconds,
     utc,
 )
+from harness.report.headline import of_run
 from harness.report.load import JudgedRun, Manifest, libraries_of
 from harness.report.parts import stops, tables
 from harness.report.parts.faults import stories
@@ -73,7 +72,7 @@ def page(run: JudgedRun) -> str:
     axis = axis_of(run)
     members = members_of(run)
     zero = axis.zero if axis else None
-    counts, result = records(run), outcome.of_run(run)
+    counts, result = records(run), of_run(run)
     others = outcome.others_in(run)
     return (
         environment()
@@ -126,15 +125,10 @@ def environment() -> Environment:
     engine.globals |= {name: getattr(outcome, name) for name in _OF_VERDICTS}
     engine.globals |= {"bound": bound, "plural": plural, "tables": tables, "stops": stops}
     engine.filters |= {"number": number, "duration": duration, "clip": clip}
-    engine.filters |= {"seconds": seconds, "partition": partition_name, "code": _code}
+    engine.filters |= {"seconds": seconds, "partition": partition_name}
     engine.tests["folded"] = tables.is_folded
     engine.tests["withheld"] = lambda row: outcome.standing(row) is outcome.Standing.WITHHELD
     return engine
-
-
-def _code(text: str) -> Markup:
-    """A sentence with what is between backticks as code."""
-    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 class _Known(dict[str, Any]):

@@ -7,6 +7,7 @@ from typing import Final
 
 from harness.report import outcome
 from harness.report.formats import bound, measured, number
+from harness.report.headline import of_run
 from harness.report.load import JudgedRun, Row
 
 # XML 1.0 cannot hold these, not even escaped; a reader would refuse the whole file.
@@ -14,7 +15,7 @@ NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010
 
 
 def junit(run: JudgedRun) -> str:
-    manifest, rows, result = run.manifest, run.verdicts or [], outcome.of_run(run)
+    manifest, rows, result = run.manifest, run.verdicts or [], of_run(run)
     unjudged, standings = not manifest.complete or not rows, [*map(outcome.standing, rows)]
     began, ended = manifest.started_at, manifest.ended_at
     lasted_s = max(0.0, (ended - began).total_seconds()) if began and ended else 0.0

@@ -11,6 +11,7 @@ from harness.base.paths import here
 from harness.experiment import Verdict
 from harness.report import outcome
 from harness.report.formats import NOTHING, bound, measured_range, number
+from harness.report.headline import of_run
 from harness.report.load import JudgedRun, Manifest, Row, load
 from harness.report.parts.story import figures
 from harness.report.text.columns import align, show, width_of
@@ -74,7 +75,7 @@ def _headline(manifest: Manifest, result: outcome.Overall) -> Text:
 
 
 def _lines(run: JudgedRun, width: int) -> list[Text]:
-    result = outcome.of_run(run)
+    result = of_run(run)
     lines = [_headline(run.manifest, result), Text(result.detail)]
     if run.problems:
         lines.append(Text(outcome.files_lost(run)))
