@@ -444,6 +444,11 @@ def test_verdicts_with_flipped_bits_are_refused(tmp_path: Path) -> None:
         report(run_dir)
 
 
+def test_no_page_shows_what_only_python_reads(page: str) -> None:
+    assert "lasts 10.5 s" in Parsed(page).text
+    assert "{'" not in Parsed(page).text
+
+
 def test_a_whole_run_lacks_nothing(page: str) -> None:
     assert "left out" not in Parsed(page).text
 
