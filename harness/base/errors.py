@@ -13,7 +13,6 @@ Each message is one sentence for the user: what was wrong, where, what to do.
 """
 
 import os
-from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final
 
@@ -28,11 +27,6 @@ class Exit(IntEnum):
     BAD_ARGUMENTS = 4
     NO_DATA = 5
     BUSY = 6  # all that differs was withheld, because this machine was too busy
-
-
-def worst(codes: Iterable[int]) -> int:
-    """The exit code of several runs; a busy machine is less than a verdict that differs."""
-    return max(codes, key=lambda code: 0.5 if code == Exit.BUSY else code, default=Exit.NO_DATA)
 
 
 class HarnessError(Exception):

@@ -5,13 +5,14 @@ what there is. The runs themselves are in folders of their own, as always.
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from harness.base.errors import Exit, NoData, worst
+from harness.base.errors import Exit, NoData
 from harness.base.whole import whole
 
 FILE_NAME: Final = "suite.json"
@@ -39,6 +40,11 @@ _CODES: Final = {
     State.FAILED: Exit.FAILED,
     State.INTERRUPTED: Exit.INTERRUPTED,
 }
+
+
+def worst(codes: Iterable[int]) -> int:
+    """The exit code of several runs; a busy machine is less than a verdict that differs."""
+    return max(codes, key=lambda code: 0.5 if code == Exit.BUSY else code, default=Exit.NO_DATA)
 
 
 @dataclass

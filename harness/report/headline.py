@@ -117,6 +117,8 @@ FINDINGS: Final = (
             "members had committed a part.", "Commit all that is processed before giving up.",
             rules=("callbacks/given-part-is-committed-before",
                    "callbacks/handover-repeats-nothing")),
+    Finding("repeats-at-handovers", "{sum} came again as partitions were handed over, more than "
+            "the commit policy allows.", _BEFORE, rules=("delivery/handover-repeats-by-policy",)),
     Finding("coordinator-forgets", "After {what} the coordinator answered with positions up to "
             "{most} older than the last commit: who began then would have read these again.",
             rules=("commits/last-one-is-returned",)),

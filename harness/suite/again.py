@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base import processes
-from harness.base.errors import Exit, HarnessError, NoData, refused, worst
+from harness.base.errors import Exit, HarnessError, NoData, refused
 from harness.base.progress import Steps, unheard
 from harness.base.words import plural
 from harness.history import manifest
+from harness.history.suites import worst
 from harness.report import outcome
 from harness.report.load import Row, load_verdicts
 from harness.report.outcome import exit_code_of, verdict_of
