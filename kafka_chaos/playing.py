@@ -22,7 +22,8 @@ from typing import IO, Any, Final
 
 from kafka_chaos.command import WITH_PARENT
 
-JUDGED: Final = (0, 1)  # exit codes of a run that was judged: as expected, or not
+BUSY: Final = 6  # exit code of a run of which all that differs was withheld: the machine was busy
+JUDGED: Final = (0, 1, BUSY)  # of a run that was judged: as expected, or not
 # A run that is ended heals what it broke first; its watchdog does that where it is killed.
 PATIENCE_S: Final = 60.0
 INTERRUPTED: Final = 2

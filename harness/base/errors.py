@@ -26,6 +26,7 @@ class Exit(IntEnum):
     FAILED = 3
     BAD_ARGUMENTS = 4
     NO_DATA = 5
+    BUSY = 6  # all that differs was withheld, because this machine was too busy
 
 
 class HarnessError(Exception):

@@ -5,6 +5,7 @@ what there is. The runs themselves are in folders of their own, as always.
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -24,6 +25,7 @@ class State(StrEnum):
     PLANNED = "not played"
     AS_EXPECTED = "as expected"
     DIFFERS = "differs"
+    BUSY = "not judged in full"  # nothing differs but what was withheld because of this machine
     VOID = "void"  # spoilt from outside, or it could not start
     FAILED = "failed"  # the harness failed, in the run or in judging it
     INTERRUPTED = "interrupted"
@@ -33,10 +35,16 @@ class State(StrEnum):
 _CODES: Final = {
     State.AS_EXPECTED: Exit.AS_EXPECTED,
     State.DIFFERS: Exit.DIFFERS,
+    State.BUSY: Exit.BUSY,
     State.VOID: Exit.FAILED,
     State.FAILED: Exit.FAILED,
     State.INTERRUPTED: Exit.INTERRUPTED,
 }
+
+
+def worst(codes: Iterable[int]) -> int:
+    """The exit code of several runs; a busy machine is less than a verdict that differs."""
+    return max(codes, key=lambda code: 0.5 if code == Exit.BUSY else code, default=Exit.NO_DATA)
 
 
 @dataclass
@@ -61,7 +69,7 @@ class Entry:
 
     @property
     def judged(self) -> bool:
-        return self.state in (State.AS_EXPECTED, State.DIFFERS)
+        return self.state in (State.AS_EXPECTED, State.DIFFERS, State.BUSY)
 
 
 @dataclass
@@ -99,11 +107,9 @@ class Suite:
         """
         if self.interrupted or any(entry.state is State.INTERRUPTED for entry in self.entries):
             return Exit.INTERRUPTED
-        codes = [_CODES[entry.state] for entry in self.entries if entry.state in _CODES]
-        worst = max(codes, default=Exit.NO_DATA)
-        if worst is Exit.AS_EXPECTED and self.count(State.PLANNED):
-            return Exit.INTERRUPTED
-        return worst
+        code = Exit(worst(_CODES[each.state] for each in self.entries if each.state in _CODES))
+        unplayed = code is Exit.AS_EXPECTED and self.count(State.PLANNED)
+        return Exit.INTERRUPTED if unplayed else code
 
     @property
     def played(self) -> list[Entry]:

@@ -19,7 +19,7 @@ from harness.base.paths import COMMAND
 from harness.experiment import PLAINTEXT
 from harness.history import judged, store
 from harness.history import manifest as manifest_file
-from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
+from harness.history.derived import SPOILT, TABLES, VERDICTS, VERDICTS_FILE
 from harness.history.manifest import client_of
 from harness.history.schema import HISTORY
 
@@ -162,6 +162,8 @@ def load_verdicts(run_dir: Path) -> tuple[Manifest, list[Row] | None]:
     Raises:
         NoData: the manifest is missing, damaged or of another schema, or the verdicts are: those
             of a complete run have to be there.
+
+    `withheld` of a row says whether it is unknown because of this machine alone.
     """
     manifest = load_manifest(run_dir)
     judged.settle(run_dir)
@@ -171,9 +173,33 @@ def load_verdicts(run_dir: Path) -> tuple[Manifest, list[Row] | None]:
             raise NoData(f"{path} is missing: {again(run_dir)}")
         return manifest, None
     try:
-        return manifest, list(_read(path, VERDICTS, VERDICTS.names).to_pylist())
+        rows = _read(path, VERDICTS, VERDICTS.names).to_pylist()
+        return manifest, [{**row, "withheld": _withheld(run_dir, row)} for row in rows]
     except _UNREADABLE as problem:
         raise NoData(f"{path} cannot be read ({_why(problem)}): {again(run_dir)}") from problem
+
+
+def _withheld(run_dir: Path, verdict: Row) -> bool:
+    """Whether all that is unknown of a verdict is withheld because of this machine."""
+    if not verdict["unknowns"] or not any(words in (verdict["reason"] or "") for words in SPOILT):
+        return False
+    try:
+        rows = pq.read_table(run_dir / str(verdict["evidence"]), columns=["ok", "why"]).to_pylist()
+    except (pa.ArrowException, OSError):
+        return False  # unknown
+    return all(str(row["why"]).startswith(SPOILT) for row in rows if row["ok"] is None)
+
+
+def judgements(run: JudgedRun, rules: Sequence[str]) -> list[Row]:
+    """What rules, given by their ids, looked at. Raises NoData where the record of it is lost."""
+    columns = ["rule", "subject", "at", "ok", "measured", "why"]
+    schema = pa.schema([TABLES["judgements"].field(name) for name in columns])
+    of_rules = [("rule", "in", list(rules))]
+    try:
+        found = _read(run.path / "tables" / "judgements.parquet", schema, columns, of_rules)
+    except _UNREADABLE as problem:
+        raise NoData(f"its judgements cannot be read ({_why(problem)})") from problem
+    return list(found.to_pylist())
 
 
 def again(run_dir: Path) -> str:

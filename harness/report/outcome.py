@@ -11,7 +11,8 @@ from harness.base.errors import Exit
 from harness.base.paths import COMMAND
 from harness.base.words import plural
 from harness.experiment import Verdict
-from harness.history.derived import SPOILT
+from harness.history.derived import KEPT, SPOILT, STOOD_STILL
+from harness.report.formats import names
 from harness.report.load import JudgedRun, Manifest, Row, load_verdicts
 
 
@@ -20,18 +21,22 @@ class Standing(StrEnum):
     # The documented statement was expected to be violated, and was: the finding of an experiment.
     RESULT = "result"
     DIFFERS = "differs"
+    # It could not be judged, for no fault of the group: this machine was busy, or the run is void.
+    WITHHELD = "withheld"
 
 
 # How the reason of the rule about this machine's clock ends (check.doubt.pressure).
 _BUSY: Final = re.compile(r"; ([\w.-]+ waited for a processor for .*)$")
 
-WORST_FIRST: Final = (Standing.DIFFERS, Standing.RESULT, Standing.AS_EXPECTED)
+WORST_FIRST: Final = (
+    *(Standing.DIFFERS, Standing.WITHHELD, Standing.RESULT, Standing.AS_EXPECTED),
+)
 _UNFINISHED: Final = {
     "void": "Void: the run was spoilt, so it shows nothing",
     "interrupted": "Interrupted: the run did not finish, so it shows nothing",
     "running": "Not finished: the run is still going on, or its harness was killed",
 }
-SIGNS: Final = {Standing.AS_EXPECTED: "✓", Standing.RESULT: "≠", Standing.DIFFERS: "✗"}
+SIGNS: Final = dict(zip(WORST_FIRST, "✗?≠✓", strict=True))
 
 
 def verdict_of(row: Row) -> str:
@@ -65,7 +70,7 @@ def differs(row: Row) -> bool:
 
 def standing(row: Row) -> Standing:
     if differs(row):
-        return Standing.DIFFERS
+        return Standing.WITHHELD if is_withheld(row) else Standing.DIFFERS
     return Standing.RESULT if verdict_of(row) == Verdict.VIOLATED else Standing.AS_EXPECTED
 
 
@@ -90,15 +95,16 @@ def in_order(verdicts: Sequence[Row]) -> list[Row]:
 
 @dataclass(frozen=True)
 class Overall:
-    """The overall result. `kind` is as-expected, differs or unjudged."""
+    """The overall result. `kind` is as-expected, withheld, differs or unjudged.
+
+    The headline of a run is what it found, and `finding` the name of that, if it has one; without
+    its tables, and of one that shows nothing, it is what the verdicts come to.
+    """
 
     kind: str
     headline: str
     detail: str
-
-
-def of_run(run: JudgedRun) -> Overall:
-    return of_verdicts(run.manifest, run.verdicts)
+    finding: str = ""
 
 
 def of_verdicts(manifest: Manifest, verdicts: Sequence[Row] | None) -> Overall:
@@ -112,29 +118,38 @@ def of_verdicts(manifest: Manifest, verdicts: Sequence[Row] | None) -> Overall:
         return Overall(
             "unjudged", "No rule was judged", "The list of verdicts is empty, which shows nothing."
         )
-    differing = sum(map(differs, verdicts))
+    withheld = withheld_in_words(verdicts)
+    detail = _detail(verdicts) + f" {withheld}".rstrip()
+    differing = [row for row in verdicts if standing(row) is Standing.DIFFERS]
     if differing:
-        verb = "differs" if differing == 1 else "differ"
-        headline = f"{plural(differing, 'verdict')} {verb} from the expected"
-        return Overall("differs", headline + _of_them(verdicts, differing), _detail(verdicts))
-    return Overall("as-expected", "Every verdict as expected", _detail(verdicts))
+        verb = "differs" if len(differing) == 1 else "differ"
+        said = f"{plural(len(differing), 'verdict')} {verb} from the expected"
+        return Overall("differs", said, detail)
+    if withheld:
+        return Overall("withheld", "Every verdict that could be judged as expected", detail)
+    return Overall("as-expected", "Every verdict as expected", detail)
 
 
 def is_withheld(row: Row) -> bool:
-    """Whether a verdict is UNKNOWN because of this machine, by its reason (check.doubt)."""
-    return verdict_of(row) == Verdict.UNKNOWN and any(
-        words in (row["reason"] or "") for words in SPOILT
-    )
+    """Whether a verdict is UNKNOWN for no fault of the group: by what `load_verdicts` found in its
+    rows, or by its reason.
+    """
+    spoilt = row.get("withheld", any(words in (row["reason"] or "") for words in SPOILT))
+    return verdict_of(row) == Verdict.UNKNOWN and bool(spoilt)
 
 
-def _of_them(verdicts: Sequence[Row], differing: int) -> str:
-    """How many of the verdicts that differ say more of this machine than of the group, and why."""
-    withheld = sum(differs(row) and is_withheld(row) for row in verdicts)
-    if not withheld:
+def withheld_in_words(verdicts: Sequence[Row]) -> str:
+    """Which rules are not judged because of this machine, and what it did; nothing if none is."""
+    found = [row for row in verdicts if standing(row) is Standing.WITHHELD]
+    if not found:
         return ""
-    of_them = "" if withheld == differing else f"{withheld} of them "
-    found = [found[1] for row in verdicts if (found := _BUSY.search(row["reason"] or ""))]
-    return f", {of_them}withheld because of this machine" + "".join(f" ({each})" for each in found)
+    busy = any(words in (row["reason"] or "") for row in found for words in (STOOD_STILL, KEPT))
+    why = [said[1] for row in verdicts if (said := _BUSY.search(row["reason"] or ""))]
+    return (
+        f"Not judged because {'this machine was busy' if busy else 'its clock was not watched'}"
+        f"{''.join(f' ({each})' for each in why)}: {plural(len(found), 'rule')}, "
+        f"{names([name_of(row['rule']) for row in found])}."
+    )
 
 
 def exit_code(run_dir: Path) -> Exit:
@@ -144,7 +159,8 @@ def exit_code(run_dir: Path) -> Exit:
 
 def exit_code_of(manifest: Manifest, verdicts: Sequence[Row] | None) -> Exit:
     kind = of_verdicts(manifest, verdicts).kind
-    return {"as-expected": Exit.AS_EXPECTED, "differs": Exit.DIFFERS}.get(kind, Exit.FAILED)
+    codes = {"as-expected": Exit.AS_EXPECTED, "withheld": Exit.BUSY, "differs": Exit.DIFFERS}
+    return codes.get(kind, Exit.FAILED)
 
 
 def left_out(manifest: Manifest) -> tuple[str, str]:
@@ -196,7 +212,8 @@ def files_lost(run: JudgedRun) -> str:
 def _detail(verdicts: Sequence[Row]) -> str:
     standings = [standing(row) for row in verdicts]
     parts = [f"{plural(len(verdicts), 'rule')} judged"]
-    matching = len(standings) - standings.count(Standing.DIFFERS)
+    others = (Standing.DIFFERS, Standing.WITHHELD)
+    matching = len(standings) - sum(map(standings.count, others))
     if matching != len(standings):
         parts.append(f"{matching} as expected")
     results = standings.count(Standing.RESULT)

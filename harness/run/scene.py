@@ -210,9 +210,11 @@ class Scene:
         dead = [broker for broker, alive in self.view.brokers.items() if not alive]
         thin = ", ".join(self._thin()[:6])
         group = self.view.group
+        reached = sorted(self.fleet.processed().items())
+        processed = ", ".join(f"{number} to {position}" for number, position in reached)
         return (
             f"group {group.get('state', 'unseen')} with "
             f"{plural(group.get('members', 0), 'member')}; assigned: {members or 'none'}; "
             f"brokers down: {dead or 'none'}; out of sync: {thin or 'none'}; "
-            f"processed {self.fleet.processed()}"
+            f"processed: {processed or 'nothing'}"
         )

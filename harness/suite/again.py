@@ -11,6 +11,7 @@ from harness.base.errors import Exit, HarnessError, NoData, refused
 from harness.base.progress import Steps, unheard
 from harness.base.words import plural
 from harness.history import manifest
+from harness.history.suites import worst
 from harness.report import outcome
 from harness.report.load import Row, load_verdicts
 from harness.report.outcome import exit_code_of, verdict_of
@@ -103,9 +104,12 @@ def _changes(before: Sequence[Row] | None, after: Sequence[Row] | None) -> tuple
 
 def summary(found: Sequence[Again]) -> str:
     codes = [each.code for each in found]
-    as_expected, differ = codes.count(Exit.AS_EXPECTED), codes.count(Exit.DIFFERS)
+    known = (Exit.AS_EXPECTED, Exit.DIFFERS, Exit.BUSY)
+    as_expected, differ, busy = map(codes.count, known)
     parts = [f"{as_expected} as expected", f"{differ} with verdicts that differ"]
-    if rest := len(codes) - as_expected - differ:
+    if busy:
+        parts.append(f"{busy} not judged in full because this machine was busy")
+    if rest := len(codes) - as_expected - differ - busy:
         parts.append(f"{rest} could not be judged")
     changed = sum(bool(each.changed) for each in found)
     return (
@@ -115,4 +119,4 @@ def summary(found: Sequence[Again]) -> str:
 
 
 def exit_code(found: Sequence[Again]) -> int:
-    return max(each.code for each in found)
+    return worst(each.code for each in found)

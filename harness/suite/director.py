@@ -22,7 +22,6 @@ from harness.cluster.dependency_proxies import check_reachable
 from harness.experiment import Verdict
 from harness.history import manifest
 from harness.history.suites import AGAIN, Entry, State, Suite
-from harness.report.many.suite_rows import only_withheld
 from harness.run.folder import fresh, point_latest, sweep, sweep_results
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
 from harness.run.screen import Screen
@@ -217,7 +216,7 @@ def _to_play_again(suite: Suite, runs: Sequence[Candidate]) -> list[tuple[Entry,
     spoilt = [
         (entry, candidate)
         for entry, candidate in zip(suite.entries, runs, strict=True)
-        if only_withheld(suite, entry)
+        if entry.state is State.BUSY
     ]
     if len(spoilt) > _AGAIN_AT_MOST:
         suite.notes.append(

@@ -306,7 +306,7 @@ def test_the_action_plays_and_keeps_its_exit_code(
     assert outcome == chaos["outcome"]
     assert {"exit-code": str(code), "results": str(folder)} == chaos["outputs"]
     assert "everything is set up" in next(d.output for d in runner.done if d.name == "set up")
-    assert runner.summary.startswith("## consumer-freeze: 2 verdicts differ")
+    assert runner.summary.startswith("## consumer-freeze: The freeze of member-2 outlasted")
     (cached,) = runner.given("actions/cache")
     assert len(cached["key"].rpartition("-")[2]) == 64
     (kept,) = runner.given("actions/upload-artifact")

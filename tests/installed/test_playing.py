@@ -91,7 +91,8 @@ def test_a_result_has_numbers_verdicts_and_the_page(deployed: Path, result: Resu
 def test_a_result_in_words_has_what_differs_and_the_page(result: Result) -> None:
     lines = str(result).splitlines()
 
-    assert "rolling-deploy: 1 verdict differs from the expected: " in lines[0]
+    assert lines[0].startswith("rolling-deploy: After the deploy your program lost 3 records of 1 ")
+    assert "1 verdict differs from the expected: " in lines[0]
     assert lines[1].startswith(f"{DIFFERS} ")
     assert f"page  {result.page}" == lines[-1]
     assert "3 lost, 0 unread, 10 repeats" in lines[-2]
@@ -267,6 +268,18 @@ def test_a_run_as_expected_passes(project: Project, deployed: Path) -> None:
 
     assert pytest.ExitCode.OK == code, said
     assert "1 passed" in said
+
+
+def test_a_run_that_could_not_be_judged_as_the_machine_was_busy_is_skipped(
+    project: Project, deployed: Path
+) -> None:
+    found = values.values(load(deployed)) | {"exit_code": Exit.BUSY}
+    project.write(_DEPLOY.format(more=""), json.dumps(found))
+
+    code, said = project.run("-v")
+
+    assert pytest.ExitCode.OK == code, said
+    assert "1 skipped" in said
 
 
 def test_own_rules_that_judge_otherwise_than_pinned_fail_a_test(

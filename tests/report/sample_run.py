@@ -405,7 +405,9 @@ def faults() -> list[Row]:
                 "at": at(seconds),
                 "took_effect": True if phase == "injected" else None,
                 "evidence": evidence if phase == "injected" else None,
-                "parameters": json.dumps({"lasts_s": times[-1] - times[2]}),
+                "parameters": json.dumps(
+                    {"lasts_s": times[-1] - times[2], "effects": {"killed": "kill" in kind}}
+                ),
             }
             for phase, seconds in zip(phases, times, strict=True)
         ]

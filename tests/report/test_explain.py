@@ -529,6 +529,14 @@ def test_the_page_says_of_what_zone_its_times_are(
     assert says in page(view_of(events.read(logs, zone)))
 
 
+def test_why_there_are_more_reasons_than_rebalances_is_said(tmp_path: Path) -> None:
+    shown = view(write(tmp_path, storm_of_a_slow_member()))
+    assert " reasons for " not in printed(shown)
+
+    del shown.groups[0].group.rebalances[5:]
+    assert "26 reasons for 5 rebalances: one may be for several members." in printed(shown)
+
+
 def test_a_terminal_without_room_or_signs_shows_it_too(tmp_path: Path) -> None:
     raw = io.BytesIO()
     file = io.TextIOWrapper(raw, encoding="ascii")

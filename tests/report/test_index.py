@@ -33,6 +33,9 @@ def test_the_record_is_read_as_it_was_written(night: Suite) -> None:
     [
         ([State.AS_EXPECTED, State.AS_EXPECTED], Exit.AS_EXPECTED),
         ([State.DIFFERS, State.AS_EXPECTED], Exit.DIFFERS),
+        ([State.BUSY, State.AS_EXPECTED], Exit.BUSY),
+        ([State.BUSY, State.DIFFERS], Exit.DIFFERS),
+        ([State.BUSY, State.VOID], Exit.FAILED),
         ([State.VOID, State.DIFFERS], Exit.FAILED),
         ([State.FAILED, State.AS_EXPECTED], Exit.FAILED),
         ([State.VOID, State.INTERRUPTED, State.PLANNED], Exit.INTERRUPTED),

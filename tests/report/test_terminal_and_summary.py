@@ -33,17 +33,18 @@ def lines(run_dir: Path) -> list[str]:
 
 
 def test_one_line_per_rule_with_what_differs_first(lines: list[str]) -> None:
-    assert lines[0].endswith("2 verdicts differ from the expected")
-    assert lines[3].startswith("✗  one_owner")
-    assert "VIOLATED" in lines[3]
+    assert "which put member-2 out of the group although alive: " in lines[0]
+    assert lines[1].startswith("2 verdicts differ from the expected: 8 rules judged; 6 as expected")
+    assert lines[4].startswith("✗  one_owner")
+    assert "VIOLATED" in lines[4]
     assert "✗ differs from what the experiment expects" in lines
-    assert lines[4].startswith("?  join_bounded")
-    assert lines[5].startswith("≠  session_expiry")
-    assert [line[0] for line in lines[6:11]] == ["✓"] * 5
+    assert lines[5].startswith("?  join_bounded")
+    assert lines[6].startswith("≠  session_expiry")
+    assert [line[0] for line in lines[7:12]] == ["✓"] * 5
 
 
 def test_columns_are_aligned_and_fit_100_characters(lines: list[str]) -> None:
-    table = lines[2:11]
+    table = lines[3:12]
 
     assert 90 < max(map(len, table)) <= 100
     verdict_column = table[0].index("verdict")
@@ -56,7 +57,7 @@ def test_numbers_of_the_run_and_the_page_are_named(
     run_dir: Path, lines: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page from the folder that one is in."""
-    assert "rebalances  6, 2 evictions" in lines
+    assert "rebalances  4, 2 evictions, not counted: 2 before the first fault" in lines
     assert "records     17,406 acknowledged, 0 lost, 173 redelivered (12 unexplained)" in lines
     assert f"report      {run_dir / 'report.html'}" in lines
     monkeypatch.chdir(run_dir.parent)
@@ -100,7 +101,7 @@ def _without_codes(text: str) -> str:
 
 
 def test_terminal_without_unicode_gets_ascii(run_dir: Path) -> None:
-    assert printed(run_dir, encoding="ascii")[3].startswith("X  one_owner")
+    assert printed(run_dir, encoding="ascii")[4].startswith("X  one_owner")
 
 
 def test_rule_names_are_never_taken_for_markup(tmp_path: Path) -> None:
@@ -148,7 +149,8 @@ def test_lost_and_unseen_records_are_set_apart(tmp_path: Path) -> None:
 def test_summary_has_outcome_table_and_links(run_dir: Path) -> None:
     text = (run_dir / "summary.md").read_text(encoding="utf-8")
 
-    assert text.startswith("## consumer-freeze: 2 verdicts differ from the expected\n")
+    assert text.startswith("## consumer-freeze: The freeze of member-2 outlasted ")
+    assert "2 verdicts differ from the expected: 8 rules judged" in text
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert rows[1].startswith("| ✗ | one\\_owner | **VIOLATED**, expected HOLDS |")
     assert "VIOLATED, as expected" in rows[3]

@@ -59,6 +59,10 @@ def _group(one: Explained, width: int) -> Iterator[Text]:
         yield Text()
         yield Text(f"  {head}", "dim")
         yield from (Text(f"  {row}") for row in rows)
+        reasons = sum(each.count for each in one.findings if each.who)
+        if reasons > len(group.rebalances):
+            why = f"{reasons} reasons for {counts[0]}"
+            yield Text(f"  {why}: one may be for several members.", "dim")
 
 
 def _drivers(findings: Sequence[Driver]) -> list[Driver]:

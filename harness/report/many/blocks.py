@@ -28,6 +28,7 @@ _STYLES: Final = {
     "result": "cyan",
     "differs": "red",
     "unjudged": "yellow",
+    "withheld": "yellow",
     "bad": "red",
     "doubt": "yellow",
 }

@@ -57,6 +57,9 @@ class RunGroup:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
+_NOT_FINE: Final = (Standing.DIFFERS, Standing.WITHHELD)
+
+
 @dataclass(frozen=True)
 class Beside:
     """One rule or figure on both sides, of which one may have nothing of it."""
@@ -80,8 +83,8 @@ class Beside:
     @property
     def worse(self) -> bool:
         """Whether A's verdict was as expected, and B's is not."""
-        fine = bool(self.a.rows) and self.a.standing is not Standing.DIFFERS
-        return fine and self.b.standing is Standing.DIFFERS
+        fine = bool(self.a.rows) and self.a.standing not in _NOT_FINE
+        return fine and self.b.standing in _NOT_FINE
 
     @property
     def moved(self) -> bool | None:
@@ -308,7 +311,7 @@ def _side(side: Spread) -> dict[str, Any] | None:
     return {
         "verdicts": dict(side.verdicts),
         "expected": side.expected or None,
-        "as_expected": side.standing is not Standing.DIFFERS,
+        "as_expected": side.standing not in _NOT_FINE,
         "measured": asdict(side.values),
         "median_interval": side.interval and asdict(side.interval),
     }

@@ -166,6 +166,7 @@ def _worst(found: Sequence[tuple[Verdict, str]]) -> list[Line]:
 def _facts(suite: Suite, rows: Sequence[Verdict]) -> list[Fact]:
     clocks = {id_ for id_, rule in RULES.items() if rule.clock}
     late = [row["measured_max"] for row in rows if row["rule"] in clocks and row["measured_max"]]
+    rows = suite_rows.shown_in(rows)
     bad, unplayed = len(differing(rows)), suite.count(State.VOID, State.FAILED)
     estimate_ms = sum(entry.estimate_s for entry in suite.played) * 1_000
     rules = plural(len({row["rule"] for row in rows}), "rule")

@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 from harness.base.errors import Exit, NoData
 from harness.base.words import plural
 from harness.experiment import Verdict
-from harness.history import judged, store
-from harness.history.derived import SPOILT, VERDICTS, VERDICTS_FILE
+from harness.history import store
+from harness.history.derived import VERDICTS, VERDICTS_FILE
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
 from harness.report.formats import clip, duration
-from harness.report.load import JudgedRun, Row, again, load
+from harness.report.load import JudgedRun, Row, load, load_verdicts
 from harness.report.many import blocks
 from harness.report.many.blocks import ASIDE, Block, Column, Line
-from harness.report.outcome import Standing, differs, exit_code, standing
+from harness.report.outcome import Standing, exit_code, standing
 from harness.report.run.page import Fact
 from harness.report.run.page_files import write_whole
 from harness.report.text.junit import NOT_XML
@@ -32,6 +32,7 @@ SUITE_VERDICTS: Final = pa.schema(
         ("kafka", pa.string()),
         ("seed", pa.int64()),
         ("folder", pa.string()),  # of the run, from the suite's folder
+        ("withheld", pa.bool_()),  # unknown for no fault of the group (outcome.is_withheld)
         *((column.name, column.type) for column in VERDICTS),
     ]
 )
@@ -39,6 +40,7 @@ SUITE_VERDICTS: Final = pa.schema(
 
 _ENDED: Final = {
     State.DIFFERS: "with a verdict that differs",
+    State.BUSY: "not judged in full because this machine was busy",
     State.VOID: "void",
     State.FAILED: "failed",
     State.INTERRUPTED: "interrupted",
@@ -47,6 +49,7 @@ _ENDED: Final = {
 }
 MOST_REASON: Final = 300
 _UNJUDGED: Final = "unjudged"
+_SHOWS_NOTHING: Final = "the run is"  # begins the reason of each rule of a void run
 Found = TypeVar("Found")
 Verdicts = Mapping[str, list[Row]]  # by the label of their run
 
@@ -70,7 +73,11 @@ def refresh_states(suite: Suite) -> None:
 
 def state_of(run_dir: Path) -> tuple[State, str]:
     """What judging a run came to, and why, if that is nothing."""
-    states = {Exit.AS_EXPECTED: State.AS_EXPECTED, Exit.DIFFERS: State.DIFFERS}
+    states = {
+        Exit.AS_EXPECTED: State.AS_EXPECTED,
+        Exit.DIFFERS: State.DIFFERS,
+        Exit.BUSY: State.BUSY,
+    }
     try:
         state, problem = states.get(exit_code(run_dir), State.FAILED), "no rule was"
     except NoData as error:
@@ -93,8 +100,7 @@ def verdicts_of(suite: Suite, entry: Entry) -> list[Row]:
     run_dir, folder = suite.run_dir(entry), entry.folder
     run = Path(folder).name if folder else ""
     if entry.judged and run_dir is not None and run_dir.exists():
-        judged.settle(run_dir)
-        rows = rows_in(run_dir / VERDICTS_FILE, again(run_dir))
+        rows = load_verdicts(run_dir)[1] or []
     elif entry.judged:
         remedy = f"{run_dir} was removed, so what it showed is nowhere else"
         rows = [row for row in rows_in(suite.path / VERDICTS_FILE, remedy) if row["run"] == run]
@@ -126,30 +132,9 @@ def _unknown(entry: Entry, rule: Row) -> Row:
         "expected": rule["expected"],
         "verdict": str(Verdict.UNKNOWN),
         **dict.fromkeys(("examined", "violations", "unknowns"), 0),
-        "reason": f"the run is {entry.state}: {entry.reason}",
+        "reason": f"{_SHOWS_NOTHING} {entry.state}: {entry.reason}",
+        "withheld": True,  # it has no verdict that could differ
     }
-
-
-def only_withheld(suite: Suite, entry: Entry) -> bool:
-    """Whether all that differs in a run is what was withheld because this machine stalled."""
-    run_dir = suite.run_dir(entry)
-    if entry.state is not State.DIFFERS or run_dir is None:
-        return False
-    return all(
-        verdict["verdict"] == Verdict.UNKNOWN
-        and verdict["unknowns"]
-        and _withheld(run_dir / str(verdict["evidence"]))
-        for verdict in differing(verdicts_of(suite, entry))
-    )
-
-
-def _withheld(violations: Path) -> bool:
-    try:
-        rows = rows_in(violations, "judge the run again")
-    except NoData:  # unknown
-        return False
-    unknown = [row for row in rows if row["ok"] is None]
-    return bool(unknown) and all(str(row["why"]).startswith(SPOILT) for row in unknown)
 
 
 def headline(suite: Suite) -> str:
@@ -168,7 +153,12 @@ def headline(suite: Suite) -> str:
 
 
 def differing(rows: Iterable[Row]) -> list[Row]:
-    return [row for row in rows if differs(row)]
+    return [row for row in rows if standing(row) is Standing.DIFFERS]
+
+
+def shown_in(rows: Iterable[Row]) -> list[Row]:
+    """Verdicts without those of runs that show nothing, which are unknown as the run is void."""
+    return [row for row in rows if not (row["reason"] or "").startswith(_SHOWS_NOTHING)]
 
 
 def read_verdicts(suite: Suite) -> Verdicts:
@@ -179,14 +169,17 @@ def kind_of(suite: Suite) -> str:
     code = suite.exit_code
     if code is Exit.AS_EXPECTED and not suite.count(State.PLANNED):
         return "as-expected"
-    return "differs" if code is Exit.DIFFERS else _UNJUDGED
+    return {Exit.DIFFERS: "differs", Exit.BUSY: "withheld"}.get(code, _UNJUDGED)
 
 
 def detail_of(verdicts: Verdicts) -> str:
     """How many verdicts there are and how they stand, in one sentence."""
-    rows = [row for rows in verdicts.values() for row in rows]
-    results = sum(standing(row) is Standing.RESULT for row in rows)
+    rows = shown_in(row for rows in verdicts.values() for row in rows)
+    results, withheld = (
+        sum(standing(row) is each for row in rows) for each in (Standing.RESULT, Standing.WITHHELD)
+    )
     said = f"{plural(len(rows), 'verdict')}, {len(differing(rows)):,} not as expected"
+    said += f", {withheld:,} not judged because this machine was busy" if withheld else ""
     if results:
         documented = plural(results, "documented statement")
         said += f"; {documented} contradicted by measurement, as expected"
@@ -228,6 +221,7 @@ def unshown(run: Mapping[str, Any]) -> str:
 _STANDINGS: Final = {
     State.AS_EXPECTED: (Standing.AS_EXPECTED, "✓"),
     State.DIFFERS: (Standing.DIFFERS, "✗"),
+    State.BUSY: (Standing.WITHHELD, "?"),
     State.PLANNED: (_UNJUDGED, "–"),
 }
 
@@ -266,12 +260,18 @@ def _run(suite: Suite, entry: Entry, rows: Sequence[Row], *, night: bool) -> blo
             entry.client,
             entry.protocol,
             entry.kafka,
-            [Line(outcome, how, sign=sign), Line(reason, "sub")],
+            [Line(outcome, how, sign=sign), Line(reason, "sub"), _found(suite, entry)],
             str(len(rows)),
             [Line(took), Line(f"of ≈ {entry.estimate_s:.0f} s", ASIDE)],
         ),
         how,
     )
+
+
+def _found(suite: Suite, entry: Entry) -> Line:
+    """What a run found, as its own report says it."""
+    of_run = _of_run(suite, entry)
+    return Line("" if of_run is None else of_run.findtext("system-out", ""), ASIDE)
 
 
 def shown_of(

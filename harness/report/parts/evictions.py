@@ -13,6 +13,7 @@ from datetime import datetime
 
 from harness.report.load import JudgedRun
 from harness.report.parts.faults import FaultStory, stories
+from harness.report.parts.member_names import members_of
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,18 @@ def false_evictions(run: JudgedRun) -> list[PutOut] | None:
 
 def _every(run: JudgedRun) -> Iterator[PutOut]:
     events = run.history["client_events"]
-    names = {row["member_id"]: row["member"] for row in events if row["member_id"]}
+    names = members_of(run).by_id
     for row in run.tables["evictions"]:
-        yield PutOut(row["member"] or "", row["member_id"], row["evicted_at"], "session")
+        if row["evicted_at"]:
+            yield PutOut(row["member"] or "", row["member_id"], row["evicted_at"], "session")
     for row in run.history["coordinator_events"]:
         ids = {
             "fenced": [row["member_id"]],
             "stragglers_removed": [id_.strip(" []") for id_ in (row["reason"] or "").split(",")],
         }
-        for id_ in ids.get(row["event"], ()) if row["group"] == run.manifest.group else ():
+        if row["group"] != run.manifest.group or not row["at"]:
+            continue
+        for id_ in ids.get(row["event"], ()):
             yield PutOut(names.get(id_, ""), id_, row["at"], "rebalance")
     for row in events:
         if row["event"] == "max_poll_exceeded":

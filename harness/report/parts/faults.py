@@ -4,10 +4,30 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
-from harness.report.load import Row
+from harness.report.load import JudgedRun, Row
+
+# What was done to whom, by the kind of fault, or by what a standstill came from.
+# fmt: off
+_DONE: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("close", "close-consumer", "terminate-consumer", "leave"), "the end of {}"),
+    "start-consumer": "the start of {}", "join": "the join of {}", "expiry": "the eviction of {}",
+    "kill-consumer": "the crash of {}", "bounce-consumer": "the restart of {}",
+    "freeze-consumer": "the freeze of {}", "stall-callback": "a slow callback of {}",
+    "stall-consumer": "slow work of {}", "stall": "slow work of {}",
+    "start-duplicate": "a second process in the place of {}", "kill-broker": "the death of {}",
+    "stop-broker": "the stop of {}", "pause-broker": "the freeze of {}",
+    "upgrade-broker": "the upgrade of {}", "isolate-broker": "the isolation of {}",
+    "isolate": "the cut link of {}", "connections-reset": "the end of connections of {}",
+    "latency": "slow links of {}", "bandwidth": "narrow links of {}", "deploy": "the deploy",
+    "delete-acl": "a right taken from {}", "delete-credentials": "credentials taken from {}",
+    "scale": "another number of processes", "add-partitions": "new partitions",
+    "slow-sink": "slow or refused posts", "slow-dependency": "a slow dependency",
+    "cut-dependency": "a dependency that was gone",
+}
+# fmt: on
 
 
 @dataclass(frozen=True)
@@ -48,6 +68,34 @@ def stories(faults: Iterable[Row]) -> list[FaultStory]:
         return (at.timestamp() if at else float("inf"), story.fault)
 
     return sorted((_story(name, rows) for name, rows in journal.items()), key=when)
+
+
+def done(fault: FaultStory | None = None, *, kind: str = "", whom: str = "") -> str:
+    """A fault in words, or what a standstill came from: "the crash of member-3"."""
+    if fault is not None:
+        kind, whom = fault.kind, fault.resolved or fault.target
+    return _DONE.get(kind, f"{kind} of {{}}").format(whom or "the group")
+
+
+def span(run: JudgedRun) -> tuple[datetime, datetime]:
+    """From when on what a run shows may come from its faults, until its processes are to end.
+
+    Without a fault it begins in steady state; what is not on record bounds nothing.
+    """
+    begun = [each.injecting_at for each in whole(run.history["faults"])]
+    first, zone = next(iter(begun), run.manifest.steady_at), UTC
+    ends = (each.from_at for each in run.manifest.phases if each.name == "stop")
+    return first or datetime.min.replace(tzinfo=zone), next(ends, datetime.max.replace(tzinfo=zone))
+
+
+def whole(faults: Iterable[Row]) -> list[FaultStory]:
+    """Those that were begun, in that order, without the steps of others, as 1.2-kill-consumer."""
+    found = [
+        (each.injecting_at, each.fault, each)
+        for each in stories(faults)
+        if each.injecting_at is not None and "." not in each.fault.partition("-")[0]
+    ]
+    return [each for _, _, each in sorted(found, key=lambda one: one[:2])]
 
 
 def _story(name: str, rows: list[Row]) -> FaultStory:

@@ -12,13 +12,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from harness.base.errors import NoData
 from harness.history.derived import TABLES
 from harness.report.formats import partition_name
-from harness.report.load import JudgedRun, Row
-from harness.report.parts.faults import FaultStory, stories
+from harness.report.load import JudgedRun, Row, judgements
+from harness.report.parts.faults import FaultStory, stories, whole
 from harness.rules import RULES
 
 CRASH: Final = "crash"
@@ -149,11 +148,10 @@ def shown(run: JudgedRun) -> list[Shown]:
         raise NoData("its record of what was done is lost")
     stood = [
         *(row for row in run.tables["stops"] if row["stopped"] and row["from_at"] and row["to_at"]),
-        *_never_again(run, judged[CAUGHT_UP.rule], stop_at),
+        *never_again(run, stop_at, judged[CAUGHT_UP.rule]),
     ]
     faults = [fault for fault in stories(run.history["faults"]) if fault.injecting_at is not None]
-    # Not 1.2-terminate-consumer of 1-deploy.
-    begun = sorted((f for f in faults if "." not in f.fault.partition("-")[0]), key=_began_at)
+    begun = whole(run.history["faults"])
     ends = [*map(_began_at, begun[1:]), stop_at]
     return [
         _shown(run, fault, end, stood, judged, faults)
@@ -258,19 +256,8 @@ def _standing(rows: Iterable[Row], nothing: SignFound = SignFound.NOTHING) -> Si
 
 def _judgements(run: JudgedRun) -> Mapping[str, list[Row]]:
     """What the rules that are signs found, by rule."""
-    path = run.path / "tables" / "judgements.parquet"
     found: dict[str, list[Row]] = {sign.rule: [] for sign in (*IN_SITUATIONS, *AT_THE_END)}
-    columns = ["rule", "subject", "at", "ok"]
-    try:
-        table = pq.read_table(
-            path,
-            columns=columns,
-            filters=[("rule", "in", list(found))],
-            page_checksum_verification=True,
-        ).cast(pa.schema([TABLES["judgements"].field(name) for name in columns]))
-    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
-        raise NoData(f"its judgements cannot be read ({str(error).splitlines()[0]})") from error
-    for row in table.to_pylist():
+    for row in judgements(run, list(found)):
         found[row["rule"]].append(row)
     return found
 
@@ -283,7 +270,7 @@ def _stop_at(run: JudgedRun) -> datetime:
     raise NoData("its manifest does not say when its processes were asked to end")
 
 
-def _never_again(run: JudgedRun, caught_up: Sequence[Row], stop_at: datetime) -> Iterable[Row]:
+def never_again(run: JudgedRun, stop_at: datetime, caught_up: Sequence[Row] = ()) -> Iterable[Row]:
     """Partitions with records that no member came to: a stop is on record only once it is over.
 
     It began when the usual pause between two records was over, so that one whose last record was
@@ -308,6 +295,12 @@ def _never_again(run: JudgedRun, caught_up: Sequence[Row], stop_at: datetime) ->
         if key not in last or partition_name(*key) in fine:
             continue
         from_at = last[key]["done_at_max"]
-        if from_at < stop_at and last[key]["last_offset_max"] < end["last_offset_max"]:
+        if (
+            from_at is not None
+            and from_at < stop_at
+            and last[key]["last_offset_max"] < end["last_offset_max"]
+        ):
             times = {"from_at": from_at, "cause_at": from_at + usual, "to_at": stop_at}
-            yield {**times, "topic": key[0], "partition": key[1], "never_again": True}
+            lasted = (stop_at - from_at) / timedelta(milliseconds=1)
+            row = {**dict.fromkeys(TABLES["stops"].names), **times, "ms": lasted}
+            yield {**row, "topic": key[0], "partition": key[1], "never_again": True}

@@ -9,6 +9,7 @@ from typing import Final
 from harness.base.words import plural
 from harness.report.formats import NOTHING, duration, number, partition_name
 from harness.report.load import JudgedRun, Row
+from harness.report.parts.faults import span
 from harness.report.parts.shapes import Shape, bar
 
 MOST_CHANGES: Final = 40
@@ -50,13 +51,11 @@ def changes(run: JudgedRun) -> list[Shown]:
 
 
 def stopped(run: JudgedRun) -> list[Row]:
-    """Those that stopped once the group was in steady state: to gather is no standstill."""
-    steady = run.manifest.steady_at
-    return [
-        row
-        for row in run.tables["stops"]
-        if row["stopped"] and (steady is None or row["to_at"] >= steady)
-    ]
+    """Those that stopped from the first fault on: to gather and to end is no standstill."""
+    from_at, to_at = span(run)
+    rows = run.tables["stops"]
+    rows = [row for row in rows if row["stopped"] and row["from_at"] and row["to_at"]]
+    return [row for row in rows if from_at <= row["to_at"] and row["from_at"] < to_at]
 
 
 def longest(run: JudgedRun) -> Row | None:

@@ -1,7 +1,5 @@
-"""What happened in a run, in words: what was broken, and what each of that cost."""
+"""What a run showed beside its verdicts, in words and numbers, and what each fault cost."""
 
-from collections.abc import Iterator
-from datetime import datetime
 from typing import Final
 
 from harness.base.errors import NoData
@@ -10,11 +8,10 @@ from harness.report import outcome
 from harness.report.formats import duration, partition_name, seconds
 from harness.report.load import JudgedRun
 from harness.report.parts import situations, stops
-from harness.report.parts.faults import FaultStory, stories
-from harness.report.parts.record_counts import RecordCounts, fate, records
+from harness.report.parts.faults import span
+from harness.report.parts.record_counts import fate, records
 from harness.report.parts.situations import BACK, LEFT, Shown, SignFound
 
-_MOST_FAULTS = 3  # that are named one by one
 _NAMES: Final = {
     situations.CRASH: "Crash",
     situations.END: "Orderly end",
@@ -25,23 +22,10 @@ _NAMES: Final = {
 }
 
 
-def story(run: JudgedRun, count: RecordCounts) -> list[str]:
-    """Sentences without numbers that were not recorded; none for a run that shows nothing."""
-    if not run.manifest.complete:
-        return []
-    known = costs(run)  # which name each fault, so that it need not be named here
-    return [*([] if known else [_broken(run)]), *_cost(run), *_records(count)]
-
-
 def figures(run: JudgedRun) -> list[tuple[str, str]]:
     """What terminal and summary say of a run beside its verdicts, each with what it is about."""
-    rebalanced = "not derived"
-    if run.has("rebalances"):
-        evicted = len(run.tables["evictions"])
-        rebalanced = f"{len(run.tables['rebalances']):,}"
-        rebalanced += f", {plural(evicted, 'eviction')}" if evicted else ""
     found = [
-        ("rebalances", rebalanced),
+        ("rebalances", ", ".join(filter(None, rebalanced(run)))),
         ("standstill", stops.sentence(run)),
         ("records", fate(records(run))),
         *(("cost", cost) for cost in costs(run)),
@@ -51,49 +35,24 @@ def figures(run: JudgedRun) -> list[tuple[str, str]]:
     return [(about, said) for about, said in found if said]
 
 
-def _broken(run: JudgedRun) -> str:
-    faults = [fault for fault in stories(run.history["faults"]) if fault.injected_at]
-    if not run.has("faults"):
-        return "Which faults were injected was not recorded."
-    if not faults:
-        return "Nothing was broken."
-    named = [_fault(fault, run.manifest.steady_at) for fault in faults[:_MOST_FAULTS]]
-    if more := len(faults) - len(named):
-        named.append(f"{plural(more, 'more fault')}")
-    return f"After steady state came {listed(named)}."
-
-
-def _fault(fault: FaultStory, zero: datetime | None) -> str:
-    lasted = ""
-    if fault.injected_at and fault.healed_at:
-        took = fault.healed_at - fault.injected_at
-        lasted = f", for {duration(took.total_seconds() * 1_000)}"
-    name = f"{fault.kind} of {fault.resolved or fault.target}"
-    return f"{name} (at {seconds(fault.injected_at, zero)}{lasted})"
-
-
-def _cost(run: JudgedRun) -> Iterator[str]:
-    if run.has("rebalances", "evictions"):
-        rebalances, evictions = len(run.tables["rebalances"]), len(run.tables["evictions"])
-        evicted = f" and evicted {plural(evictions, 'member')}" if evictions else ""
-        yield f"The group went through {plural(rebalances, 'rebalance')}{evicted}."
-    if run.has("stops"):
-        longest = stops.longest(run)
-        if longest is None:
-            yield "No partition stopped."
-        else:
-            where = partition_name(longest["topic"], longest["partition"])
-            yield (
-                f"{where} stopped for longest, {duration(longest['ms'])}: {stops.said(longest)}."
-            )
-
-
-def _records(count: RecordCounts) -> Iterator[str]:
-    if count.acknowledged is None or count.lost is None or count.redelivered is None:
-        return
-    lost, again = (f"{each:,}" if each else "none" for each in (count.lost, count.redelivered))
-    fates = f"{lost} were {count.lost_is} and {again} were {count.again_is}"
-    yield f"Of {count.acknowledged:,} acknowledged records {fates}."
+def rebalanced(run: JudgedRun) -> tuple[str, str, str]:
+    """How many rebalances and evictions there were from the first fault on, and, in small print,
+    how many rebalances before and at the end.
+    """
+    if not run.has("rebalances"):
+        return "not derived", "", ""
+    from_at, to_at = span(run)
+    began = [row["started_at"] for row in run.tables["rebalances"] if row["started_at"]]
+    before, at_the_end = sum(at < from_at for at in began), sum(at >= to_at for at in began)
+    evictions = [row["evicted_at"] for row in run.tables["evictions"] if row["evicted_at"]]
+    evicted = sum(from_at <= at < to_at for at in evictions)
+    apart = [(before, "before the first fault"), (at_the_end, "at the end")]
+    said = [f"{count:,} {when}" for count, when in apart if count]
+    return (
+        f"{len(run.tables['rebalances']) - before - at_the_end:,}",
+        plural(evicted, "eviction") if evicted else "",
+        f"not counted: {listed(said)}" if said else "",
+    )
 
 
 def costs(run: JudgedRun) -> list[str]:

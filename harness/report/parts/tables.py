@@ -125,11 +125,13 @@ def parameters(story: FaultStory) -> str:
     """Write them as "latency 200 ms, lasts 3 s": a name ends in its unit."""
     said = []
     for name, value in sorted(story.parameters.items()):
+        if value is None or isinstance(value, dict | list) or name in ("kind", "target"):
+            continue  # rules read what it does to the group, and other columns have these two
         text = number(value) if isinstance(value, int | float) else str(value)
         what, _, unit = name.rpartition("_")
         if unit not in _UNITS:
             what, unit = name, ""
-        said += [] if value is None else [f"{what.replace('_', ' ')} {text} {unit}".strip()]
+        said += [f"{what.replace('_', ' ')} {text} {unit}".strip()]
     return ", ".join(said)
 
 

@@ -30,12 +30,13 @@ from harness.report.formats import (
     seconds,
     utc,
 )
+from harness.report.headline import of_run
 from harness.report.load import JudgedRun, Manifest, libraries_of
 from harness.report.parts import stops, tables
 from harness.report.parts.faults import stories
 from harness.report.parts.member_names import members_of
 from harness.report.parts.record_counts import RecordCounts, records
-from harness.report.parts.story import costs, story
+from harness.report.parts.story import costs, rebalanced
 from harness.report.run.axis import axis_of
 from harness.report.run.heartbeats import heartbeat_chart
 from harness.report.run.timeline import timeline
@@ -71,7 +72,7 @@ def page(run: JudgedRun) -> str:
     axis = axis_of(run)
     members = members_of(run)
     zero = axis.zero if axis else None
-    counts, result = records(run), outcome.of_run(run)
+    counts, result = records(run), of_run(run)
     others = outcome.others_in(run)
     return (
         environment()
@@ -87,11 +88,11 @@ def page(run: JudgedRun) -> str:
             sections=_SECTIONS,
             facts=_facts(run),
             figures=_figures(run, counts),
-            story=story(run, counts),
             costs=costs(run),
             run=run,
             zero=zero,
             verdicts=outcome.in_order(run.verdicts or []),
+            withheld_in_words=outcome.withheld_in_words(run.verdicts or []),
             lost=outcome.files_lost(run),
             left_out=outcome.left_out(run.manifest),
             others=outcome.by_verdict(others),
@@ -126,6 +127,7 @@ def environment() -> Environment:
     engine.filters |= {"number": number, "duration": duration, "clip": clip}
     engine.filters |= {"seconds": seconds, "partition": partition_name}
     engine.tests["folded"] = tables.is_folded
+    engine.tests["withheld"] = lambda row: outcome.standing(row) is outcome.Standing.WITHHELD
     return engine
 
 
@@ -209,9 +211,7 @@ def _of_an_app(manifest: Manifest) -> list[Fact]:
 
 def _figures(run: JudgedRun, counts: RecordCounts) -> list[Fact]:
     """Choose the few numbers that say what the faults did."""
-    rebalances = run.tables["rebalances"]
-    count = len(rebalances) if run.has("rebalances") else None
-    evicted = plural(len(run.tables["evictions"]), "eviction") if run.has("evictions") else ""
+    count, *about = rebalanced(run)
     still = stops.longest(run)
     where = f"of {partition_name(still['topic'], still['partition'])}" if still else ""
     lost = "" if counts.lost is None else "read by no member"
@@ -219,7 +219,7 @@ def _figures(run: JudgedRun, counts: RecordCounts) -> list[Fact]:
     unexplained = "" if counts.unexplained is None else f"{counts.unexplained:,} unexplained"
     bad = "bad" if counts.unexplained else ""
     return [
-        Fact("rebalances", number(count), evicted),
+        Fact("rebalances", count, ", ".join(filter(None, about))),
         Fact("longest standstill", duration(stops.longest_ms(run)), where),
         Fact("acknowledged", number(counts.acknowledged), "records"),
         Fact(counts.lost_is, number(counts.lost), lost, "bad" if counts.lost else ""),

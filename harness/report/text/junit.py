@@ -7,6 +7,7 @@ from typing import Final
 
 from harness.report import outcome
 from harness.report.formats import bound, measured, number
+from harness.report.headline import of_run
 from harness.report.load import JudgedRun, Row
 
 # XML 1.0 cannot hold these, not even escaped; a reader would refuse the whole file.
@@ -14,8 +15,8 @@ NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010
 
 
 def junit(run: JudgedRun) -> str:
-    manifest, rows, result = run.manifest, run.verdicts or [], outcome.of_run(run)
-    unjudged = not manifest.complete or not rows
+    manifest, rows, result = run.manifest, run.verdicts or [], of_run(run)
+    unjudged, standings = not manifest.complete or not rows, [*map(outcome.standing, rows)]
     began, ended = manifest.started_at, manifest.ended_at
     lasted_s = max(0.0, (ended - began).total_seconds()) if began and ended else 0.0
     suites = ET.Element("testsuites")
@@ -29,9 +30,9 @@ def junit(run: JudgedRun) -> str:
         timestamp=f"{began:%Y-%m-%dT%H:%M:%S}" if began else "1970-01-01T00:00:00",
         hostname="localhost",
         tests=len(rows) + unjudged,
-        failures=sum(map(outcome.differs, rows)),
+        failures=0 if unjudged else standings.count(outcome.Standing.DIFFERS),
         errors=int(unjudged),
-        skipped=0,
+        skipped=standings.count(outcome.Standing.WITHHELD) if not unjudged else len(rows),
         time=f"{lasted_s:.3f}",
     )
     others = outcome.others_in_words(outcome.others_in(run))
@@ -44,8 +45,10 @@ def junit(run: JudgedRun) -> str:
     for row in rows:
         case = _case(suite, manifest.experiment, outcome.name_of(row["rule"]))
         _properties(case, {"id": row["rule"]})
-        if outcome.differs(row):
-            _failure(case, row)
+        if unjudged or outcome.standing(row) is outcome.Standing.WITHHELD:
+            _add(case, "skipped", message=result.headline if unjudged else row["reason"])
+        elif outcome.differs(row):
+            _failure(case, row, result.headline)
     _add(suite, "system-out").text = _clean(result.headline)
     _add(suite, "system-err")
     ET.indent(suites)
@@ -68,9 +71,9 @@ def _case(suite: ET.Element, experiment: str, name: str) -> ET.Element:
     return _add(suite, "testcase", classname=experiment, name=name, time=0)
 
 
-def _failure(case: ET.Element, row: Row) -> None:
+def _failure(case: ET.Element, row: Row, headline: str) -> None:
     reason, verdict = str(row["reason"] or "no reason given"), outcome.verdict_of(row)
-    said = f"{verdict}, expected {outcome.expected_of(row)}: {reason}"
+    said = f"{headline} {verdict}, expected {outcome.expected_of(row)}: {reason}"
     lines = [
         reason,
         f"statement: {row['statement'] or ''} ({row['source'] or 'no source'})",

@@ -4,6 +4,7 @@ from typing import Final
 
 from harness.report import outcome
 from harness.report.formats import NOTHING, bound, clip, measured, number, safe, table_row
+from harness.report.headline import of_run
 from harness.report.load import JudgedRun, Row
 from harness.report.parts.story import figures
 
@@ -18,7 +19,7 @@ _FILES: Final = (
 
 def summary(run: JudgedRun) -> str:
     manifest = run.manifest
-    result, found = outcome.of_run(run), figures(run)
+    result, found = of_run(run), figures(run)
     kafka = f"Kafka {safe(manifest.kafka or NOTHING)}"
     kafka += f" ({safe(manifest.secured)})" if manifest.secured else ""
     origin = (

@@ -11,11 +11,17 @@ from harness.base.paths import here
 from harness.experiment import Verdict
 from harness.report import outcome
 from harness.report.formats import NOTHING, bound, measured_range, number
+from harness.report.headline import of_run
 from harness.report.load import JudgedRun, Manifest, Row, load
 from harness.report.parts.story import figures
 from harness.report.text.columns import align, show, width_of
 
-_STYLES: Final = {"as-expected": "green", "result": "cyan", "differs": "red"}
+_STYLES: Final = {
+    outcome.Standing.AS_EXPECTED: "green",
+    outcome.Standing.RESULT: "cyan",
+    outcome.Standing.DIFFERS: "red",
+    outcome.Standing.WITHHELD: "yellow",
+}
 _MEANINGS: Final = {
     "✗": "differs from what the experiment expects",
     "?": "could not be judged",
@@ -47,7 +53,8 @@ def print_verdicts(
     """
     console = console or Console(highlight=False)
     rows = outcome.in_order(verdicts)
-    lines = [_headline(manifest, outcome.of_verdicts(manifest, verdicts)), Text()]
+    result = outcome.of_verdicts(manifest, verdicts)
+    lines = [_headline(manifest, result), Text(result.detail), Text()]
     lines += [*_table(rows, width_of(console)), *_sentences(rows)]
     if sentence := outcome.others_in_words(others):
         lines += [Text(), Text(f"others      {sentence}")]
@@ -55,8 +62,8 @@ def print_verdicts(
 
 
 def _sentences(rows: Sequence[Row]) -> list[Text]:
-    """The reason of each verdict that differs from what was expected."""
-    wrong = [row for row in rows if outcome.differs(row)]
+    """The reason of each verdict that differs; what was withheld is one sentence for all."""
+    wrong = [row for row in rows if outcome.standing(row) is outcome.Standing.DIFFERS]
     found = [Text(f"{outcome.name_of(row['rule'])}: {row['reason']}") for row in wrong]
     return [Text(), *found] if found else []
 
@@ -68,10 +75,8 @@ def _headline(manifest: Manifest, result: outcome.Overall) -> Text:
 
 
 def _lines(run: JudgedRun, width: int) -> list[Text]:
-    result = outcome.of_run(run)
-    lines = [_headline(run.manifest, result)]
-    if result.kind == "unjudged":
-        lines.append(Text(result.detail))
+    result = of_run(run)
+    lines = [_headline(run.manifest, result), Text(result.detail)]
     if run.problems:
         lines.append(Text(outcome.files_lost(run)))
     if run.verdicts:

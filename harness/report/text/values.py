@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any, Final
 
 from harness.report import outcome
+from harness.report.headline import of_run
 from harness.report.load import JudgedRun, Row
 from harness.report.parts.record_counts import records
 from harness.report.parts.stops import longest_ms
@@ -24,7 +25,7 @@ def values(run: JudgedRun) -> dict[str, Any]:
 
     No standstill is given where records were left unread: it went on when the run ended.
     """
-    result = outcome.of_run(run)
+    result = of_run(run)
     count = records(run)
     still_ms = None if count.unseen else longest_ms(run)
     folder = run.path.resolve()
@@ -34,7 +35,9 @@ def values(run: JudgedRun) -> dict[str, Any]:
         "folder": str(folder),
         "page": str(folder / "report.html"),
         "exit_code": int(outcome.exit_code_of(run.manifest, run.verdicts)),
-        "sentence": f"{result.headline}: {result.detail}",
+        "finding": result.finding or None,
+        "headline": result.headline,
+        "sentence": f"{result.headline.rstrip('.')}. {result.detail}",
         "standstill_s": None if still_ms is None else still_ms / 1_000,
         "acknowledged": count.acknowledged,
         "lost": count.lost,
