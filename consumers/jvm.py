@@ -10,6 +10,7 @@ import jpype
 
 from consumers.client import Position
 from harness.base.errors import SetupError
+from harness.base.paths import set_up
 
 # A client needs little; an experiment starts many on one machine.
 _OPTIONS: Final = (
@@ -35,7 +36,7 @@ def start(java_home: str, class_path: str, *options: str) -> None:
     if not library.exists():
         library = library.with_suffix(".dylib")  # macOS
     if not library.exists():
-        raise SetupError(f"{java_home} holds no Java Virtual Machine; run `make setup`")
+        raise SetupError(f"{java_home} holds no Java Virtual Machine; run `{set_up()}`")
     jpype.startJVM(
         str(library),
         *_OPTIONS,

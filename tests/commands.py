@@ -30,13 +30,13 @@ def sentence(answer: subprocess.CompletedProcess[str]) -> str:
     return said
 
 
-def dry_make(*arguments: str) -> list[str]:
+def dry_make(*arguments: str, **exported: str) -> list[str]:
     """The lines that `make` would run; an option that was not given leaves no blank.
 
     The `make` that calls the tests hands down its level, its flags and what it was given: none of
-    these reaches this one.
+    these reaches this one, whose environment has only what is `exported`.
     """
     command = ["make", "--dry-run", "PYTHON=py", *arguments]
-    own = {"PATH": os.environ["PATH"]}
+    own = {"PATH": os.environ["PATH"], **exported}
     answer = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, env=own)
     return [" ".join(line.split()) for line in answer.stdout.splitlines()]

@@ -1,5 +1,6 @@
 """What `list` prints: the experiments with their rules, and the rules with their experiments."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.catalogue import registry
@@ -107,21 +108,28 @@ def _both(
 
 def render_experiments() -> str:
     lines = []
-    for item in experiments():
-        marked = (_marked(rule["id"], rule["expected"]) for rule in item["rules"])
-        named = f"rules: {', '.join(dict.fromkeys(marked))}"
-        if item["needs_app"]:
+    for name, experiment in registry.every()[0].items():
+        found: dict[str, list[tuple[str, Sequence[str]]]] = {}
+        for expect in experiment.rules:
+            verdict = _expected(expect)["expected"]
+            found.setdefault(name_of(expect.rule), []).append((verdict, _of_whom(expect)))
+        named = f"rules: {', '.join(_marked(rule, said) for rule, said in found.items())}"
+        if needs_app(experiment):
             named = "played with a program of yours only (--app), by the rules about programs"
-        lines += [f"{item['name']:<28} {item['claim']}", f"{'':<28} {named}"]
+        lines += [f"{name:<28} {experiment.claim}", f"{'':<28} {named}"]
     return "\n".join(lines)
+
+
+def _of_whom(expect: Expect) -> tuple[str, ...]:
+    """The clients, protocols and releases that are expected to; empty for all."""
+    return (*expect.clients, *expect.protocols, *(f"Kafka {each}*" for each in expect.kafka))
 
 
 def in_words(expect: Expect) -> str:
     """A rule with its title, the verdict expected of it, of whom, why, and within which limits."""
     text = f"{name_of(expect.rule)} {_expected(expect)['expected']}"
-    for_whom = (*expect.clients, *expect.protocols, *(f"Kafka {each}*" for each in expect.kafka))
-    if for_whom:
-        text += f" for {', '.join(for_whom)}"
+    if of_whom := _of_whom(expect):
+        text += f" for {', '.join(of_whom)}"
     text += ", if it is exercised" if expect.if_seen else ""
     text += f": {RULES[expect.rule].title}"
     text += f"\n       because {expect.because}" if expect.because else ""
@@ -139,7 +147,7 @@ def render_rules() -> str:
     for item in sorted(rules(), key=lambda item: order.get(item["id"], len(order))):
         about = f"{', '.join(item['clients'])}; {', '.join(item['protocols'])}"
         lines += [
-            f"{item['name']} ({item['id']})",
+            item["name"],
             f"  {item['title']}",
             f"  source: {item['source']}",
             f"  about: {about}",
@@ -151,8 +159,13 @@ def render_rules() -> str:
 def _judges(item: dict[str, Any]) -> str:
     if item["kind"] == "evidence":
         return "every run"
-    names = dict.fromkeys(_marked(it["name"], it["expected"]) for it in item["experiments"])
-    declared = ", ".join(names)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for it in item["experiments"]:
+        found.setdefault(it["name"], []).append(it)
+    declared = ", ".join(
+        _marked(name, [(it["expected"], _apart(it, several)) for it in several])
+        for name, several in found.items()
+    )
     if item["always"]:
         return "; ".join(filter(None, (OF_THE_KIND, declared)))
     if item["limit"] and APP not in item["clients"]:
@@ -160,5 +173,20 @@ def _judges(item: dict[str, Any]) -> str:
     return declared or (OF_A_PROGRAM if item["clients"] == [APP] else "no experiment")
 
 
-def _marked(name: str, expected: str) -> str:
-    return name if expected == Verdict.HOLDS else f"{name} ({expected})"
+def _apart(item: dict[str, Any], several: Sequence[dict[str, Any]]) -> list[str]:
+    """What sets one expectation apart from the others of its rule in the same experiment."""
+    return [
+        *(name for name in item["clients"] if any(name not in it["clients"] for it in several)),
+        *(name for name in item["protocols"] if any(name not in it["protocols"] for it in several)),
+        *(f"Kafka {each}*" for each in item["kafka"]),
+    ]
+
+
+def _marked(name: str, expected: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """A name, once, with each verdict that is not HOLDS, and of whom it is expected."""
+    other = [
+        f"{verdict} for {', '.join(of_whom)}" if of_whom else verdict
+        for verdict, of_whom in expected
+        if verdict != Verdict.HOLDS
+    ]
+    return f"{name} ({'; '.join(dict.fromkeys(other))})" if other else name

@@ -96,7 +96,7 @@ def refuse_compose(settings: Mapping[str, str], what: str) -> None:
     """Refuse the one cluster that is up for runs that start their own. Raises BadInput."""
     if settings.get("cluster.backend") == "compose":
         raise BadInput(
-            f"{what} needs clusters of its own, and BACKEND=compose has one: use BACKEND=docker"
+            f"{what} needs clusters of its own, and --backend compose has one: use --backend docker"
         )
 
 
@@ -115,7 +115,8 @@ def _judged(order: "Order", *, as_json: bool) -> int:
 
         with closing(Judge()) as judge:
             run_dir = play_run(order, screen, reserved=ours, on_phase=judge.on_phase, alone=True)
-            judge.judge(run_dir)
+            with screen.counting(order.name) as steps:
+                judge.judge(run_dir, steps)
         code = show(run_dir, as_json=as_json)
         dataset.accumulate(order.results)
     with suppress(KeyboardInterrupt):  # the verdict is there, and decides the exit code

@@ -107,7 +107,7 @@ def test_a_stored_run_can_be_held_to_other_limits(
 
     said = capsys.readouterr().out
     assert "promises/standstill-of-members-is-short" in said
-    assert "Nothing was stored" in said
+    assert "Not stored: " in said
     assert before == (run_dir / "manifest.json").read_bytes()
     assert not (run_dir / "verdicts.parquet").exists()
 

@@ -22,7 +22,10 @@ from tests.report.sample_run import write_manifest, write_run
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("experiment", "which experiment? NAME is one of "),
+        (
+            "experiment",
+            "which experiment? Name one, such as broker-kill: `./kafka-chaos list` has all",
+        ),
         ("run brokerkill", "did you mean 'broker-kill'?"),
         ("run baseline --set member=3", "did you mean 'members'?"),
         ("run baseline --set members", "form NAME=VALUE"),
@@ -34,7 +37,25 @@ from tests.report.sample_run import write_manifest, write_run
         ("up --security tls", "security 'tls' is not offered"),
         ("nightly --backend compose", "needs clusters of its own"),
         ("run baseline --client go", "client 'go' is not offered"),
-        ("run baseline --seed x", "invalid int value: 'x'"),
+        ("run baseline --seed x", "chaos: --seed takes a whole number, such as 3, not 'x'"),
+        ("run baseline --set members=x", "members takes a whole number, such as 3, not 'x'"),
+        ("try --grace-s x", "--grace-s takes a number, such as 2.5, not 'x'"),
+        ("run baseline --client jave", "client 'jave' is not offered: did you mean 'java'?"),
+        ("run baseline --client go", "client 'go' is not offered: choose librdkafka or java\n"),
+        ("run baseline --protocol x", "choose eager, cooperative or consumer (kip-848)"),
+        ("soak --for 10", "--for '10' has no unit: write 10s, 10m or 10h"),
+        ("soak --for", "chaos: --for needs a value: see `./kafka-chaos soak --help`"),
+        ("run baseline --protcol x", "has no option '--protcol': did you mean '--protocol'?"),
+        ("run baseline extra", "`./kafka-chaos run` does not take 'extra': see `./kafka-chaos run"),
+        ("run baseline --pro x", "--pro may stand for --project, --protocol: see"),
+        ("check", "chaos: which RUN? see `./kafka-chaos check --help`"),
+        ("check x --engine spork", "--engine 'spork' is not offered: did you mean 'spark'?"),
+        ("list --json=yes", "--json takes no value, and 'yes' was given"),
+        (
+            "sweep baseline --over foo=1,2",
+            "there is no setting 'foo': `./kafka-chaos describe NAME`",
+        ),
+        ("completion tcsh", "shell 'tcsh' is not offered: choose bash, zsh or fish"),
         ("run baseline --port-base 70000", "'70000' is not a port"),
         ("run baseline --port-base -1", "'-1' is not a port"),
         ("run baseline --port-base 0", "choose one from 1 to 65535"),
@@ -71,7 +92,7 @@ from tests.report.sample_run import write_manifest, write_run
         ("matrix --repeat 0", "use 1 or more"),
         ("matrix --backend compose", "needs a cluster of its own"),
         ("matrix --kafka 1.0", "Kafka 1.0 is not a release"),
-        ("sweep --over members=3,5", "which experiment? NAME is one"),
+        ("sweep --over members=3,5", "which experiment? Name one"),
         ("sweep baseline", "what is to be swept? Name a setting"),
         ("sweep baselin --over members=3,5", "mean 'baseline'?"),
         ("sweep baseline --over member=3,5", "mean 'members'?"),
@@ -109,7 +130,8 @@ from tests.report.sample_run import write_manifest, write_run
         ("fault kill-broker broker x", "no target 'broker x'"),
         ("fault kill-consumer member 1", "your own processes"),
         ("fault latency members --for 3x", "'3x' is no time"),
-        ("frobnicate", "invalid choice: 'frobnicate'"),
+        ("frobnicate", "chaos: there is no command 'frobnicate': see `./kafka-chaos --help`"),
+        ("nigthly", "there is no command 'nigthly': did you mean 'nightly'?"),
     ],
 )
 def test_a_wrong_command_gets_one_sentence_and_its_exit_code(
@@ -121,10 +143,16 @@ def test_a_wrong_command_gets_one_sentence_and_its_exit_code(
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("compare nowhere nowhere", "is not the folder of a run"),
-        ("check nowhere", "nowhere has no runs: name the folder"),
-        ("report nowhere", "nowhere"),
-        ("collect nowhere", "is not the folder of a run"),
+        ("compare nowhere nowhere", "there is no folder nowhere; name the folder of a run"),
+        ("check nowhere", "there is no folder nowhere"),
+        ("report nowhere", "there is no folder nowhere"),
+        ("sql nowhere", "there is no folder nowhere"),
+        ("collect nowhere", "there is no folder nowhere"),
+        (
+            "check docs",
+            "docs has no runs; name the folder of a run, such as results/<experiment>/latest",
+        ),
+        ("collect README.md", "README.md is not the folder of a run: it has no manifest.json"),
     ],
 )
 def test_what_has_no_runs_is_no_data(
@@ -266,7 +294,7 @@ def test_the_reader_of_a_short_output_may_go_away() -> None:
 
 
 def test_the_reader_of_our_output_may_go_away() -> None:
-    """`python3 -m harness list --json | head -1` must not end in a traceback."""
+    """`./kafka-chaos list --json | head -1` must not end in a traceback."""
     listing = subprocess.Popen(
         [sys.executable, "-m", "harness", "list", "--json"],
         stdout=subprocess.PIPE,
