@@ -191,7 +191,7 @@ isolate of member 1, lasts_s=9, latency_ms=50 → isolate of member 1 takes no l
 freeze-consumer of member 1, lasts_s=9, how=sideways → has no variant 'sideways': leave how=
 kill-consumer of member 1, more_partitions=2 → takes no more_partitions: leave more_partitions out
 isolate of coordinator, lasts_s=9 → cannot hit 'coordinator': use member <n>, any member
-nothing, R01 → no fault here causes a silence longer than session.timeout.ms, which R01 needs
+nothing, R01 → no fault here causes a silence longer than session.timeout.ms, which session/silent-
 start-consumer of new member, R07 → no fault here causes a stall longer than max.poll
 delete-offsets of any broker → only the coordinator has the positions
 delete-records of coordinator → say whose records, as in 'leader of t-0'
@@ -242,13 +242,13 @@ ADDED = Fault(kind="add-partitions", target="topic", more_partitions=1)
             breaks_otherwise(
                 "consumer-freeze", Fault(kind="freeze-consumer", target="member 1", lasts_s=6)
             ),
-            "for 6 s ends before session_timeout_ms of 6 s, so R01, R35, X23 would examine nothing",
+            "for 6 s ends before session_timeout_ms of 6 s, so session/silent-member-is-evicted, ",
         ),
         (
             breaks_otherwise(
                 "member-isolated", Fault(kind="isolate", target="member 1", lasts_s=5)
             ),
-            "ends before session_timeout_ms of 6 s, so R01",
+            "ends before session_timeout_ms of 6 s, so session/silent-member-is-evicted",
         ),
         (
             twice("freeze-consumer", "freeze-consumer", "member 1"),
@@ -312,7 +312,10 @@ def _expected(name: str, client: str, protocol: str, **group: Any) -> dict[str, 
     [
         ({"by": "{kill-broker}"}, "names whom kill-broker hits, and the experiment has freeze-co"),
         ({"by": "{}"}, "names whom nothing hits"),
-        ({"rule": "X42", "up_to": 5}, "X42 measures nothing that up_to=5 could limit: use by="),
+        (
+            {"rule": "X42", "up_to": 5},
+            "-no-member measures nothing that up_to=5 could limit: use by=",
+        ),
     ],
 )
 def test_limits_that_no_violation_can_keep_are_refused(limits: dict[str, Any], says: str) -> None:
