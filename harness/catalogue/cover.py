@@ -26,6 +26,7 @@ from harness.experiment import (
     Experiment,
     Verdict,
     label,
+    one_of,
     protocol_named,
 )
 from harness.rules.rule_names import name_of
@@ -286,6 +287,8 @@ def _named(text: str, turn: Turn, client: str | None, protocol: str | None) -> C
     for given, asked in ((of_client, client), (of_protocol, protocol)):
         if given and asked and given != asked:
             raise BadInput(f"--only {text} is not for {asked}: leave one of the two out")
+    one_of("client", of_client or experiment.group.client, CLIENTS)
+    one_of("protocol", of_protocol or experiment.group.protocol, PROTOCOLS)
     client = of_client or client or experiment.group.client
     protocol = of_protocol or protocol or experiment.group.protocol
     try:

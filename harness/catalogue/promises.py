@@ -31,7 +31,7 @@ def of_texts(items: Iterable[str]) -> Limits:
             found[name] = int(value) if name in _WHOLE else float(value)
         except ValueError:
             kind = "a whole number" if name in _WHOLE else "a number"
-            raise BadInput(f"the limit {name} takes {kind} such as 10, not {value!r}") from None
+            raise BadInput(f"the limit {name} takes {kind}, such as 10, not {value!r}") from None
     return Limits(**found)
 
 

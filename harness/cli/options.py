@@ -36,9 +36,9 @@ EVERY
 --own-rules path FOLDER: folder of your own rules
 
 RUN
---seed int: fixes the random choices: when faults start, and in a soak which
+--seed int: fixes the random choices, such as when faults start
 --set * NAME=VALUE: a setting (see `describe`)
---backend: embedded (processes), docker, or for a single run compose
+--backend: embedded (processes), docker, or for a single run of our own members compose
 + CLUSTER LIMIT
 
 RUNS

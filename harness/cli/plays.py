@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # they take long to import
     from harness.history.suites import Suite
     from harness.run.start import Order
 
+MOST_REPEATS: Final = 10_000
 _IN_A_MATRIX: Final = ("everyday", "rough-day", "rolling-deploy")
 _CHOOSES_A_NIGHT: Final = ("long", "only", "share", "client", "protocol")
 
@@ -87,9 +88,11 @@ def _play(arguments: argparse.Namespace, name: str, times: int = 1, **settings: 
 
 
 def check_repeat(times: int) -> None:
-    """Refuse to play nothing. Raises BadInput."""
+    """Refuse to play nothing, or more than anyone waits for. Raises BadInput."""
     if times < 1:
         raise BadInput(f"--repeat {times} runs nothing: use 1 or more")
+    if times > MOST_REPEATS:
+        raise BadInput(f"--repeat {times} would take weeks: use {MOST_REPEATS} or fewer")
 
 
 def refuse_compose(settings: Mapping[str, str], what: str) -> None:

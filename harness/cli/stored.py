@@ -200,6 +200,8 @@ def trend_command(arguments: argparse.Namespace) -> int:
         place, files = _own_dataset(results)
     else:
         check_place(arguments.dataset)
+        if "://" not in arguments.dataset and not Path(arguments.dataset).exists():
+            raise NoData(f"there is no folder {arguments.dataset}; name the folder of a dataset")
         place, files = arguments.dataset, None
     with ExitStack() as stack:
         steps = stack.enter_context(Screen().counting("trend"))

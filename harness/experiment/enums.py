@@ -13,7 +13,7 @@ COMMITS: Final = ("auto", "sync", "async", "interval", "revoke", "external", "tr
 
 def protocol_named(text: str) -> str:
     """A protocol by its name in Kafka's setting, whichever of its names is given."""
-    return "consumer" if text.strip().lower() == KIP_848 else text
+    return "consumer" if text.strip().lower() in (KIP_848, "kip848") else text
 
 
 class Verdict(StrEnum):
