@@ -1,6 +1,6 @@
 """What `list` prints: the experiments with their rules, and the rules with their experiments."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from harness.catalogue import registry
@@ -109,11 +109,9 @@ def _both(
 def render_experiments() -> str:
     lines = []
     for name, experiment in registry.every()[0].items():
-        found: dict[str, list[tuple[str, Sequence[str]]]] = {}
-        for expect in experiment.rules:
-            verdict = _expected(expect)["expected"]
-            found.setdefault(name_of(expect.rule), []).append((verdict, _of_whom(expect)))
-        named = f"rules: {', '.join(_marked(rule, said) for rule, said in found.items())}"
+        ids = dict.fromkeys(expect.rule for expect in experiment.rules)
+        marked = (_marked(name_of(rule), _judges_by(RULES[rule], experiment)) for rule in ids)
+        named = f"rules: {', '.join(marked)}"
         if needs_app(experiment):
             named = "played with a program of yours only (--app), by the rules about programs"
         lines += [f"{name:<28} {experiment.claim}", f"{'':<28} {named}"]
@@ -142,7 +140,7 @@ def in_words(expect: Expect) -> str:
 
 def render_rules() -> str:
     """Rules for people: what each is about, where it is from, and which experiments judge it."""
-    lines = []
+    lines, every = [], registry.every()[0]
     order = {rule: number for number, rule in enumerate(NAMES)}
     for item in sorted(rules(), key=lambda item: order.get(item["id"], len(order))):
         about = f"{', '.join(item['clients'])}; {', '.join(item['protocols'])}"
@@ -151,21 +149,17 @@ def render_rules() -> str:
             f"  {item['title']}",
             f"  source: {item['source']}",
             f"  about: {about}",
-            f"  judged by: {_judges(item)}",
+            f"  judged by: {_judges(item, every)}",
         ]
     return "\n".join(lines)
 
 
-def _judges(item: dict[str, Any]) -> str:
+def _judges(item: dict[str, Any], every: dict[str, Experiment]) -> str:
     if item["kind"] == "evidence":
         return "every run"
-    found: dict[str, list[dict[str, Any]]] = {}
-    for it in item["experiments"]:
-        found.setdefault(it["name"], []).append(it)
-    declared = ", ".join(
-        _marked(name, [(it["expected"], _apart(it, several)) for it in several])
-        for name, several in found.items()
-    )
+    names = dict.fromkeys(it["name"] for it in item["experiments"])
+    rule = RULES[item["id"]]
+    declared = ", ".join(_marked(name, _judges_by(rule, every[name])) for name in names)
     if item["always"]:
         return "; ".join(filter(None, (OF_THE_KIND, declared)))
     if item["limit"] and APP not in item["clients"]:
@@ -173,20 +167,11 @@ def _judges(item: dict[str, Any]) -> str:
     return declared or (OF_A_PROGRAM if item["clients"] == [APP] else "no experiment")
 
 
-def _apart(item: dict[str, Any], several: Sequence[dict[str, Any]]) -> list[str]:
-    """What sets one expectation apart from the others of its rule in the same experiment."""
-    return [
-        *(name for name in item["clients"] if any(name not in it["clients"] for it in several)),
-        *(name for name in item["protocols"] if any(name not in it["protocols"] for it in several)),
-        *(f"Kafka {each}*" for each in item["kafka"]),
-    ]
-
-
-def _marked(name: str, expected: Iterable[tuple[str, Sequence[str]]]) -> str:
+def _marked(name: str, expects: Iterable[Expect]) -> str:
     """A name, once, with each verdict that is not HOLDS, and of whom it is expected."""
     other = [
-        f"{verdict} for {', '.join(of_whom)}" if of_whom else verdict
-        for verdict, of_whom in expected
-        if verdict != Verdict.HOLDS
+        " for ".join(filter(None, (_expected(each)["expected"], ", ".join(_of_whom(each)))))
+        for each in expects
+        if each.verdict is not Verdict.HOLDS
     ]
     return f"{name} ({'; '.join(dict.fromkeys(other))})" if other else name

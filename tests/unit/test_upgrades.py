@@ -76,7 +76,7 @@ NOTHING = "changes nothing where nodes never had another release"
         ),
         (
             {"rules": (*holds("R02"), FOR_FOUR)},
-            r"R21 is expected of Kafka 4\.2\.2 alone, and this cluster is upgraded from 4\.2\.2 to",
+            r"/[a-z-]+ is expected of Kafka 4\.2\.2 alone, and this cluster is upgraded from 4\.",
         ),
         (
             {"probes": (Probe(name="group-apis", beside=True),)},
