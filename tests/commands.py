@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,8 +26,9 @@ def command(name: str, results: Path, *options: str) -> subprocess.CompletedProc
 
 
 def sentence(answer: subprocess.CompletedProcess[str]) -> str:
-    """The only line on its standard error."""
-    [said] = answer.stderr.strip().splitlines()
+    """The last line on its standard error; only lines of progress stand before it."""
+    *progress, said = answer.stderr.strip().splitlines()
+    assert all(re.match(r" *\d+\.\d s  ", f" {line}") for line in progress), answer.stderr
     return said
 
 
