@@ -10,7 +10,6 @@ import jpype
 
 from consumers.client import Position
 from harness.base.errors import SetupError
-from harness.base.paths import set_up
 
 # A client needs little; an experiment starts many on one machine.
 _OPTIONS: Final = (
@@ -36,7 +35,7 @@ def start(java_home: str, class_path: str, *options: str) -> None:
     if not library.exists():
         library = library.with_suffix(".dylib")  # macOS
     if not library.exists():
-        raise SetupError(f"{java_home} holds no Java Virtual Machine; run `{set_up()}`")
+        raise SetupError(f"{java_home} holds no Java Virtual Machine; run `make setup`")
     jpype.startJVM(
         str(library),
         *_OPTIONS,

@@ -265,7 +265,7 @@ def _drawn() -> bool:
 
 
 def forget_failures(kafka_version: str = kafka.DEFAULT_VERSION) -> None:
-    """Let trainings that failed be tried again: `make setup` asks for that."""
+    """Let trainings that failed be tried again: the command `setup` asks for that."""
     for purpose in aot.TRAINERS:
         with suppress(SetupError):  # nothing of it can have failed
             cache = aot.cache_of(purpose, kafka_version, find_java())

@@ -24,7 +24,6 @@ from pyspark.sql import SparkSession
 
 from harness.base import processes
 from harness.base.errors import SetupError
-from harness.base.paths import set_up
 from harness.base.ports import LOOPBACK
 from harness.base.priority import SHARES
 from harness.tables.engines.spark import SETTINGS
@@ -214,7 +213,7 @@ def _launch(command: list[str], info: Path, log: Path, address: str) -> subproce
         except OSError as error:
             raise SetupError(
                 f"Spark cannot be started: {command[0]} does not run ({error.strerror}); "
-                f"run `{set_up()}`"
+                "run `make setup`"
             ) from error
     SHARES.started(process.pid)
     return process

@@ -1,7 +1,10 @@
 """The documents: every link leads somewhere, and every command that they print is one."""
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,3 +49,19 @@ def test_the_page_of_commands_has_what_there_is() -> None:
         name for row in re.findall(r"^\| (`.*?) \|", table, re.M) for name in WORD.findall(row)
     }
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", page)) <= options
+
+
+def test_a_clone_has_the_command_of_the_wheel() -> None:
+    for words, code, said in (
+        (["--version"], 0, "kafka-chaos "),
+        (["lst"], 4, "kafka-chaos: there is no command 'lst': did you mean 'list'?\n"),
+        ([], 4, "kafka-chaos: which command? `./kafka-chaos --help` names them\n"),
+    ):
+        done = subprocess.run(
+            [sys.executable, ROOT / "kafka-chaos", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (code, True) == (done.returncode, (done.stdout + done.stderr).startswith(said))
+    assert os.access(ROOT / "kafka-chaos", os.X_OK)
