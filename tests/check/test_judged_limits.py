@@ -115,7 +115,7 @@ def test_a_stored_run_can_be_held_to_other_limits(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--rule", "L1"], "L1 judges what is promised of our own members, and this run has no"),
+        (["--rule", "L1"], " judges what is promised of our own members, and this run has no"),
         (["--limit", "out_of_order=0"], "the members here are our own: leave it out\n"),
         (["--limit", "lost"], "--limit 'lost' is not of the form NAME=VALUE"),
     ],
