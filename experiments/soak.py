@@ -2,7 +2,7 @@
 
 Why: what leaks, drifts or happens once in a hundred times shows in no run of a minute.
 Watch: no record lost, no partition with two owners, and generations that count up by one, whatever
-came before. Each fault waits until the group is well after the one before. `make soak FOR=1h` says
+came before. Each fault waits until the group is well after the one before. `soak --for 1h` says
 for how long, and Ctrl-C ends it earlier, with a verdict.
 """
 

@@ -1,4 +1,4 @@
-"""`python3 -m harness`: the one command underneath every make target.
+"""`python3 -m harness`: what `./kafka-chaos` and every make target run in the end.
 
 Any Python may be used to type it: where the libraries are missing, the harness's own environment is
 set up (once) and takes over.
@@ -9,7 +9,8 @@ import sys
 if sys.version_info < (3, 11):  # noqa: UP036 - exactly for the Pythons below the minimum
     sys.stderr.write(
         "kafka-chaos needs Python 3.11 or newer, but %s is %d.%d; name a newer one: "
-        "python3.12 -m harness ...\n" % (sys.executable, sys.version_info[0], sys.version_info[1])
+        "python3.12 ./kafka-chaos ...\n"
+        % (sys.executable, sys.version_info[0], sys.version_info[1])
     )
     sys.exit(3)
 

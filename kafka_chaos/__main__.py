@@ -1,4 +1,4 @@
-"""The command `kafka-chaos`, and `python3 -m kafka_chaos`.
+"""The command `kafka-chaos`, `./kafka-chaos` in a clone, and `python3 -m kafka_chaos`.
 
 Written so that a Python too old for the rest can still read it, and say so.
 """
@@ -9,7 +9,8 @@ import sys
 def main():  # type: () -> int
     if sys.version_info < (3, 11):  # noqa: UP036 - exactly for the Pythons below the minimum
         sys.stderr.write(
-            "kafka-chaos needs Python 3.11 or newer, but %s is %d.%d: install it with a newer one\n"
+            "kafka-chaos needs Python 3.11 or newer, but %s is %d.%d: install it with a newer one, "
+            "or in a clone type python3.12 ./kafka-chaos\n"
             % (sys.executable, sys.version_info[0], sys.version_info[1])
         )
         return 3

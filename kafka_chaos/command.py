@@ -15,14 +15,15 @@ CARRIED: Final = "tree"  # where a wheel has the harness, the experiments and th
 COMMANDS: Final = (
     *("experiment", "run", "try", "nightly", "matrix", "sweep", "soak", "check", "report", "sql"),
     *("explain", "keep", "pinned", "up", "fault", "down", "compare", "trend", "collect", "list"),
-    *("describe", "clean", "doctor", "compare-protocols"),
+    *("describe", "completion", "clean", "doctor"),
 )
+FORMER: Final = ("compare-protocols",)  # says what plays the same today
 OWN: Final = ("init", "setup", "bom")
 WITH_PARENT: Final = (
     "--with-parent"  # for programs that drive the command: it ends when that pid does
 )
 HELP: Final = """\
-usage: kafka-chaos COMMAND ...
+usage: {typed} COMMAND ...
 
 What a Kafka consumer group really does when something breaks.
 
@@ -32,7 +33,7 @@ What a Kafka consumer group really does when something breaks.
   list                   the experiments there are
   describe NAME          what one of them breaks, and its settings
   up                     a cluster to play with by hand, until Ctrl-C or `down`
-  fault KIND TARGET      break something of it: `kafka-chaos fault` lists what
+  fault KIND TARGET      break something of it: `{typed} fault` lists what
   down                   end it
   explain LOG ...        who left a group and why, from brokers' own logs of an incident
   doctor                 what is there, what is missing, what to do
@@ -41,8 +42,8 @@ What a Kafka consumer group really does when something breaks.
   clean                  end and remove what earlier runs left
 
 There are also {others}.
-`kafka-chaos COMMAND --help` says more. Results go to kafka-chaos-results in this folder, or to
-the folder that --results names.
+`{typed} COMMAND --help` says more. Results go to the folder {results}, or to
+the one that --results names.
 """
 
 # The example that `init` writes.
@@ -53,7 +54,7 @@ FILES: Final = (
 )
 _INTO: Final = "chaos"
 _INIT_HELP: Final = f"""\
-usage: kafka-chaos init [FOLDER]
+usage: {{typed}} init [FOLDER]
 
 Write a small example into FOLDER ({_INTO} by default): {", ".join(FILES)}.
 """
@@ -81,20 +82,22 @@ def run(words: Sequence[str]) -> int:
             return _INTERRUPTED
         words = words[2:]
     first = words[0] if words else ""
+    sys.path.insert(0, str(source()))
+    from harness.base.paths import COMMAND, RESULTS, here
+
     if first in ("-h", "--help", "help"):
         others = ", ".join(each for each in COMMANDS if f"\n  {each} " not in HELP)
-        sys.stdout.write(HELP.format(others=others))
+        sys.stdout.write(HELP.format(typed=COMMAND, others=others, results=here(RESULTS)))
         return 0
     if first == "--version":
-        sys.path.insert(0, str(source()))
         from harness import __version__
 
         sys.stdout.write(f"kafka-chaos {__version__}\n")
         return 0
-    if first not in (*OWN, *COMMANDS):
-        return _complain(_no_command(first), _BAD_ARGUMENTS)
+    if first not in (*OWN, *COMMANDS, *FORMER):
+        return _complain(_no_command(first, COMMAND), _BAD_ARGUMENTS)
     if first == "init":
-        return _init(words[1:])
+        return _init(words[1:], COMMAND)
     return _hand_over(list(words))
 
 
@@ -105,12 +108,12 @@ def source() -> Path:
     return carried if carried.is_dir() else package.parent
 
 
-def _no_command(word: str) -> str:
+def _no_command(word: str, typed: str) -> str:
+    named = f"`{typed} --help` names them"
     if not word:
-        return "which command? `kafka-chaos --help` names them"
+        return f"which command? {named}"
     near = difflib.get_close_matches(word, (*OWN, *COMMANDS), n=1)
-    hint = f"did you mean {near[0]!r}?" if near else "`kafka-chaos --help` names them"
-    return f"there is no command {word!r}: {hint}"
+    return f"there is no command {word!r}: {f'did you mean {near[0]!r}?' if near else named}"
 
 
 def _complain(sentence: str, code: int) -> int:
@@ -118,13 +121,13 @@ def _complain(sentence: str, code: int) -> int:
     return code
 
 
-def _init(words: Sequence[str]) -> int:
+def _init(words: Sequence[str], typed: str) -> int:
     """Write the example into a folder; none of it if a file is there already."""
     if any(word in ("-h", "--help") for word in words):
-        sys.stdout.write(_INIT_HELP)
+        sys.stdout.write(_INIT_HELP.format(typed=typed))
         return 0
     if len(words) > 1 or any(word.startswith("-") for word in words):
-        sentence = f"init takes one folder, not {' '.join(words)}: `kafka-chaos init {_INTO}`"
+        sentence = f"init takes one folder, not {' '.join(words)}: `{typed} init {_INTO}`"
         return _complain(sentence, _BAD_ARGUMENTS)
     folder = Path(words[0] if words else _INTO)
     there = [name for name in FILES if (folder / name).exists()]
@@ -144,14 +147,13 @@ def _init(words: Sequence[str]) -> int:
         )
     sys.stdout.write(
         f"{folder}: a consumer, its app.toml, and a test of it\n"
-        f"next  pytest {folder}, or kafka-chaos try --app {folder}\n"
+        f"next  pytest {folder}, or {typed} try --app {folder}\n"
     )
     return 0
 
 
 def _hand_over(words: list[str]) -> int:
     """Let set-up do what is missing, by this Python; it lets the environment's run the harness."""
-    sys.path.insert(0, str(source()))
     from harness.base.errors import HarnessError, refused
     from harness.provision.tree import settle
 

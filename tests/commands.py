@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,18 +26,19 @@ def command(name: str, results: Path, *options: str) -> subprocess.CompletedProc
 
 
 def sentence(answer: subprocess.CompletedProcess[str]) -> str:
-    """The only line on its standard error."""
-    [said] = answer.stderr.strip().splitlines()
+    """The last line on its standard error; only lines of progress stand before it."""
+    *progress, said = answer.stderr.strip().splitlines()
+    assert all(re.match(r" *\d+\.\d s  ", f" {line}") for line in progress), answer.stderr
     return said
 
 
-def dry_make(*arguments: str) -> list[str]:
+def dry_make(*arguments: str, **exported: str) -> list[str]:
     """The lines that `make` would run; an option that was not given leaves no blank.
 
     The `make` that calls the tests hands down its level, its flags and what it was given: none of
-    these reaches this one.
+    these reaches this one, whose environment has only what is `exported`.
     """
     command = ["make", "--dry-run", "PYTHON=py", *arguments]
-    own = {"PATH": os.environ["PATH"]}
+    own = {"PATH": os.environ["PATH"], **exported}
     answer = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, env=own)
     return [" ".join(line.split()) for line in answer.stdout.splitlines()]

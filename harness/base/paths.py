@@ -8,14 +8,13 @@ from harness.base.errors import BadInput
 ROOT: Final = Path(__file__).resolve().parents[2]  # where `harness` lies
 # What a wheel brings has none of the files by which a clone is built and tested.
 INSTALLED: Final = not (ROOT / "pyproject.toml").is_file()
-COMMAND: Final = "kafka-chaos" if INSTALLED else "python3 -m harness"
+COMMAND: Final = "kafka-chaos" if INSTALLED else "./kafka-chaos"
 RESULTS: Final = Path("kafka-chaos-results") if INSTALLED else ROOT / "results"
 
 
 def set_up(kafka_version: str = "") -> str:
     """What is typed to set up all that runs with this Kafka need, or with the usual one."""
-    typed, option = ("kafka-chaos", " --kafka ") if INSTALLED else ("make", " KAFKA=")
-    return f"{typed} setup{option + kafka_version if kafka_version else ''}"
+    return f"{COMMAND} setup{f' --kafka {kafka_version}' if kafka_version else ''}"
 
 
 def here(path: Path) -> str:

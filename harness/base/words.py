@@ -17,6 +17,7 @@ def listed(parts: Sequence[str], word: str = "and") -> str:
 
 def hint(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """What to do about an unknown name, the end of a sentence: the nearest name, or all names."""
-    known = list(known)
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else otherwise or f"there are {', '.join(known)}"
+    known = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), known, n=1)
+    all_names = otherwise or f"there are {', '.join(known.values())}"
+    return f"did you mean {known[near[0]]!r}?" if near else all_names

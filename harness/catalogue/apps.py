@@ -121,7 +121,7 @@ def with_app(experiment: Experiment, app: App) -> Experiment:
     if experiment.cluster.backend == "compose":
         raise BadInput(
             "an app needs a cluster of its own, whose brokers log what it fetches: use "
-            "BACKEND=embedded or BACKEND=docker"
+            "--backend embedded or --backend docker"
         )
     faults = experiment.faults
     if experiment.at_random:

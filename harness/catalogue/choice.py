@@ -30,7 +30,7 @@ class Choice:
     def experiment(self) -> Experiment:
         """The experiment as it can be played. Raises BadInput."""
         if not self.name:
-            raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
+            raise BadInput(registry.WHICH)
         app = self.app
         declared = registry.load(self.name)
         turned = registry.with_settings(declared, self.settings, of_app=app is not None)

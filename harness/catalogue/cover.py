@@ -12,18 +12,30 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil
+from textwrap import wrap
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from harness.base.errors import BadInput
 from harness.base.paths import COMMAND
 from harness.base.words import plural
 from harness.catalogue import registry
-from harness.experiment import CLASSIC, CLIENTS, PROTOCOLS, Experiment, Verdict, label
+from harness.experiment import (
+    CLASSIC,
+    CLIENTS,
+    PROTOCOLS,
+    Experiment,
+    Verdict,
+    label,
+    one_of,
+    protocol_named,
+)
+from harness.rules.rule_names import name_of
 from harness.run.estimate import WARMED_UP_S, estimate_s
 
 if TYPE_CHECKING:
     from harness.rules.rule import Rule
 
+_WIDEST: Final = 100  # characters of a line that is easy to read
 # What a night may take by estimate, which is more than it takes: one of 43 took 39 to 41.
 NIGHT_MIN: Final = 46
 
@@ -270,12 +282,15 @@ def _named(text: str, turn: Turn, client: str | None, protocol: str | None) -> C
     """
     name, _, named = text.partition(":")
     experiment = registry.load(name)
-    of_label = named.partition("/")
-    for given, asked in ((of_label[0], client), (of_label[2], protocol)):
+    of_client, _, of_protocol = named.partition("/")
+    of_protocol = protocol_named(of_protocol)
+    for given, asked in ((of_client, client), (of_protocol, protocol)):
         if given and asked and given != asked:
             raise BadInput(f"--only {text} is not for {asked}: leave one of the two out")
-    client = of_label[0] or client or experiment.group.client
-    protocol = of_label[2] or protocol or experiment.group.protocol
+    one_of("client", of_client or experiment.group.client, CLIENTS)
+    one_of("protocol", of_protocol or experiment.group.protocol, PROTOCOLS)
+    client = of_client or client or experiment.group.client
+    protocol = of_protocol or protocol or experiment.group.protocol
     try:
         registry.check_app(experiment)
         if candidates({name: experiment}, [client], [protocol]):
@@ -293,8 +308,9 @@ def render(cover: Cover) -> str:
     """The runs of a suite, what each adds, and what is left out, as text."""
     lines = []
     for number, (run, adds) in enumerate(zip(cover.runs, cover.adds, strict=True), start=1):
-        added = ", ".join(goal.rule for goal in adds) or "nothing new"
-        lines.append(f"{number:>3}  {run.label:<46} ≈ {run.estimate_s:>3.0f} s  {added}")
+        added = ", ".join(dict.fromkeys(name_of(goal.rule) for goal in adds)) or "nothing new"
+        line = f"{number:>3}  {run.label:<46} ≈ {run.estimate_s:>3.0f} s  {added}"
+        lines += wrap(line, _WIDEST, subsequent_indent=" " * 5, break_on_hyphens=False)
     total = f"{plural(len(cover.runs), 'run')}, about {cover.estimate_s / 60:.0f} min"
     shown = plural(len(goals(cover.runs)), "rule")
     lines += ["", f"{total}; {shown}, each counted for each client and protocol"]
@@ -318,4 +334,6 @@ def _left_out(by: str, left: Sequence[Goal]) -> list[str]:
     variants: dict[str, list[str]] = {}
     for goal in left:
         variants.setdefault(goal.rule, []).append(f"{goal.client}/{goal.protocol}")
-    return lines + [f"     {rule:<14} {', '.join(found)}" for rule, found in variants.items()]
+    for rule, found in variants.items():
+        lines.append(f"     {name_of(rule):<46} {', '.join(found)}")
+    return lines

@@ -64,7 +64,7 @@ def grid_of(names: Sequence[str], over: Iterable[str], choice: Choice) -> Grid:
     """
     declared = {name: registry.load(name) for name in dict.fromkeys(names)}
     if not declared:
-        raise BadInput(f"which experiment? NAME is one of {', '.join(registry.names())}")
+        raise BadInput(registry.WHICH)
     axes = _axes(over, next(iter(declared.values())), choice.settings)
     of_group = all(axis.setting in (*_OFFERED, _MEMBERS) for axis in axes)
     settings, short = [axis.setting for axis in axes], [axis.name for axis in axes]

@@ -1,5 +1,6 @@
 """What `list` prints: the experiments with their rules, and the rules with their experiments."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from harness.catalogue import registry
@@ -107,21 +108,26 @@ def _both(
 
 def render_experiments() -> str:
     lines = []
-    for item in experiments():
-        marked = (_marked(rule["id"], rule["expected"]) for rule in item["rules"])
-        named = f"rules: {', '.join(dict.fromkeys(marked))}"
-        if item["needs_app"]:
+    for name, experiment in registry.every()[0].items():
+        ids = dict.fromkeys(expect.rule for expect in experiment.rules)
+        marked = (_marked(name_of(rule), _judges_by(RULES[rule], experiment)) for rule in ids)
+        named = f"rules: {', '.join(marked)}"
+        if needs_app(experiment):
             named = "played with a program of yours only (--app), by the rules about programs"
-        lines += [f"{item['name']:<28} {item['claim']}", f"{'':<28} {named}"]
+        lines += [f"{name:<28} {experiment.claim}", f"{'':<28} {named}"]
     return "\n".join(lines)
+
+
+def _of_whom(expect: Expect) -> tuple[str, ...]:
+    """The clients, protocols and releases that are expected to; empty for all."""
+    return (*expect.clients, *expect.protocols, *(f"Kafka {each}*" for each in expect.kafka))
 
 
 def in_words(expect: Expect) -> str:
     """A rule with its title, the verdict expected of it, of whom, why, and within which limits."""
     text = f"{name_of(expect.rule)} {_expected(expect)['expected']}"
-    for_whom = (*expect.clients, *expect.protocols, *(f"Kafka {each}*" for each in expect.kafka))
-    if for_whom:
-        text += f" for {', '.join(for_whom)}"
+    if of_whom := _of_whom(expect):
+        text += f" for {', '.join(of_whom)}"
     text += ", if it is exercised" if expect.if_seen else ""
     text += f": {RULES[expect.rule].title}"
     text += f"\n       because {expect.because}" if expect.because else ""
@@ -134,25 +140,26 @@ def in_words(expect: Expect) -> str:
 
 def render_rules() -> str:
     """Rules for people: what each is about, where it is from, and which experiments judge it."""
-    lines = []
+    lines, every = [], registry.every()[0]
     order = {rule: number for number, rule in enumerate(NAMES)}
     for item in sorted(rules(), key=lambda item: order.get(item["id"], len(order))):
         about = f"{', '.join(item['clients'])}; {', '.join(item['protocols'])}"
         lines += [
-            f"{item['name']} ({item['id']})",
+            item["name"],
             f"  {item['title']}",
             f"  source: {item['source']}",
             f"  about: {about}",
-            f"  judged by: {_judges(item)}",
+            f"  judged by: {_judges(item, every)}",
         ]
     return "\n".join(lines)
 
 
-def _judges(item: dict[str, Any]) -> str:
+def _judges(item: dict[str, Any], every: dict[str, Experiment]) -> str:
     if item["kind"] == "evidence":
         return "every run"
-    names = dict.fromkeys(_marked(it["name"], it["expected"]) for it in item["experiments"])
-    declared = ", ".join(names)
+    names = dict.fromkeys(it["name"] for it in item["experiments"])
+    rule = RULES[item["id"]]
+    declared = ", ".join(_marked(name, _judges_by(rule, every[name])) for name in names)
     if item["always"]:
         return "; ".join(filter(None, (OF_THE_KIND, declared)))
     if item["limit"] and APP not in item["clients"]:
@@ -160,5 +167,11 @@ def _judges(item: dict[str, Any]) -> str:
     return declared or (OF_A_PROGRAM if item["clients"] == [APP] else "no experiment")
 
 
-def _marked(name: str, expected: str) -> str:
-    return name if expected == Verdict.HOLDS else f"{name} ({expected})"
+def _marked(name: str, expects: Iterable[Expect]) -> str:
+    """A name, once, with each verdict that is not HOLDS, and of whom it is expected."""
+    other = [
+        " for ".join(filter(None, (_expected(each)["expected"], ", ".join(_of_whom(each)))))
+        for each in expects
+        if each.verdict is not Verdict.HOLDS
+    ]
+    return f"{name} ({'; '.join(dict.fromkeys(other))})" if other else name

@@ -7,6 +7,7 @@ from harness.base.errors import BadInput
 from harness.base.words import hint
 from harness.experiment import APP, PROTOCOLS, Experiment
 from harness.experiment.limits import LIMITS, Limits
+from harness.rules.rule_names import name_of
 
 if TYPE_CHECKING:
     from harness.rules.rule import Rule
@@ -31,7 +32,7 @@ def of_texts(items: Iterable[str]) -> Limits:
             found[name] = int(value) if name in _WHOLE else float(value)
         except ValueError:
             kind = "a whole number" if name in _WHOLE else "a number"
-            raise BadInput(f"the limit {name} takes {kind} such as 10, not {value!r}") from None
+            raise BadInput(f"the limit {name} takes {kind}, such as 10, not {value!r}") from None
     return Limits(**found)
 
 
@@ -67,8 +68,7 @@ def check_asked(
     given = [name for name, value in kept if value is not None] if limits is None else limits
     if app is None and "out_of_order" in given:
         refuse_order()
-    for name in rules:
-        rule = RULES[name]
+    for name, rule in ((name_of(each), RULES[each]) for each in rules):
         if app is not None:
             _check_asked_of_program(rule)
         elif rule.clients == (APP,):
@@ -94,6 +94,6 @@ def _check_asked_of_program(rule: "Rule") -> None:
     else:
         return
     raise BadInput(
-        f"{rule.id} {why}, and this run is of a program: leave it out; without --rule a run is "
-        "judged by all that speaks of it"
+        f"{name_of(rule.id)} {why}, and this run is of a program: leave it out; without --rule a "
+        "run is judged by all that speaks of it"
     )

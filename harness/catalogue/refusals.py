@@ -10,6 +10,7 @@ from harness.experiment import PLAINTEXT, UNSET, Experiment, Fault, Group, Need
 from harness.experiment.value_checks import numbers_of
 from harness.provision import wheels
 from harness.provision.kafka import check_client_offered, check_offered
+from harness.rules.rule_names import name_of
 from harness.run.faults import KINDS, Needed, effects_of, state_of
 from harness.run.roles import changes, headcount, lanes
 
@@ -97,8 +98,8 @@ def _check_images(experiment: Experiment) -> None:
     if cluster.backend != "embedded" and cluster.kafka_version.startswith("3."):
         raise BadInput(
             f"Kafka {cluster.kafka_version} in containers cannot be judged, since its image logs "
-            "through reload4j and has no log that the harness reads: choose KAFKA=4.0.0 or newer"
-            f"{', or BACKEND=embedded' if 'embedded' in experiment.backends else ''}"
+            "through reload4j and has no log that the harness reads: choose --kafka 4.0.0 or newer"
+            f"{', or --backend embedded' if 'embedded' in experiment.backends else ''}"
         )
 
 
@@ -110,7 +111,7 @@ def _check_security(experiment: Experiment) -> None:
     if cluster.backend == "compose":
         raise BadInput(
             f"security of {cluster.security} with the cluster of docker-compose.yml, whose "
-            "listeners are plain text: use BACKEND=embedded or BACKEND=docker"
+            "listeners are plain text: use --backend embedded or --backend docker"
         )
     for member in sorts_of_members(experiment.group):
         version = member.client_version
@@ -118,7 +119,7 @@ def _check_security(experiment: Experiment) -> None:
             raise BadInput(
                 f"security of {cluster.security} with the Java client of Kafka "
                 f"{version}, which cannot read PEM files: choose 2.7.0 or newer, or "
-                "SECURITY=plaintext"
+                "--security plaintext"
             )
 
 
@@ -130,12 +131,12 @@ def _check_upgrade(experiment: Experiment) -> None:
     if cluster.backend != "embedded":
         raise BadInput(
             f"upgraded_from of {before} with nodes that are containers, each of one image: choose "
-            "BACKEND=embedded, or leave it out"
+            "--backend embedded, or leave it out"
         )
     if numbers_of(before) >= numbers_of(after):
         raise BadInput(
             f"upgraded_from of {before} is not older than Kafka {after}, and a cluster's metadata "
-            f"cannot be downgraded: choose a release before {after}, or a newer one with KAFKA="
+            f"cannot be downgraded: choose a release before {after}, or a newer one by --kafka"
         )
     if not any(KINDS[fault.kind].upgrades for fault in experiment.faults):
         raise BadInput(
@@ -146,8 +147,8 @@ def _check_upgrade(experiment: Experiment) -> None:
         fitting = [each for each in cluster.releases if each.startswith(expect.kafka or "")]
         if len(fitting) == 1:
             raise BadInput(
-                f"{expect.rule} is expected of Kafka {fitting[0]} alone, and this cluster is "
-                f"upgraded from {before} to {after}: leave that expectation out"
+                f"{name_of(expect.rule)} is expected of Kafka {fitting[0]} alone, and this cluster "
+                f"is upgraded from {before} to {after}: leave that expectation out"
             )
     if experiment.probes:
         raise BadInput(
@@ -260,7 +261,7 @@ def _check_offered(experiment: Experiment, member: Group) -> None:
     if member.protocol == "consumer" and kafka.startswith("3."):
         raise BadInput(
             f"Kafka {kafka} has a preview of protocol consumer only, which librdkafka does not "
-            "speak and which could not be judged: choose KAFKA=4.0.0 or newer, or a classic "
+            "speak and which could not be judged: choose --kafka 4.0.0 or newer, or a classic "
             "protocol"
         )
     setting = "group.coordinator.rebalance.protocols"

@@ -14,11 +14,12 @@ from harness.base.paths import COMMAND
 from harness.base.words import hint
 from harness.catalogue import kafka_settings, modules, own_modules
 from harness.catalogue.refusals import check_exercised, check_together, sorts_of_members
-from harness.experiment import Expect, Experiment, Need
-from harness.rules.rule_names import NAMES, id_of, today
+from harness.experiment import Expect, Experiment, Need, protocol_named
+from harness.rules.rule_names import NAMES, id_of, name_of, today
 from harness.run.faults import KINDS, Needed, needs_app
 from harness.run.roles import check_role
 
+WHICH: Final = f"which experiment? Name one, such as broker-kill: `{COMMAND} list` has all"
 _LIKE_A_RULE: Final = re.compile(r"[RXPLE]\d")
 
 
@@ -82,8 +83,8 @@ def checked(experiment: Experiment) -> Experiment:
         if RULES[expect.rule].limit and experiment.app is None:
             name = RULES[expect.rule].limit
             raise BadInput(
-                f"{expect.rule} judges what is promised: write limits=Limits({name}=10) instead of "
-                "naming the rule"
+                f"{name_of(expect.rule)} judges what is promised: write limits=Limits({name}=10) "
+                "instead of naming the rule"
             )
         if experiment.app is None:  # else faults that it cannot meet are left out
             _check_limits(expect, experiment)
@@ -102,22 +103,24 @@ def _check_limits(expect: Expect, experiment: Experiment) -> None:
     for kind in expect.within.kinds:
         if kind not in faults:
             raise BadInput(
-                f"by={expect.by!r} of {expect.rule} names whom {kind or 'nothing'} hits, and the "
-                f"experiment has {', '.join(faults) or 'no fault'}: name one of its faults"
+                f"by={expect.by!r} of {name_of(expect.rule)} names whom {kind or 'nothing'} hits, "
+                f"and the experiment has {', '.join(faults) or 'no fault'}: name one of its faults"
             )
     if expect.up_to is not None and not RULES[expect.rule].unit:
         raise BadInput(
-            f"{expect.rule} measures nothing that up_to={expect.up_to:g} could limit: use by= or "
-            "at_most="
+            f"{name_of(expect.rule)} measures nothing that up_to={expect.up_to:g} could limit: use "
+            "by= or at_most="
         )
 
 
 def _needed(experiment: Experiment) -> Needed:
-    """What the declared rules need, with their ids; not those judged only if they are exercised."""
+    """What the declared rules need, by their names; not those judged only if they are exercised."""
     from harness.rules.catalogue import RULES
 
     rules = sorted({expect.rule for expect in experiment.rules if not expect.if_seen})
-    found = {need: tuple(rule for rule in rules if need in RULES[rule].needs) for need in Need}
+    found = {
+        need: tuple(name_of(rule) for rule in rules if need in RULES[rule].needs) for need in Need
+    }
     return {need: needing for need, needing in found.items() if needing}
 
 
@@ -192,7 +195,7 @@ def check_app(experiment: Experiment) -> None:
     if experiment.app is None and needs_app(experiment):
         raise BadInput(
             f"{experiment.faults[0].kind} needs a program of yours, because our own members use "
-            "nothing besides Kafka: name a program by --app or APP=, as docs/app-toml.md says"
+            "nothing besides Kafka: name a program by --app, as docs/app-toml.md says"
         )
 
 
@@ -273,8 +276,8 @@ def setting_named(text: str, known: Iterable[str], *, of_app: bool = False) -> s
     if (of_brokers := kafka_settings.named(text, of_app=of_app)) is not None:
         return of_brokers
     near = kafka_settings.nearest(text, names)
-    what = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
-    raise BadInput(f"there is no setting {text!r}: {what}")
+    listed = f"`{COMMAND} describe NAME` lists an experiment's; brokers' go by Kafka's names"
+    raise BadInput(f"there is no setting {text!r}: {f'did you mean {near!r}?' if near else listed}")
 
 
 def canonical(experiment: Experiment, name: str, text: str) -> str:
@@ -292,13 +295,15 @@ def canonical(experiment: Experiment, name: str, text: str) -> str:
 def _typed(name: str, text: str, now: object, part: object) -> Any:
     """A value as its field is declared: a whole number may stand where any number may."""
     declared = get_type_hints(type(part))[name.rpartition(".")[2]]
+    if name == "group.protocol":
+        return protocol_named(text)
     try:
         if declared is bool:
             return {"true": True, "false": False}[text.lower()]
         if declared in (int, float):
             return declared(text)
     except (ValueError, KeyError):
-        wanted = {int: f"a whole number such as {now}", float: f"a number such as {now}"}
+        wanted = {int: f"a whole number, such as {now}", float: f"a number, such as {now}"}
         said = wanted.get(declared, "true or false")
         raise BadInput(f"{name} takes {said}, not {text!r}") from None
     return text or None if declared == str | None else text

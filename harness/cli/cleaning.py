@@ -170,7 +170,7 @@ def clean_cache(*, yes: bool, dry: bool = False) -> None:
     if not yes and sys.stdin.isatty():
         yes = input("Remove them? [y/N] ").strip().lower() in ("y", "yes")
     if not yes:
-        print("nothing was removed: add --yes (make clean CACHE=1 YES=1) to remove it")
+        print("nothing was removed: add --yes to remove it")
         return
     removed = unused.remove(offered, processes.uses, _say_waiting)
     for each in offered:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -10,9 +11,16 @@ from typing import Final
 
 from harness.base.errors import NO_MEMORY, CannotImport, Exit, HarnessError, refused
 from harness.base.paths import RESULTS
-from harness.cli import by_hand, pinning, plays, showing, stored, sweeping
+from harness.cli import by_hand, completing, pinning, plays, showing, stored, sweeping
 from harness.cli.options import Command, parser
 
+OF_MAKE: Final = (
+    "KAFKA_CHAOS_MAKE"  # names of the variables that the target takes, if one was typed
+)
+# An option, and the blank before its value, if one is named.
+_OPTION: Final = re.compile(
+    r"--([a-z]+(?:-[a-z]+)*)(?: (?=['\d]|docker|embedded|compose|plaintext|sasl_ssl))?"
+)
 # What asks no experiment and no rule: it works where a module of the user's own does not.
 _WITHOUT_MODULES: Final = (
     *(stored.clean_command, stored.collect_command, stored.explain_command, stored.sql_command),
@@ -26,7 +34,7 @@ COMMANDS: Final[Sequence[Command]] = (
     *(stored.explain_command, stored.compare_command, stored.trend_command),
     *(stored.collect_command, by_hand.up_command, by_hand.fault_command, by_hand.down_command),
     *(showing.list_command, showing.describe_command, stored.clean_command),
-    *(showing.doctor_command, sweeping.compare_protocols_command),
+    *(completing.completion_command, showing.doctor_command, sweeping.compare_protocols_command),
 )
 
 
@@ -34,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (docs/commands.md)."""
     from harness.run.interrupts import Interrupted
 
+    of_make = os.environ.pop(OF_MAKE, "").split()
     try:
         arguments = parser(COMMANDS).parse_args(argv)
         with _in_its_project(arguments):
@@ -49,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except HarnessError as error:
         if isinstance(error, CannotImport) and error.__cause__ is not None:
             traceback.print_exception(error.__cause__)
-        _complain(str(error))
+        _complain(_as_typed(str(error), of_make))
         return error.exit_code
     except BrokenPipeError:
         # The reader of our output went away (`| head`): nothing can be said any more.
@@ -85,6 +94,16 @@ def _in_its_project(arguments: argparse.Namespace) -> Iterator[None]:
         return
     with own_modules.used(opened.experiments, opened.rules):
         yield
+
+
+def _as_typed(sentence: str, of_make: Sequence[str]) -> str:
+    """The sentence, with options as these variables of make where a target was typed."""
+
+    def named(found: re.Match[str]) -> str:
+        name = found[1].upper().replace("-", "_")
+        return f"{name}=" if name in of_make else found[0]
+
+    return _OPTION.sub(named, sentence)
 
 
 def _complain(sentence: str) -> None:

@@ -4,28 +4,26 @@ A line names an option or an argument, says how it is read, and then what it mea
 
     --grace-s float @stop.grace_s: seconds from that signal until it is killed (default: 30)
 
-It is read as text, or as a type of `_TYPES`. `flag` has no value, `*` may be given several times;
+It is read as text, or as a type of `TYPES`. `flag` has no value, `*` may be given several times;
 `?`, `+` and `...` stand for at most one word, one or more, and any number. `=` comes before a
 default, `@` before the line of app.toml whose place it takes, and `>` before its name in the code,
 where it has another. `{a,b}` is what can be chosen; anything else stands for the value in the help.
-A line `+ RUNS` takes in the options of another part, and `## ` begins a group of the help.
+What has no meaning is left out of the help. A line `+ RUNS` takes in the options of another part,
+and `## ` begins a group of the help.
 """
 
 import argparse
 import re
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import timedelta, timezone, tzinfo
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, NoReturn
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from harness.base.errors import BadInput
 from harness.base.paths import COMMAND
-from harness.base.ports import LAST_PORT
+from harness.base.words import hint, listed
+from harness.cli.reading import TYPES, pair_of, words_of
 
-MOST_JOBS: Final = 64  # each has three brokers and a group
+FORMER: Final = ("compare-protocols",)  # not in the help: it says what plays the same today
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -37,14 +35,18 @@ EVERY
 --experiments path FOLDER: folder of your own experiments
 --own-rules path FOLDER: folder of your own rules
 
-RUNS
---seed int: draws when faults start, and in a soak which
+RUN
+--seed int: fixes the random choices, such as when faults start
 --set * NAME=VALUE: a setting (see `describe`)
+--backend: embedded (processes), docker, or for a single run of our own members compose
++ CLUSTER LIMIT
+
+RUNS
++ RUN
 --client: client library of our own members: librdkafka or java
 --client-version: version of the members' client: of confluent-kafka, or of Kafka's Java client
---protocol: rebalance protocol of our own members: eager, cooperative or consumer (KIP-848)
---backend: embedded (processes), docker, or for a single run compose
-+ CLUSTER LIMIT
+--protocol protocol: rebalance protocol of our own members: eager, cooperative or kip-848 (which
+    Kafka's setting calls consumer)
 
 CLUSTER
 --kafka release: version of Kafka
@@ -57,8 +59,7 @@ PORTS
 --port-base port: use the ports from this one on (default: free ones)
 
 JOBS
---jobs jobs N: how many runs are measured at one time, while the next one starts (default: one for
-    each 4 cores and 4 GB)
+--jobs jobs N: runs at the same time (default: one for each 4 cores and 4 GB)
 
 JSON
 --json flag: print the result as JSON: numbers, verdicts, and the path of the page
@@ -97,13 +98,13 @@ PROGRAM
     longer if its members announce that they may take longer)
 --signal @stop.signal: signal that ends it (default: SIGTERM)
 --grace-s float @stop.grace_s: seconds from that signal until it is killed (default: 30)
---standstill-s float @limits.standstill_s: your promise: most seconds that a partition stands still
-    at one time
---drained-s float @limits.drained_s: your promise: most seconds until everything is committed at the
-    end (default: 60)
---repeats int @limits.repeats: your promise: most records of the run that come again
---lost int @limits.lost: your promise: most lost records of a partition (default: 0)
---out-of-order int @limits.out_of_order: your promise: most records processed after later ones
+--standstill-s float @limits.standstill_s: fail if a partition stands still for more seconds at
+    one time
+--drained-s float @limits.drained_s: fail if it takes more seconds until everything is committed at
+    the end (default: 60)
+--repeats int @limits.repeats: fail if more records of the run are redelivered
+--lost int @limits.lost: fail if more records of a partition are lost (default: 0)
+--out-of-order int @limits.out_of_order: fail if more records are processed after later ones
     (default: 0)
 
 experiment
@@ -115,12 +116,15 @@ name ? NAME: see `list`
 + PORTS RUNS PROGRAM
 
 soak
---for time =1h >for_s TIME: 30m, 2h, … (default: 1h); Ctrl-C ends it earlier, with a verdict
+--for span =1h >for_s TIME: 30m, 2h, … (default: 1h); Ctrl-C ends it earlier, with a verdict
 + PORTS JSON RUNS PROGRAM
 
 try
 --experiment =everyday >name NAME: see `list` (default: everyday)
-+ PORTS REPEAT JSON RUNS PROGRAM
++ PORTS REPEAT JSON RUN PROGRAM
+--client
+--client-version
+--protocol protocol
 program ... COMMAND: after --: what to run
 
 nightly
@@ -140,7 +144,7 @@ matrix
 + CLUSTER LIMIT
 
 sweep
-name ? = NAME,NAME: one or more experiments; `list` has them
+name ? = NAME: one or more experiments; `list` has them
 --over * NAME=VALUE,VALUE: a setting (see `describe`), or a broker's setting by Kafka's name, and
     its values; several make a grid
 --repeat int =3: runs of each (default: 3)
@@ -150,7 +154,7 @@ name ? = NAME,NAME: one or more experiments; `list` has them
 check
 runs + place RUN: a run's folder, or a folder of runs; several print what changed; a run in another
     store, such as s3a://BUCKET/results/NAME/RUN, is copied here first
---rule * ID: judge by this rule, declared or not, print its rows, and write nothing
+--rule * RULE: judge by this rule, declared or not, print its rows, and write nothing
 --engine =spark {spark,duckdb}: duckdb prints verdicts within seconds, and writes nothing (default:
     spark)
 --limit * NAME=VALUE: judge by this promise instead of the run's own, and write nothing
@@ -208,7 +212,7 @@ kind ? KIND: without it: list what can be broken
 target ... TARGET: coordinator, leader of t-3, members, …
 --for time >lasts_s TIME: how long it lasts: 500ms, 10s, 2m, 1h (default: 10s)
 --group: the group whose coordinator is meant (default: the only one)
---how WAY: the variant, if the kind has several (isolate-broker)
+--how
 --latency-ms int MS: added to each round trip
 --bandwidth-kb-per-s int KB: bandwidth of a link in each direction
 
@@ -222,9 +226,11 @@ describe
 name NAME: an experiment or a rule: see `list` and `list --rules`
 --sql flag: print a rule as the .sql file that makes it
 
+completion
+shell {bash,zsh,fish}: your shell
+
 clean
---all flag: remove all else as well that this project made in the folder of all runs; the dataset,
-    which has the verdicts of all runs, stays
+--all flag: also remove all runs; the dataset, which has the verdicts of all runs, stays
 --cache flag: offer to remove environments, jars and AOT caches that nothing uses any more
 --dry-run flag: only list what would be ended and removed
 --yes flag: with --cache: remove without asking
@@ -244,91 +250,49 @@ name ? =consumer-crash NAME
 """
 
 
-def port(text: str) -> int:
-    """A number of a port; raises argparse's error for another."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if not 1 <= number <= LAST_PORT:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a port: choose one from 1 to {LAST_PORT}, with free ports after it"
-        )
-    return number
-
-
-def release(version: str) -> str:
-    """A version of Kafka. Raises BadInput for one that cannot be had."""
-    from harness.provision.kafka import check_offered
-
-    check_offered(version)
-    return version
-
-
-def duration(text: str) -> float:
-    """Seconds of a time like 90s, 30m or 1h; raises argparse's error for another."""
-    from harness.run.by_hand.breakable import seconds
-
-    try:
-        return seconds(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def jobs(text: str) -> int:
-    """A number of runs at one time; raises argparse's error for another."""
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_JOBS:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} runs cannot be measured at one time: choose from 1 to {MOST_JOBS}"
-        )
-    return int(text)
-
-
-def zone(text: str) -> tzinfo:
-    """A time zone by its name or its offset; raises argparse's error for another."""
-    if match := re.fullmatch(r"([+-])(\d\d):?(\d\d)", text):
-        offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
-        if offset < timedelta(hours=24):
-            return timezone(offset if match[1] == "+" else -offset)
-    try:
-        return ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a known time zone: write Europe/Berlin or +02:00"
-        ) from None
-
-
-def place(named: str) -> Path | str:
-    """A folder of this machine, or the address of one in another store."""
-    return named if "://" in named else Path(named)
-
-
-def _words(option: str, command: str) -> tuple[str, ...] | None:
-    try:
-        return tuple(shlex.split(command)) or None
-    except ValueError as error:
-        raise BadInput(
-            f"{option} {command!r} is not a command ({error}): correct its quotes"
-        ) from None
-
-
-def _pair(option: str, form: str, item: str) -> tuple[str, str]:
-    name, equals, value = item.partition("=")
-    if not equals:
-        raise BadInput(f"{option} {item!r} is not of the form {form}")
-    return name, value
-
-
-_TYPES: Final[dict[str, Callable[[str], Any]]] = {
-    each.__name__: each for each in (int, float, place, release, port, jobs, zone)
-} | {"path": Path, "time": duration}
+# What argparse says, and what we say instead.
+_SENTENCES: Final = (
+    (r"the following arguments are required: (.*)", r"which \1?"),
+    (r"ambiguous option: (\S+) could match (.*)", r"\1 may stand for \2"),
+    (r"argument (\S+): expected .*", r"\1 needs a value"),
+    (r"argument (\S+): ignored explicit argument (.*)", r"\1 takes no value, and \2 was given"),
+)
+_NO_CHOICE: Final = re.compile(r"argument (\S+): invalid choice: '(.*?)' \(choose from (.*)\)")
 
 
 class _OptionParser(argparse.ArgumentParser):
     """Says one sentence, and ends with the contracted exit code."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """What argparse gives; an unknown word is refused in the name of this very command."""
+        found, unknown = super().parse_known_args(args, namespace)
+        for word in unknown:
+            name, shown = word.partition("=")[0], [each for each in self._actions if shows(each)]
+            options = [name for each in shown for name in each.option_strings]
+            what = f"has no option {name!r}" if word.startswith("-") else f"does not take {word!r}"
+            raise BadInput(f"`{self.prog}` {what}: {hint(name, options, self._help())}")
+        return found, unknown
+
     def error(self, message: str) -> NoReturn:
-        raise BadInput(f"{self.prog}: {message}; see --help")
+        """Raise BadInput with a sentence."""
+        if found := _NO_CHOICE.fullmatch(message):
+            option, value, known = found[1], found[2], re.findall(r"[\w-]+", found[3])
+            what, all_of = f"{option} {value!r} is not offered", f"choose {listed(known, 'or')}"
+            if option == "COMMAND":
+                what, all_of = f"there is no command {value!r}", self._help()
+            raise BadInput(f"{what}: {hint(value, known, all_of)}")
+        for said, ours in _SENTENCES:
+            if found := re.fullmatch(said, message, flags=re.DOTALL):
+                raise BadInput(f"{found.expand(ours)}: {self._help()}".replace("?:", "?"))
+        raise BadInput(message.removeprefix("argument ").replace(": ", " ", 1))  # one of ours
+
+    def _help(self) -> str:
+        return f"see `{self.prog} --help`"
+
+
+def shows(action: argparse.Action) -> bool:
+    """Whether an option is in the help."""
+    return action.help != argparse.SUPPRESS
 
 
 def parser(functions: Iterable[Command]) -> argparse.ArgumentParser:
@@ -340,8 +304,9 @@ def parser(functions: Iterable[Command]) -> argparse.ArgumentParser:
     for function in functions:
         name = function.__name__.removesuffix("_command").replace("_", "-")
         summary = (function.__doc__ or "").splitlines()[0]
-        added = commands.add_parser(name, help=summary, description=summary)
-        added.set_defaults(command=function)
+        listed: dict[str, Any] = {} if name in FORMER else {"help": summary}
+        added = commands.add_parser(name, description=summary, **listed)
+        added.set_defaults(command=function, whole=whole)
         _add(added, ["+ EVERY", *lines[name]], lines)
     return whole
 
@@ -359,7 +324,7 @@ def _add(
         else:
             how, _, meaning = line.partition(": ")
             name, *words = how.split()
-            to.add_argument(name, help=meaning or None, **_read(name, words))
+            to.add_argument(name, help=meaning or argparse.SUPPRESS, **_read(name, words))
 
 
 def _read(name: str, words: Sequence[str]) -> dict[str, Any]:
@@ -380,14 +345,14 @@ def _read(name: str, words: Sequence[str]) -> dict[str, Any]:
                 how["dest"] = word[1:]
             case "{", _:
                 how["choices"] = word[1:-1].split(",")
-            case _ if word in _TYPES or word in ("words", "pair"):
-                how["type"] = _TYPES.get(word, word)
+            case _ if word in TYPES or word in ("words", "pair"):
+                how["type"] = TYPES.get(word, word)
             case _:
                 how["metavar"] = word
     if how.get("type") == "words":
-        how["type"] = partial(_words, name)
+        how["type"] = partial(words_of, name)
     if how.get("type") == "pair":
-        how["type"] = partial(_pair, name, how["metavar"])
+        how["type"] = partial(pair_of, name, how["metavar"])
     if name.startswith("--") and how.get("nargs") == "?":
         how["const"] = True
     if "dest" in how and how.get("action") != "store_true":

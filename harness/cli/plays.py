@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # they take long to import
     from harness.history.suites import Suite
     from harness.run.start import Order
 
+MOST_REPEATS: Final = 10_000
 _IN_A_MATRIX: Final = ("everyday", "rough-day", "rolling-deploy")
 _CHOOSES_A_NIGHT: Final = ("long", "only", "share", "client", "protocol")
 
@@ -87,16 +88,18 @@ def _play(arguments: argparse.Namespace, name: str, times: int = 1, **settings: 
 
 
 def check_repeat(times: int) -> None:
-    """Refuse to play nothing. Raises BadInput."""
+    """Refuse to play nothing, or more than anyone waits for. Raises BadInput."""
     if times < 1:
         raise BadInput(f"--repeat {times} runs nothing: use 1 or more")
+    if times > MOST_REPEATS:
+        raise BadInput(f"--repeat {times} would take weeks: use {MOST_REPEATS} or fewer")
 
 
 def refuse_compose(settings: Mapping[str, str], what: str) -> None:
     """Refuse the one cluster that is up for runs that start their own. Raises BadInput."""
     if settings.get("cluster.backend") == "compose":
         raise BadInput(
-            f"{what} needs clusters of its own, and BACKEND=compose has one: use BACKEND=docker"
+            f"{what} needs clusters of its own, and --backend compose has one: use --backend docker"
         )
 
 
@@ -115,7 +118,8 @@ def _judged(order: "Order", *, as_json: bool) -> int:
 
         with closing(Judge()) as judge:
             run_dir = play_run(order, screen, reserved=ours, on_phase=judge.on_phase, alone=True)
-            judge.judge(run_dir)
+            with screen.counting(order.name) as steps:
+                judge.judge(run_dir, steps)
         code = show(run_dir, as_json=as_json)
         dataset.accumulate(order.results)
     with suppress(KeyboardInterrupt):  # the verdict is there, and decides the exit code

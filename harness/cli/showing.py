@@ -84,8 +84,15 @@ def describe_command(arguments: argparse.Namespace) -> int:
     for name, value in experiment.limits.promised.items():
         print(f"limit  {name} = {value}")
     print("\nsettings (--set NAME=VALUE)")
+    unset = []
     for name, value in registry.settings_in(experiment).items():
-        print(f"  {name} = {value}")
+        if needs_app(experiment) and name.startswith("group."):
+            continue  # its program decides them
+        if value in (None, ""):
+            unset.append(name)
+        else:
+            print(f"  {name} = {str(value).lower() if isinstance(value, bool) else value}")
+    print(f"  not set: {', '.join(unset)}")
     print("  brokers' settings go by Kafka's names: --set group.initial.rebalance.delay.ms=0")
     return Exit.AS_EXPECTED
 

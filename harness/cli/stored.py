@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -66,17 +66,18 @@ def _look(run: Path, arguments: argparse.Namespace) -> int:
     from harness.catalogue.promises import check_asked, of_texts
     from harness.suite.judging import look
 
+    counting = Screen().counting
     declared = manifest.read(run).get("declared") or {}
     limits = of_texts(arguments.limit).promised if arguments.limit else None
     rules = registry.rules_named(arguments.rule)
     if rules or limits is not None:
         check_asked(rules, declared, limits)
         spark = arguments.engine == "spark"
-        code = look(run, rules, spark=spark, master=arguments.spark, limits=limits)
-        print("\nNothing was stored: check again without --rule and --limit for that.")
+        code = look(run, rules, counting, spark=spark, master=arguments.spark, limits=limits)
+        print("\nNot stored: check without --rule and --limit to store the verdicts.")
         return code
-    code = look(run)
-    print("\nNothing was stored: only verdicts of Spark are. Check again without --engine.")
+    code = look(run, (), counting)
+    print("\nNot stored: only what Spark judges is. Check without --engine duckdb to store it.")
     return code
 
 
@@ -92,10 +93,16 @@ def _check_several(runs: Sequence[Path], arguments: argparse.Namespace, judge: "
 
     def say(count: int, judged: again.Again) -> None:
         screen.say(f"{count} of {len(runs)}  {here(judged.run_dir)}: {judged.sentence}")
+        if screen.draws:
+            steps("runs are judged", count, len(runs))
         for change in judged.changed:
             screen.say(f"    {change}")
 
-    found = again.judge_again(runs, judge, say, screen.counting)
+    with screen.counting("check") as steps:
+        steps("Spark starts", 0, 0)
+        judge.session()
+        steps("runs are judged", 0, len(runs))
+        found = again.judge_again(runs, judge, say, screen.counting)
     print(again.summary(found))
     return again.exit_code(found)
 
@@ -193,8 +200,15 @@ def trend_command(arguments: argparse.Namespace) -> int:
         place, files = _own_dataset(results)
     else:
         check_place(arguments.dataset)
+        if "://" not in arguments.dataset and not Path(arguments.dataset).exists():
+            raise NoData(f"there is no folder {arguments.dataset}; name the folder of a dataset")
         place, files = arguments.dataset, None
-    with spark_at(arguments.spark) as spark, in_words(str(place)):
+    with ExitStack() as stack:
+        steps = stack.enter_context(Screen().counting("trend"))
+        steps("Spark starts", 0, 0)
+        spark = stack.enter_context(spark_at(arguments.spark))
+        stack.enter_context(in_words(str(place)))
+        steps("the runs are read", 0, 0)
         found = job.trends(spark, job.read(spark, place, files)).toArrow()
     folder = results / "trend"
     store.write(folder / "trend.parquet", [found], found.schema)
@@ -231,8 +245,10 @@ def collect_command(arguments: argparse.Namespace) -> int:
     if processes.held(arguments.run):
         raise NoData(f"the run {here(arguments.run)} still goes on: collect it after its end")
     killed = facts.get("killed", [])
-    collect(arguments.run, killed=killed)
-    seals.renew(arguments.run)
+    with Screen().counting(arguments.run.name) as steps:
+        steps("its journals and logs are read", 0, 0)
+        collect(arguments.run, killed=killed)
+        seals.renew(arguments.run)
     return Exit.AS_EXPECTED
 
 

@@ -39,7 +39,7 @@ class RunningCluster(Protocol):
         """Bring it all up, proxies first, so that no advertised port is dead, until all serve."""
 
     def versions(self) -> dict[str, str]:
-        """What runs, by name, where that is not what `make setup` has fetched; once it is up."""
+        """What runs, by name, where that is not what set-up has fetched; once it is up."""
         return {}
 
     def _await_proxies(self, running: Callable[[], bool], tail: Callable[[], str]) -> None:

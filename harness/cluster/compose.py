@@ -63,13 +63,13 @@ def plan_of(cluster: Cluster, lanes: tuple[str, ...], run: str) -> Plan:
     if missing:
         raise BadInput(
             f"this experiment needs a lane of its own for {', '.join(missing)}, and the cluster of "
-            f"docker-compose.yml has {' and '.join(LANES)}: use BACKEND=docker"
+            f"docker-compose.yml has {' and '.join(LANES)}: use --backend docker"
         )
     if (cluster.brokers, cluster.controllers) != (3, 1):
         raise BadInput(
             f"this experiment needs {plural(cluster.brokers, 'broker')} and "
             f"{plural(cluster.controllers, 'controller')}, and the cluster of docker-compose.yml "
-            "has 3 and 1: use BACKEND=docker"
+            "has 3 and 1: use --backend docker"
         )
     brokers = []
     for number in (1, 2, 3):
@@ -153,7 +153,7 @@ class ComposeCluster(ContainerCluster):
         if differing:
             raise SetupError(
                 f"the cluster of docker-compose.yml has other settings than this experiment needs "
-                f"({'; '.join(differing)}): use BACKEND=docker, or change the file"
+                f"({'; '.join(differing)}): use --backend docker, or change the file"
             )
 
     def _refuse_what_is_not_ours(self) -> None:
@@ -171,7 +171,7 @@ class ComposeCluster(ContainerCluster):
         if found:
             raise SetupError(
                 f"{' and '.join(found)} on the cluster of docker-compose.yml has a name that a run "
-                "needs, and no run left it: remove it or rename it, or use BACKEND=docker"
+                "needs, and no run left it: remove it or rename it, or use --backend docker"
             )
 
     def _forget_run(self) -> None:
@@ -289,7 +289,7 @@ def _alone() -> IO[str]:
         file.close()
         raise SetupError(
             "another run is on the cluster of docker-compose.yml: wait for its end, or use "
-            "BACKEND=docker"
+            "--backend docker"
         ) from error
     return file
 

@@ -32,7 +32,7 @@ _TIMEOUT_S: Final = 30
 _SILENCE_S: Final = 120  # while an image comes, the engine reports it several times a second
 _GONE_S: Final = 20.0
 IN_FLIGHT_S: Final = 1.0  # the engine may make a moment later what was asked for by the dead
-EMBEDDED: Final = "say BACKEND=embedded, which runs the brokers as processes"
+EMBEDDED: Final = "say --backend embedded, which runs the brokers as processes"
 NOT_HERE: Final = "choose another experiment, since this one needs brokers in containers"
 _ID: Final = re.compile(r"\b[0-9a-f]{64}\b")
 

@@ -369,5 +369,5 @@ def check_version(
     if version != wanted:
         raise SetupError(
             f"{name} is Kafka {version}, and the experiment is for {wanted}: use "
-            f"KAFKA={version}, or name another image in KAFKA_IMAGE"
+            f"--kafka {version}, or name another image in KAFKA_IMAGE"
         )

@@ -19,6 +19,7 @@ from harness.experiment.enums import COMMITS as COMMITS
 from harness.experiment.enums import PROTOCOLS as PROTOCOLS
 from harness.experiment.enums import Need as Need
 from harness.experiment.enums import Verdict as Verdict
+from harness.experiment.enums import protocol_named as protocol_named
 from harness.experiment.expect import Expect as Expect
 from harness.experiment.expect import at_times as at_times
 from harness.experiment.expect import (
@@ -181,7 +182,8 @@ class Group:
     differing: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        one_of("client", self.client, (*CLIENTS, APP))
+        if self.client != APP:
+            one_of("client", self.client, CLIENTS)
         one_of("protocol", self.protocol, PROTOCOLS)
         if self.assignor is not None:
             one_of(f"assignor of protocol {self.protocol}", self.assignor, ASSIGNORS[self.protocol])

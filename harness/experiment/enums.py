@@ -6,8 +6,14 @@ from typing import Final
 CLIENTS: Final = ("librdkafka", "java")  # of our own members
 APP: Final = "app"  # the client of a user's program, whose library is its own affair
 PROTOCOLS: Final = ("eager", "cooperative", "consumer")
+KIP_848: Final = "kip-848"  # as people say for consumer, which is the value of Kafka's setting
 CLASSIC: Final = ("eager", "cooperative")  # rebalanced by JoinGroup and SyncGroup, not by KIP-848
 COMMITS: Final = ("auto", "sync", "async", "interval", "revoke", "external", "transaction")
+
+
+def protocol_named(text: str) -> str:
+    """A protocol by its name in Kafka's setting, whichever of its names is given."""
+    return "consumer" if text.strip().lower() in (KIP_848, "kip848") else text
 
 
 class Verdict(StrEnum):

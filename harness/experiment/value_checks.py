@@ -1,6 +1,8 @@
 """What values of an experiment are refused for, each with one sentence; and versions in order."""
 
 from harness.base.errors import BadInput
+from harness.base.words import hint, listed
+from harness.experiment.enums import KIP_848
 
 
 def numbers_of(version: str) -> tuple[int, ...]:
@@ -34,4 +36,6 @@ def all_are(kind: type, name: str, values: object) -> None:
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     """Refuse a value that is not offered. Raises BadInput naming those that are."""
     if value not in allowed:
-        raise BadInput(f"{name} {value!r} is not offered: choose {' or '.join(allowed)}")
+        shown = [f"consumer ({KIP_848})" if each == "consumer" else each for each in allowed]
+        what = hint(value, allowed, f"choose {listed(shown, 'or')}")
+        raise BadInput(f"{name} {value!r} is not offered: {what}")

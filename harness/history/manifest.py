@@ -12,7 +12,7 @@ from typing import Any, Final
 import psutil
 
 from harness.base.errors import NoData
-from harness.base.paths import here
+from harness.base.paths import RESULTS, here
 from harness.base.whole import whole
 
 FILE_NAME: Final = "manifest.json"
@@ -64,10 +64,9 @@ def read(run_dir: Path) -> dict[str, Any]:
     path = run_dir / FILE_NAME
     try:
         content = json.loads(path.read_text())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise NoData(
-            f"{run_dir} is not the folder of a run: it has no {FILE_NAME}; name a folder below "
-            "results/<experiment>/"
+            _unlike_a_run(run_dir, f"is not the folder of a run: it has no {FILE_NAME}")
         ) from None
     except (OSError, ValueError) as error:
         raise NoData(f"{path} cannot be read ({error}): the run cannot be used any more") from error
@@ -78,6 +77,12 @@ def read(run_dir: Path) -> dict[str, Any]:
         )
     check_seal(path, content)
     return content
+
+
+def _unlike_a_run(folder: Path, why: str) -> str:
+    """The sentence about what is no folder of a run: that it is not there, or why."""
+    said = f"{here(folder)} {why}" if folder.exists() else f"there is no folder {here(folder)}"
+    return f"{said}; name the folder of a run, such as {here(RESULTS)}/<experiment>/latest"
 
 
 def runs_in(folder: Path) -> list[Path]:
@@ -94,7 +99,7 @@ def runs_in(folder: Path) -> list[Path]:
         if not path.parent.is_symlink()  # `latest` is a second name
     }
     if not found:
-        raise NoData(f"{here(folder)} has no runs: name the folder of a run, or one that has some")
+        raise NoData(_unlike_a_run(folder, "has no runs"))
     return sorted(found, key=lambda path: (path.name, path.parent.name))
 
 

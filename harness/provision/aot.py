@@ -3,7 +3,7 @@
 A cache fits one Java, one set of options and one class path, so its name is made of hashes of
 these; a new one replaces the one that the same Java had for the same purpose.
 None of them is needed for a run: where training fails, a note keeps it from being tried again
-at every start, and `make setup` tries again.
+at every start, and `setup` tries again.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def train(purpose: str, kafka_version: str, java: Java, shell: Shell) -> None:
     log = f"{purpose}-aot.log"
     with scratch(cache_dir()) as folder:
         output = folder / cache.name
-        command = [env_python(env_dir()), "-m", module, *node, output]
+        command = [env_python(env_dir()), "-P", "-m", module, *node, output]  # not what is here
         variables = {"PYTHONPATH": str(REPOSITORY), "TMPDIR": str(folder)}
         try:
             shell.run(what, command, log=log, env=variables, timeout_s=TRAINING_TIMEOUT_S)

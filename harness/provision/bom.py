@@ -121,5 +121,5 @@ def _image(image: str) -> Component:
         **_component(purl, name, tag, [digest]),
         "type": "container",
         "purl": f"{purl}?repository_url={place}&tag={tag}",
-        "description": "used with BACKEND=docker only",
+        "description": "used with --backend docker only",
     }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.base.errors import Exit, SetupError
-from harness.base.paths import INSTALLED, set_up
+from harness.base.paths import set_up
 from harness.base.priority import cores
 from harness.provision import aot, kafka, toxiproxy
 from harness.provision.cache import cache_dir
@@ -39,7 +39,6 @@ def diagnose() -> list[Diagnosis]:
     """Look at everything a run needs; no network, and nothing is changed."""
     return [
         _python(),
-        *([] if INSTALLED else [_make()]),
         _cores(),
         _disk(),
         _environment(),
@@ -68,13 +67,6 @@ def _python() -> Diagnosis:
     except SetupError as error:
         return Diagnosis("python", "broken", detail, str(error))
     return Diagnosis("python", "ok", detail)
-
-
-def _make() -> Diagnosis:
-    found = shutil.which("make")
-    if found:
-        return Diagnosis("make", "ok", found)
-    return Diagnosis("make", "missing", "not on PATH", "use `python3 -m harness.provision` instead")
 
 
 def _cores() -> Diagnosis:

@@ -22,7 +22,9 @@ COMPLETE = ".complete"
 BUILDS = "[bdist_wheel]\ncompression = stored\n"
 NEWEST_PYTHON = (3, 14)  # that all locked packages are there for
 ANOTHER_PYTHON = (
-    "install kafka-chaos with another Python" if INSTALLED else "name another Python: make PYTHON=…"
+    "install kafka-chaos with another Python"
+    if INSTALLED
+    else "name another Python, as in: python3.13 ./kafka-chaos …"
 )
 
 

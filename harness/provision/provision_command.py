@@ -12,6 +12,7 @@ from types import FrameType
 from typing import NoReturn
 
 from harness.base.errors import Exit, HarnessError, refused
+from harness.base.paths import COMMAND
 from harness.provision import kafka, setup_steps
 from harness.provision.cache import REPOSITORY, cache_dir, make_cache_dir
 from harness.provision.environment import env_dir, env_python
@@ -19,7 +20,7 @@ from harness.provision.environment import env_dir, env_python
 
 class _SetUpParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.exit(Exit.BAD_ARGUMENTS, f"{message}; see `{self.prog} --help`\n")
+        self.exit(Exit.BAD_ARGUMENTS, f"kafka-chaos: {message}; see `{self.prog} --help`\n")
 
 
 def main(args: list[str]) -> int:
@@ -30,13 +31,13 @@ def main(args: list[str]) -> int:
         sys.stdout.flush()  # a reader that went away is noticed here, and not when Python ends
         return code
     except HarnessError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"kafka-chaos: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:  # `| head`: nothing to say, and no reader
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.FAILED
     except OSError as error:
-        print(f"error: {refused(error)}", file=sys.stderr)
+        print(f"kafka-chaos: {refused(error)}", file=sys.stderr)
         return Exit.FAILED
     except KeyboardInterrupt:
         print("\ninterrupted; the next set-up goes on from here", file=sys.stderr)
@@ -58,7 +59,7 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 def _parser() -> _SetUpParser:
-    parser = _SetUpParser(prog="python3 -m harness.provision", description=__doc__)
+    parser = _SetUpParser(prog=COMMAND, description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     setup = commands.add_parser("setup", help="make everything a run needs; done once")
     execute = commands.add_parser(

@@ -12,6 +12,8 @@ does it after its verdict (`finish`).
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -211,10 +213,10 @@ def _do(every: Sequence[Step], shell: Shell) -> list[str]:
             while order.is_active():
                 for step in order.get_ready():
                     running[workers.submit(_one, step, every, shell)] = step
-                ended, _ = wait(running, _ALIVE_EVERY_S, FIRST_COMPLETED)
+                ended, _ = wait(running, 1 if _drawn() else _ALIVE_EVERY_S, FIRST_COMPLETED)
                 if not ended:
                     titles = " and ".join(step.title for step in running.values())
-                    _say(f"set-up: {titles}, {time.monotonic() - begun:.0f} s so far")
+                    _say(f"set-up: {titles}, {time.monotonic() - begun:.0f} s so far", stays=False)
                 for future in ended:
                     step = running.pop(future)
                     done[step.title] = future.result()
@@ -245,14 +247,25 @@ def _one(step: Step, every: Sequence[Step], shell: Shell) -> str:
     return f"{step.title}: {took}"
 
 
-def _say(text: str) -> None:
-    """One write, so that lines of two steps never mix."""
-    sys.stderr.write(f"{text}\n")
+def _say(text: str, *, stays: bool = True) -> None:
+    """One write, so that lines of two steps never mix; on a terminal the next one may replace it.
+
+    What draws elsewhere (`run.screen`) needs a library, which set-up brings.
+    """
+    if _drawn():
+        wide = shutil.get_terminal_size().columns - 1
+        text = f"\r\x1b[K{text if stays else text[:wide]}"
+    sys.stderr.write(f"{text}\n" if stays or not _drawn() else text)
     sys.stderr.flush()
 
 
+def _drawn() -> bool:
+    """Whether there is a terminal to draw on; a CI system's log is none."""
+    return sys.stderr.isatty() and not os.environ.get("CI")
+
+
 def forget_failures(kafka_version: str = kafka.DEFAULT_VERSION) -> None:
-    """Let trainings that failed be tried again: `make setup` asks for that."""
+    """Let trainings that failed be tried again: the command `setup` asks for that."""
     for purpose in aot.TRAINERS:
         with suppress(SetupError):  # nothing of it can have failed
             cache = aot.cache_of(purpose, kafka_version, find_java())

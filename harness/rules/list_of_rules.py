@@ -13,7 +13,7 @@ Runs are judged by these rules. A rule has a name, of its group and of what it s
 `session/silent-member-is-evicted`. Its id, R01, stands in stored results, and every command and
 experiment takes either. Beside it are the ids of former rules whose place it took, which are
 understood as well; one with `not` said the opposite. Programs of yours are judged by those with †.
-`python3 -m harness describe session/silent-member-is-evicted` prints its page: its statement, why
+`./kafka-chaos describe session/silent-member-is-evicted` prints its page: its statement, why
 it matters to people who run consumers, its source, the clients and protocols that it is about, and
 the experiments that judge it. A rule is the file of its name in [harness/rules](../harness/rules),
 its query below a header; `describe --sql` prints it. `make docs` writes this list.

@@ -99,7 +99,9 @@ def _changes(before: Sequence[Row] | None, after: Sequence[Row] | None) -> tuple
     )
     rules = dict.fromkeys((*now, *was)) if before is not None else ()
     pairs = [(rule, was.get(rule, "nothing"), now.get(rule, "nothing")) for rule in rules]
-    return tuple(f"{rule} was {old}, is {new}" for rule, old, new in pairs if old != new)
+    return tuple(
+        f"{outcome.name_of(rule)} was {old}, is {new}" for rule, old, new in pairs if old != new
+    )
 
 
 def summary(found: Sequence[Again]) -> str:

@@ -1,8 +1,8 @@
 """From a run's history to verdicts on the screen and a page: what `experiment` does after `run`."""
 
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -173,6 +173,7 @@ def duckdb_engine() -> "DuckDb":
 def look(
     run_dir: Path,
     rules: Sequence[str] = (),
+    counting: Callable[[str], AbstractContextManager[Steps]] = lambda _about: nullcontext(unheard),
     *,
     spark: bool = False,
     master: str | None = None,
@@ -182,8 +183,8 @@ def look(
 
     DuckDB judges, at once, or else Spark, which `master` names as for `Judge`. Where `rules` are
     named, just these are judged, declared or not, and their rows are printed as well. `limits` take
-    the place of the run's own. Raises NoData where there is nothing to judge, HarnessError where
-    Spark does not start.
+    the place of the run's own; what `counting` gives hears how far it is. Raises NoData where there
+    is nothing to judge, HarnessError where Spark does not start.
     """
     from harness.check.check import check
     from harness.report.load import load_manifest
@@ -191,13 +192,15 @@ def look(
     from harness.report.text.terminal import print_rows, print_verdicts
 
     with ExitStack() as stack:
+        steps = stack.enter_context(counting(f"{run_dir.parent.name} {run_dir.name}"))
+        steps("Spark starts" if spark else "DuckDB judges", 0, 0)
         if spark:
             from harness.tables.engines.spark import Spark
 
             engine: Engine = Spark(stack.enter_context(closing(Judge(master))).session())
         else:
             engine = stack.enter_context(closing(duckdb_engine()))
-        found = check(run_dir, engine, keep=False, rules=rules, limits=limits)
+        found = check(run_dir, engine, keep=False, rules=rules, limits=limits, steps=steps)
     about = load_manifest(run_dir)
     print_verdicts(about, found.verdicts, found.others)
     if rules:

@@ -107,7 +107,7 @@ def test_a_stored_run_can_be_held_to_other_limits(
 
     said = capsys.readouterr().out
     assert "promises/standstill-of-members-is-short" in said
-    assert "Nothing was stored" in said
+    assert "Not stored: " in said
     assert before == (run_dir / "manifest.json").read_bytes()
     assert not (run_dir / "verdicts.parquet").exists()
 
@@ -115,7 +115,7 @@ def test_a_stored_run_can_be_held_to_other_limits(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--rule", "L1"], "L1 judges what is promised of our own members, and this run has no"),
+        (["--rule", "L1"], " judges what is promised of our own members, and this run has no"),
         (["--limit", "out_of_order=0"], "the members here are our own: leave it out\n"),
         (["--limit", "lost"], "--limit 'lost' is not of the form NAME=VALUE"),
     ],

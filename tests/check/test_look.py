@@ -94,7 +94,7 @@ def test_the_command_loads_no_spark(run_dir: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, text=True)
 
     assert 0 == done.returncode, done.stderr
-    assert "Nothing was stored" in done.stdout
+    assert "Not stored: " in done.stdout
 
 
 def test_a_rule_that_the_run_does_not_declare_can_be_tried(
@@ -120,7 +120,7 @@ def test_an_unknown_rule_is_answered_with_the_nearest_id(
     said = capsys.readouterr().err
     assert Exit.BAD_ARGUMENTS == main(["check", str(run_dir), "--rule", "r34"])
     assert "there is no rule 'r34': did you mean R34?" in capsys.readouterr().err
-    assert "there is no rule 'R34x': did you mean R34? `python3 -m harness list --rules`" in said
+    assert "there is no rule 'R34x': did you mean R34? `./kafka-chaos list --rules`" in said
 
 
 def test_what_does_not_fit_into_memory_is_not_put_where_the_user_is(here: Path) -> None:

@@ -17,7 +17,7 @@ from harness.history import manifest, seals
 from tests.check.test_owned import A_PROGRAM, COMMON, ID, OURS, RULE
 
 PROJECT = 'rules = "chaos/rules"\nrecorded = "chaos/recorded"\n'
-REMEDY = "correct the rules, or pin what they say now by `python3 -m harness pinned --renew`"
+REMEDY = "correct the rules, or pin what they say now by `./kafka-chaos pinned --renew`"
 LOUD = '''from harness.rules import Rule
 
 
@@ -211,7 +211,7 @@ def test_pins_that_are_lost_are_written_again(text: str | None, kept: Project) -
         (
             {"files": {"history/requests.parquet": "0" * 64}},
             Exit.NO_DATA,
-            "or not the file that was recorded: `python3 -m harness collect results/run` makes it",
+            "or not the file that was recorded: `./kafka-chaos collect results/run` makes it",
         ),
     ],
 )
@@ -276,7 +276,7 @@ def test_a_project_that_keeps_nothing(
 
 def test_nothing_is_kept_yet(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert Exit.NO_DATA == main(["pinned"])
-    assert_one_sentence("chaos/recorded has no kept runs: `python3 -m harness keep RUN`", capsys)
+    assert_one_sentence("chaos/recorded has no kept runs: `./kafka-chaos keep RUN`", capsys)
 
 
 def test_no_rule_is_about_the_run(project: Project, capsys: pytest.CaptureFixture[str]) -> None:

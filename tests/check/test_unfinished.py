@@ -74,7 +74,7 @@ def test_what_a_killed_harness_left_does_not_go_on(
     monkeypatch.setenv(processes.OWNER_MARK, "0:0.00")
     with (
         process_of_the_run(tmp_path),
-        pytest.raises(NoData, match=r"python3 -m harness collect .*, then check again"),
+        pytest.raises(NoData, match=r"./kafka-chaos collect .*, then check again"),
     ):
         read_run(run_dir)
 
@@ -82,7 +82,7 @@ def test_what_a_killed_harness_left_does_not_go_on(
 @pytest.mark.parametrize("status", ["running", "interrupted", "complete"])
 def test_journals_without_a_history_are_to_be_collected(tmp_path: Path, status: str) -> None:
     run_dir = unfinished(tmp_path, status, journals=True)
-    says = f"the run is {status}: `python3 -m harness collect {run_dir}` makes it from the journals"
+    says = f"the run is {status}: `./kafka-chaos collect {run_dir}` makes it from the journals"
     with pytest.raises(NoData, match=says):
         read_run(run_dir)
 

@@ -183,7 +183,7 @@ def test_no_network_at_first_use_is_reported_with_what_to_do(
 
     assert Exit.FAILED == said.returncode
     last = said.stderr.splitlines()[-1]
-    assert last.startswith("error: installing the Python packages failed: ")
+    assert last.startswith("kafka-chaos: installing the Python packages failed: ")
     assert last.endswith("check the network and the proxy, then run `kafka-chaos setup` again")
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -84,7 +85,7 @@ def test_failure_is_exit_3_and_one_sentence(
     (empty_cache / "setup.txt").touch()
 
     assert main(["setup"]) == 3
-    assert capsys.readouterr().err.startswith("error: the cache folder ")
+    assert capsys.readouterr().err.startswith("kafka-chaos: the cache folder ")
 
 
 def test_what_the_machine_refuses_is_exit_3_and_one_sentence(
@@ -94,7 +95,7 @@ def test_what_the_machine_refuses_is_exit_3_and_one_sentence(
 
     assert main(["setup"]) == 3
     said = capsys.readouterr().err
-    assert said.startswith(f"error: the machine refused ({empty_cache / 'setup.lock'}: ")
+    assert said.startswith(f"kafka-chaos: the machine refused ({empty_cache / 'setup.lock'}: ")
     assert said.count("\n") == 1
 
 
@@ -173,7 +174,36 @@ def test_doctor_calls_a_full_disk_broken(monkeypatch: pytest.MonkeyPatch) -> Non
     ],
 )
 def test_make_passes_on_only_what_was_given(typed: str, runs: str) -> None:
-    assert f"py -m harness.provision {runs}" == " ".join(dry_make(*typed.split()))
+    line = " ".join(dry_make(*typed.split()))
+
+    assert f"py -m harness.provision {runs}" == re.sub(r"^KAFKA_CHAOS_MAKE='[A-Z_ ]*' ", "", line)
+
+
+def test_make_takes_nothing_from_the_environment() -> None:
+    exported = {"NAME": "this-host", "KAFKA": "/opt/kafka", "ALL": "1"}
+
+    [line] = dry_make("experiment", "SEED=7", **exported)
+
+    assert line.endswith("py -m harness.provision exec -- -m harness experiment --seed '7'")
+    assert "make test-fast-only" in dry_make("test", **exported)
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [
+        ("experiment NAME=x SET=members=5", "SET"),
+        ("matrix CLIENTS=java", "CLIENTS"),
+        ("experiment LIMITS=lost=0", "LIMITS"),
+        ("list KAFKA=4.2.1", "KAFKA"),
+        ("NAME=x", "NAME"),
+    ],
+)
+def test_make_refuses_what_its_target_does_not_take(typed: str, name: str) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        dry_make(*typed.split())
+
+    assert f" takes no {name}: " in refused.value.stderr
+    assert 1 == refused.value.stderr.count("\n")
 
 
 def test_help_names_every_target() -> None:

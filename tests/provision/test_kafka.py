@@ -54,7 +54,9 @@ def test_broken_lock_line_is_named(line: str) -> None:
 
 
 def test_a_version_that_was_never_set_up_is_refused_with_what_fetches_it() -> None:
-    with pytest.raises(SetupError, match=r"4\.99\.9 was never set up; run `make setup KAFKA=4\.99"):
+    with pytest.raises(
+        SetupError, match=r"4\.99\.9 was never set up; run `./kafka-chaos setup --kafka 4\.99"
+    ):
         resolve_tools("4.99.9")
 
 
@@ -78,7 +80,7 @@ def test_damaged_jar_is_named(copied_jars: Path) -> None:
         resolve_tools()
 
     assert str(jar) in str(caught.value)
-    assert f"`make setup KAFKA={VERSION}`" in str(caught.value)
+    assert f"`./kafka-chaos setup --kafka {VERSION}`" in str(caught.value)
 
 
 def test_damaged_jar_makes_set_up_fetch_again(copied_jars: Path) -> None:
@@ -99,7 +101,7 @@ def test_missing_jar_is_named(copied_jars: Path) -> None:
 
 
 def test_a_version_that_was_never_fetched_is_named_with_its_set_up(empty_cache: Path) -> None:
-    with pytest.raises(SetupError, match=r"is missing; run `make setup KAFKA=4\.2\.1`"):
+    with pytest.raises(SetupError, match=r"is missing; run `./kafka-chaos setup --kafka 4\.2\.1`"):
         kafka.check_jars("4.2.1")
 
 
@@ -122,7 +124,7 @@ def test_a_missing_template_is_named_with_its_set_up(
     monkeypatch.setattr(kafka, "check_jars", lambda _version: None)
     monkeypatch.setattr(toxiproxy, "check_binary", lambda: None)
 
-    with pytest.raises(SetupError, match=r"template .* run `make setup KAFKA=4\.2\.1`"):
+    with pytest.raises(SetupError, match=r"template .* run `./kafka-chaos setup --kafka 4\.2\.1`"):
         resolve_tools("4.2.1")
 
 

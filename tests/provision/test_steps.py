@@ -191,6 +191,19 @@ def test_failed_training_is_noted_and_forgotten_on_demand(
     assert not aot.is_settled(cache)
 
 
+def test_a_terminal_has_one_line_of_what_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for drawn in (False, True):
+        monkeypatch.setattr(setup_steps, "_drawn", lambda drawn=drawn: drawn)
+        setup_steps._say("set-up: Java, 10 s so far", stays=False)
+        setup_steps._say("set-up 2/7: Java: 10.5 s")
+
+    lines = "set-up: Java, 10 s so far\nset-up 2/7: Java: 10.5 s\n"
+    drawn_lines = "\r\x1b[Kset-up: Java, 10 s so far\r\x1b[Kset-up 2/7: Java: 10.5 s\n"
+    assert lines + drawn_lines == capsys.readouterr().err
+
+
 def test_this_machine_is_set_up() -> None:
     assert setup_steps.is_complete()
 

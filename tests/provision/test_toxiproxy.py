@@ -40,12 +40,12 @@ def test_damaged_server_is_named(copied_server: Path) -> None:
     with copied_server.open("ab") as file:
         file.write(b"x")
 
-    with pytest.raises(SetupError, match=f"{copied_server} is damaged; run `make setup`"):
+    with pytest.raises(SetupError, match=f"{copied_server} is damaged; run `./kafka-chaos setup`"):
         toxiproxy.check_binary()
 
 
 def test_missing_server_is_named(empty_cache: Path) -> None:
-    with pytest.raises(SetupError, match="is missing; run `make setup`"):
+    with pytest.raises(SetupError, match=r"is missing; run `\./kafka-chaos setup`"):
         toxiproxy.check_binary()
 
 

@@ -195,7 +195,7 @@ def test_what_has_no_lock_is_not_set_up_and_says_how_it_will_be(registry: Regist
     assert not kafka.is_locked(VERSION)
     assert not kafka.is_set_up(VERSION)
     with pytest.raises(
-        SetupError, match=f"{VERSION} was never set up; run `make setup KAFKA={VERSION}`"
+        SetupError, match=f"{VERSION} was never set up; run `./kafka-chaos setup --kafka {VERSION}`"
     ):
         kafka.read_lock(VERSION)
 

@@ -17,6 +17,7 @@ from harness.experiment import APP
 from harness.history import manifest
 from harness.rules import RULES
 from harness.rules.lineage import behind, judged_of_an_app
+from harness.rules.rule_names import name_of
 from harness.tables.engines.contract import Engine
 from harness.tables.source import load, read_run
 from tests.in_memory import tables_of_run
@@ -55,20 +56,20 @@ def test_what_speaks_of_programs_is_never_refused_of_one(rule: str) -> None:
 @pytest.mark.parametrize(
     ("rule", "sentence"),
     [
-        ("X34", "X34 is made from what is declared of our own members (cadence_ms, client, "),
+        ("X34", " is made from what is declared of our own members (cadence_ms, client, "),
         ("X36", ""),  # left out of those that judge every program, and asked by hand
-        ("L1", "L1 is about our own members alone, and this run is of a program: leave it out"),
-        ("R06-java", "R06-java is made from what is declared of our own members"),
+        ("L1", " is about our own members alone, and this run is of a program: leave it out"),
+        ("R06-java", " is made from what is declared of our own members"),
     ],
 )
 def test_the_sentence_says_what_a_program_lacks(rule: str, sentence: str) -> None:
     found = refusal(rule, OF_PROGRAMS[0])
-    assert found.startswith(sentence)
+    assert found.startswith(f"{name_of(rule)}{sentence}" if sentence else "")
     assert bool(sentence) == bool(found)
 
 
 def test_what_is_about_programs_is_not_asked_of_our_own_members() -> None:
-    assert "P6 is about programs of users" in refusal("P6", OF_OUR_OWN[0])
+    assert " is about programs of users" in refusal("P6", OF_OUR_OWN[0])
     assert "add --limit lost=10" in refusal("L3", OF_OUR_OWN[0])
 
 

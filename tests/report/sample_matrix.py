@@ -12,7 +12,7 @@ from tests.report.sample_run import TOPIC, Row, at, manifest, verdict, write_man
 from tests.report.sample_suite import entry, write_report
 
 STOP_S: Final = 58.0  # when the processes of the sample run are asked to end
-COMMAND: Final = "python3 -m harness matrix --repeat 3"
+COMMAND: Final = "./kafka-chaos matrix --repeat 3"
 
 
 def fault(number: str, kind: str, target: str, began: float, **more: Any) -> list[Row]:

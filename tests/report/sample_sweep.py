@@ -12,7 +12,7 @@ from tests.report.sample_matrix import again, fault
 from tests.report.sample_run import GROUP, Row, at, member_id, stop, verdict, write_run
 from tests.report.sample_suite import entry
 
-COMMAND: Final = "python3 -m harness sweep consumer-crash --over session_timeout_ms=6000,45000"
+COMMAND: Final = "./kafka-chaos sweep consumer-crash --over session_timeout_ms=6000,45000"
 FOLDER: Final = "20261124T100000-abcd"
 CRASH: Final = "consumer-crash"
 FREEZE: Final = "consumer-freeze"

@@ -168,7 +168,7 @@ def test_a_run_that_shows_nothing_is_not_compared(tmp_path: Path) -> None:
 
     with pytest.raises(NoData, match="is void and shows nothing"):
         compare(fine, void)
-    with pytest.raises(NoData, match="is not the folder of a run"):
+    with pytest.raises(NoData, match="there is no folder"):
         compare(fine, tmp_path / "nowhere")
 
 

@@ -415,7 +415,7 @@ def test_complete_run_with_a_missing_file_says_so_and_invents_nothing(
 def test_unjudged_run_is_shown_how_to_be_judged(tmp_path: Path) -> None:
     run_dir = write_run(tmp_path / "run", verdicts=None)
 
-    with pytest.raises(NoData, match=r"python3 -m harness check .*run"):
+    with pytest.raises(NoData, match=r"./kafka-chaos check .*run"):
         report(run_dir)
 
 

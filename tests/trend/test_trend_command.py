@@ -152,12 +152,11 @@ def test_a_connect_server_without_the_jars_is_the_same_sentence(
     assert "lacks the class org.apache.hadoop.fs.s3a.S3AFileSystem: name" in sentence
 
 
-@pytest.mark.spark
 def test_a_place_with_nothing_in_it_is_no_data(tmp_path: Path) -> None:
     code, sentence = sentence_over(tmp_path / "nowhere", tmp_path)
 
     assert 5 == code
-    assert f"nothing is at {tmp_path / 'nowhere'}: name the folder of a dataset" in sentence
+    assert f"there is no folder {tmp_path / 'nowhere'}; name the folder of a dataset" in sentence
 
 
 @pytest.mark.long(12)

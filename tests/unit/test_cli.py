@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from harness.base import processes
 from harness.base.errors import NO_MEMORY, Exit
 from harness.catalogue import registry
-from harness.cli.main import main
+from harness.cli.main import OF_MAKE, main
 from harness.experiment import APP, CLIENTS, PROTOCOLS
 from harness.rules import RULES
 from harness.run.folder import reserve
@@ -22,7 +23,10 @@ from tests.report.sample_run import write_manifest, write_run
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("experiment", "which experiment? NAME is one of "),
+        (
+            "experiment",
+            "which experiment? Name one, such as broker-kill: `./kafka-chaos list` has all",
+        ),
         ("run brokerkill", "did you mean 'broker-kill'?"),
         ("run baseline --set member=3", "did you mean 'members'?"),
         ("run baseline --set members", "form NAME=VALUE"),
@@ -34,7 +38,29 @@ from tests.report.sample_run import write_manifest, write_run
         ("up --security tls", "security 'tls' is not offered"),
         ("nightly --backend compose", "needs clusters of its own"),
         ("run baseline --client go", "client 'go' is not offered"),
-        ("run baseline --seed x", "invalid int value: 'x'"),
+        ("run baseline --seed x", "chaos: --seed takes a whole number, such as 3, not 'x'"),
+        ("run baseline --set members=x", "members takes a whole number, such as 3, not 'x'"),
+        ("try --grace-s x", "--grace-s takes a number, such as 2.5, not 'x'"),
+        ("run baseline --client jave", "client 'jave' is not offered: did you mean 'java'?"),
+        ("run baseline --client go", "client 'go' is not offered: choose librdkafka or java\n"),
+        ("run baseline --protocol x", "choose eager, cooperative or consumer (kip-848)"),
+        ("soak --for 10", "--for '10' has no unit: write 10s, 10m or 10h"),
+        ("soak --for", "chaos: --for needs a value: see `./kafka-chaos soak --help`"),
+        ("run baseline --protcol x", "has no option '--protcol': did you mean '--protocol'?"),
+        ("run baseline extra", "`./kafka-chaos run` does not take 'extra': see `./kafka-chaos run"),
+        ("run baseline --pro x", "--pro may stand for --project, --protocol: see"),
+        ("check", "chaos: which RUN? see `./kafka-chaos check --help`"),
+        ("check x --engine spork", "--engine 'spork' is not offered: did you mean 'spark'?"),
+        ("list --json=yes", "--json takes no value, and 'yes' was given"),
+        (
+            "sweep baseline --over foo=1,2",
+            "there is no setting 'foo': `./kafka-chaos describe NAME`",
+        ),
+        ("run BROKER-KILL", "did you mean 'broker-kill'?"),
+        ("experiment baseline --repeat 1000000000", "would take weeks: use 10000 or fewer"),
+        ("nightly --only baseline:jav", "client 'jav' is not offered: did you mean 'java'?"),
+        ("list rules", "`./kafka-chaos list` does not take 'rules': did you mean '--rules'?"),
+        ("completion tcsh", "shell 'tcsh' is not offered: choose bash, zsh or fish"),
         ("run baseline --port-base 70000", "'70000' is not a port"),
         ("run baseline --port-base -1", "'-1' is not a port"),
         ("run baseline --port-base 0", "choose one from 1 to 65535"),
@@ -71,7 +97,7 @@ from tests.report.sample_run import write_manifest, write_run
         ("matrix --repeat 0", "use 1 or more"),
         ("matrix --backend compose", "needs a cluster of its own"),
         ("matrix --kafka 1.0", "Kafka 1.0 is not a release"),
-        ("sweep --over members=3,5", "which experiment? NAME is one"),
+        ("sweep --over members=3,5", "which experiment? Name one"),
         ("sweep baseline", "what is to be swept? Name a setting"),
         ("sweep baselin --over members=3,5", "mean 'baseline'?"),
         ("sweep baseline --over member=3,5", "mean 'members'?"),
@@ -109,7 +135,8 @@ from tests.report.sample_run import write_manifest, write_run
         ("fault kill-broker broker x", "no target 'broker x'"),
         ("fault kill-consumer member 1", "your own processes"),
         ("fault latency members --for 3x", "'3x' is no time"),
-        ("frobnicate", "invalid choice: 'frobnicate'"),
+        ("frobnicate", "chaos: there is no command 'frobnicate': see `./kafka-chaos --help`"),
+        ("nigthly", "there is no command 'nigthly': did you mean 'nightly'?"),
     ],
 )
 def test_a_wrong_command_gets_one_sentence_and_its_exit_code(
@@ -121,10 +148,17 @@ def test_a_wrong_command_gets_one_sentence_and_its_exit_code(
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("compare nowhere nowhere", "is not the folder of a run"),
-        ("check nowhere", "nowhere has no runs: name the folder"),
-        ("report nowhere", "nowhere"),
-        ("collect nowhere", "is not the folder of a run"),
+        ("compare nowhere nowhere", "there is no folder nowhere; name the folder of a run"),
+        ("check nowhere", "there is no folder nowhere"),
+        ("trend --dataset nowhere", "there is no folder nowhere; name the folder of a dataset"),
+        ("report nowhere", "there is no folder nowhere"),
+        ("sql nowhere", "there is no folder nowhere"),
+        ("collect nowhere", "there is no folder nowhere"),
+        (
+            "check docs",
+            "docs has no runs; name the folder of a run, such as results/<experiment>/latest",
+        ),
+        ("collect README.md", "README.md is not the folder of a run: it has no manifest.json"),
     ],
 )
 def test_what_has_no_runs_is_no_data(
@@ -139,6 +173,94 @@ def refused(line: str, code: Exit, capsys: pytest.CaptureFixture[str]) -> str:
     said = capsys.readouterr()
     assert ("", 1) == (said.out, said.err.count("\n"))
     return said.err
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("run baseline --kafka 3.9.2 --protocol kip-848", "choose KAFKA=4.0.0 or newer, or"),
+        ("run baseline --backend vm --port-base 0", "--port-base '0' is not a port"),
+        ("run baseline --kafka 3.9.2 --backend docker", "or newer, or BACKEND=embedded\n"),
+    ],
+)
+def test_where_make_was_typed_options_are_its_variables(
+    line: str, says: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(OF_MAKE, "NAME KAFKA BACKEND")
+
+    assert says in refused(line, Exit.BAD_ARGUMENTS, capsys)
+    assert OF_MAKE not in os.environ
+
+
+@pytest.mark.parametrize("text", ["kip-848", "KIP-848", "kip848", "consumer"])
+def test_a_protocol_has_the_name_that_people_say(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep = ["sweep", "baseline", "--list", "--over", f"protocol=eager,{text}"]
+    night = ["nightly", "--list", "--only"]
+    for line in (
+        *([*night, "baseline", "--protocol", text], [*night, f"baseline:librdkafka/{text}"]),
+        *(sweep, [*sweep[:3], "--over", "members=1,2", "--set", f"protocol={text}"]),
+    ):
+        assert Exit.AS_EXPECTED == main(line)
+    said = capsys.readouterr().out
+    assert 2 == said.count("baseline:librdkafka/consumer")
+    assert "baseline, protocol=consumer" in said
+
+
+def test_what_is_refused_or_former_is_not_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for line in (["--help"], ["try", "--help"], ["fault", "--help"]):
+        with pytest.raises(SystemExit):
+            main(line)
+    said = capsys.readouterr().out
+
+    for absent in ("compare-protocols", "--client", "--protocol", "--how", "==SUPPRESS=="):
+        assert absent not in said
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("nigh", "nightly"),
+        ("experiment broker-kill-", "broker-kill-short-session"),
+        ("experiment baseline --client j", "java"),
+        ("sweep baseline --protocol k", "kip-848"),
+        ("check run --eng", "--engine"),
+        ("check run --engine d", "duckdb"),
+        ("describe baselin", "baseline"),
+        ("set", "setup"),
+        ("run --how", ""),
+    ],
+)
+def test_bash_completes(typed: str, found: str, completions: str) -> None:
+    words = ["./kafka-chaos", *typed.split()]
+    script = f"""{completions}
+        COMP_WORDS=({shlex.join(words)}) COMP_CWORD={len(words) - 1}
+        _kafka_chaos; echo "${{COMPREPLY[*]}}"
+    """
+    done = subprocess.run(["bash"], input=script, capture_output=True, text=True, check=False)
+
+    assert (f"{found}\n", "") == (done.stdout, done.stderr)
+
+
+@pytest.fixture
+def completions(capsys: pytest.CaptureFixture[str]) -> str:
+    assert Exit.AS_EXPECTED == main(["completion", "bash"])
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("shell", "line"),
+    [
+        ("zsh", "    *\\ --client\\ *) next='librdkafka java' ;;"),
+        ("fish", "    case '* --client *'\n      string split ' ' 'librdkafka java'"),
+    ],
+)
+def test_other_shells_have_the_same_words(
+    shell: str, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Exit.AS_EXPECTED == main(["completion", shell])
+    assert line in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -219,12 +341,34 @@ def test_nightly_list_plays_nothing(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert [] == list(tmp_path.iterdir())
 
 
+def test_lists_have_names_and_each_of_them_once(capsys: pytest.CaptureFixture[str]) -> None:
+    for line in (["list"], ["list", "--rules"], ["nightly", "--list", "--only", "bad-day"]):
+        assert Exit.AS_EXPECTED == main(line)
+        shown = capsys.readouterr().out
+
+        assert not [word for word in re.findall(r"[\w-]+", shown) if word in RULES]
+        for row in re.findall(r"(?:rules|judged by): (.*)", shown):
+            names = re.sub(r" \(.*?\)", "", row).split(", ")
+            assert len(names) == len(set(names)), row
+
+
+def test_describe_has_no_empty_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert Exit.AS_EXPECTED == main(["describe", "baseline"])
+    shown = capsys.readouterr().out
+
+    assert "  load.idempotence = true\n" in shown
+    assert "  not set: cluster.upgraded_from, group.assignor, group.sabotage, group.cl" in shown
+    assert not re.search(r"= (None|)$", shown, re.MULTILINE)
+
+
 def test_what_needs_a_program_is_named_as_such(capsys: pytest.CaptureFixture[str]) -> None:
     assert Exit.AS_EXPECTED == main(["list"])
     assert 1 <= capsys.readouterr().out.count("played with a program of yours only (--app)")
 
     assert Exit.AS_EXPECTED == main(["describe", "slow-dependency"])
-    assert "needs  a program of yours (--app)" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "needs  a program of yours (--app)" in shown
+    assert "  group." not in shown  # which its program decides
 
 
 def test_describe_says_how_far_an_expected_violation_may_go(
@@ -271,7 +415,7 @@ def test_the_reader_of_a_short_output_may_go_away() -> None:
 
 
 def test_the_reader_of_our_output_may_go_away() -> None:
-    """`python3 -m harness list --json | head -1` must not end in a traceback."""
+    """`./kafka-chaos list --json | head -1` must not end in a traceback."""
     listing = subprocess.Popen(
         [sys.executable, "-m", "harness", "list", "--json"],
         stdout=subprocess.PIPE,

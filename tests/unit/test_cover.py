@@ -148,7 +148,7 @@ def test_only_plays_what_is_named_in_that_order() -> None:
     ("text", "says"),
     [
         ("baselin", "did you mean 'baseline'"),
-        ("baseline:go/eager", "baseline:go/eager cannot be played"),
+        ("baseline:go/eager", "client 'go' is not offered"),
     ],
 )
 def test_only_refuses_what_cannot_be_played(text: str, says: str) -> None:

@@ -1,17 +1,21 @@
 """The documents: every link leads somewhere, and every command that they print is one."""
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from harness.base.paths import ROOT
 from harness.cli.main import COMMANDS
-from harness.cli.options import parser
+from harness.cli.options import FORMER, parser
 
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "consumers/apps/README.md"]
-PRINTED = re.compile(r"^\$? ?(?:python3 -m harness|kafka-chaos) ([a-z].*?)(?:  .*| [|&#].*)?$", re.M)
+PRINTED = re.compile(r"^\$? ?(?:\./)?kafka-chaos ([a-z].*?)(?:  .*| [|&#].*)?$", re.M)
+WORD = re.compile(r"`([a-z-]+)")  # the first of a command
 OF_THE_WHEEL = ("init", "setup", "bom")  # commands of its own
 
 
@@ -32,3 +36,32 @@ def test_what_a_page_names_exists(page: Path) -> None:
     for words in map(shlex.split, PRINTED.findall(examples)):
         if words[0] not in OF_THE_WHEEL:
             parser(COMMANDS).parse_args(words)
+
+
+def test_the_page_of_commands_has_what_there_is() -> None:
+    page = (ROOT / "docs" / "commands.md").read_text()
+    [commands] = [each.choices for each in parser(COMMANDS)._actions if each.choices]
+    assert isinstance(commands, dict)
+    options = {option for each in commands.values() for option in each._option_string_actions}
+    table = page.partition("## Options")[0]
+
+    assert {*commands, *OF_THE_WHEEL} - {*FORMER} == {
+        name for row in re.findall(r"^\| (`.*?) \|", table, re.M) for name in WORD.findall(row)
+    }
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", page)) <= options
+
+
+def test_a_clone_has_the_command_of_the_wheel() -> None:
+    for words, code, said in (
+        (["--version"], 0, "kafka-chaos "),
+        (["lst"], 4, "kafka-chaos: there is no command 'lst': did you mean 'list'?\n"),
+        ([], 4, "kafka-chaos: which command? `./kafka-chaos --help` names them\n"),
+    ):
+        done = subprocess.run(
+            [sys.executable, ROOT / "kafka-chaos", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (code, True) == (done.returncode, (done.stdout + done.stderr).startswith(said))
+    assert os.access(ROOT / "kafka-chaos", os.X_OK)

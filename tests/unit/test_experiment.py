@@ -54,7 +54,7 @@ def _violated(**limits: Any) -> Expect:
             lambda: Group(client="app", client_version="4.2.1"),
             "decides that by itself: leave it out",
         ),
-        (lambda: Group(protocol="lazy"), "choose eager or cooperative"),
+        (lambda: Group(protocol="lazy"), "choose eager, cooperative or consumer"),
         (lambda: Expect(rule="R01", verdict=Verdict.VIOLATED), "without a reason"),
         (
             lambda: Experiment(

@@ -116,7 +116,7 @@ def test_limits_are_held_in_every_run() -> None:
 @pytest.mark.parametrize(
     ("names", "over", "says"),
     [
-        ("", SESSIONS, "which experiment? NAME is one of "),
+        ("", SESSIONS, "which experiment? Name one, such as "),
         ("consumer-crsh", SESSIONS, "did you mean 'consumer-crash'?"),
         ("slow-sink", SESSIONS, "needs a program of yours"),
         ("consumer-crash", "", "what is to be swept?"),
@@ -127,7 +127,7 @@ def test_limits_are_held_in_every_run() -> None:
         ("consumer-crash", "members=3,03", "has 3 twice"),
         ("consumer-crash", "members=3,5 group.members=4,6", "is swept twice"),
         ("consumer-crash", "session_timeout=6000,9000", "mean 'session_timeout_ms'?"),
-        ("consumer-crash", "members=3,many", "takes a whole number such as 3, not 'many'"),
+        ("consumer-crash", "members=3,many", "takes a whole number, such as 3, not 'many'"),
         (
             "consumer-crash",
             "session_timeout_ms=3000,6000",

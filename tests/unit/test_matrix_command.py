@@ -47,7 +47,7 @@ def test_without_options_it_is_every_example_three_times(tmp_path: Path, begun: 
     names = [folder.name for folder in apps.examples()]
     assert names == sorted(names)
     assert len(names) * 3 * 3 == len(suite.entries)
-    assert {"repeat": 3, "examples": True, "command": "python3 -m harness matrix --repeat 3"} == (
+    assert {"repeat": 3, "examples": True, "command": "./kafka-chaos matrix --repeat 3"} == (
         suite.asked
     )
 
@@ -63,7 +63,7 @@ def test_the_command_names_no_place_of_this_machine(tmp_path: Path, begun: Begun
     ((suite, _),) = begun
     assert not suite.asked["examples"]
     assert (
-        "python3 -m harness matrix --app consumers/apps/kafkajs "
+        "./kafka-chaos matrix --app consumers/apps/kafkajs "
         "--app consumers/apps/java/recommended.toml --app orders "
         "--experiment consumer-crash --repeat 1 --seed 7" == suite.asked["command"]
     )

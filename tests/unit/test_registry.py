@@ -59,7 +59,7 @@ def test_a_setting_keeps_its_type() -> None:
     turned = registry.with_settings(registry.load("baseline"), {"group.members": "4"})
 
     assert 4 == turned.group.members
-    with pytest.raises(BadInput, match="takes a whole number such as 4, not 'many'"):
+    with pytest.raises(BadInput, match="takes a whole number, such as 4, not 'many'"):
         registry.with_settings(turned, {"group.members": "many"})
 
 
@@ -99,7 +99,7 @@ def test_a_setting_that_is_turned_twice_is_refused() -> None:
         ("record_bytes", "7", "record_bytes of 7 is below 8"),
         ("duration_s", "-5", r"duration_s is -5\.0: use 0"),
         ("duration_s", "nan", "duration_s is nan: use 0"),
-        ("duration_s", "soon", "takes a number such as 12, not 'soon'"),
+        ("duration_s", "soon", "takes a number, such as 12, not 'soon'"),
     ],
 )
 def test_what_a_program_of_ours_would_refuse_is_refused_before_anything_starts(
@@ -147,7 +147,7 @@ def _value(text: str) -> Any:
 
 
 REFUSED = r"""
-nothing, R021 → there is no rule 'R021': did you mean \w+\? `python3 -m harness list --rules`
+nothing, R021 → there is no rule 'R021': did you mean \w+\? `./kafka-chaos list --rules`
 kill-brokers of controller → 'kill-broker'
 kill-broker of broker 1 → never heals: say in lasts_s
 kill-consumer of member 1, lasts_s=3 → cannot be undone: leave lasts_s=3 out
@@ -177,7 +177,7 @@ stall-callback of member 1, lasts_s=10, max_poll_interval_ms=8000 → nothing .*
 latency of member 1, lasts_s=3, latency_ms=6000 → is not below session_timeout_ms of 6000
 kill-consumer of member 1, how=in a transaction → its group commits by 'sync'
 kill-consumer of member 1, how=kill → has no variant 'kill': use how='at once' or
-isolate-broker of any broker, lasts_s=3, how=peers → all share loopback: use BACKEND=docker
+isolate-broker of any broker, lasts_s=3, how=peers → all share loopback: use --backend docker
 isolate-broker of any broker, lasts_s=3, how=sideways → no variant 'sideways': use how='peers' or
 add-partitions of topic → more_partitions of 1
 add-partitions of member 1, more_partitions=2 → cannot hit 'member 1': use topic
@@ -191,7 +191,7 @@ isolate of member 1, lasts_s=9, latency_ms=50 → isolate of member 1 takes no l
 freeze-consumer of member 1, lasts_s=9, how=sideways → has no variant 'sideways': leave how=
 kill-consumer of member 1, more_partitions=2 → takes no more_partitions: leave more_partitions out
 isolate of coordinator, lasts_s=9 → cannot hit 'coordinator': use member <n>, any member
-nothing, R01 → no fault here causes a silence longer than session.timeout.ms, which R01 needs
+nothing, R01 → no fault here causes a silence longer than session.timeout.ms, which session/silent-
 start-consumer of new member, R07 → no fault here causes a stall longer than max.poll
 delete-offsets of any broker → only the coordinator has the positions
 delete-records of coordinator → say whose records, as in 'leader of t-0'
@@ -242,13 +242,13 @@ ADDED = Fault(kind="add-partitions", target="topic", more_partitions=1)
             breaks_otherwise(
                 "consumer-freeze", Fault(kind="freeze-consumer", target="member 1", lasts_s=6)
             ),
-            "for 6 s ends before session_timeout_ms of 6 s, so R01, R35, X23 would examine nothing",
+            "for 6 s ends before session_timeout_ms of 6 s, so session/silent-member-is-evicted, ",
         ),
         (
             breaks_otherwise(
                 "member-isolated", Fault(kind="isolate", target="member 1", lasts_s=5)
             ),
-            "ends before session_timeout_ms of 6 s, so R01",
+            "ends before session_timeout_ms of 6 s, so session/silent-member-is-evicted",
         ),
         (
             twice("freeze-consumer", "freeze-consumer", "member 1"),
@@ -273,11 +273,11 @@ def test_kafka_that_logs_otherwise_is_refused_in_containers(backend: str) -> Non
         changed = {"cluster.kafka_version": version, "cluster.backend": backend}
         return registry.checked(registry.with_settings(registry.load("baseline"), changed))
 
-    with pytest.raises(BadInput, match=r"choose KAFKA=4\.0\.0 or newer, or BACKEND=embedded$"):
+    with pytest.raises(BadInput, match=r"choose --kafka 4\.0\.0 or newer, or --backend embedded$"):
         with_kafka("3.9.2", backend)
     assert backend == with_kafka("4.2.1", backend).cluster.backend
     only = replace(registry.load("split-brain-attempt"), cluster=Cluster(backend="docker"))
-    with pytest.raises(BadInput, match=r"choose KAFKA=4\.0\.0 or newer$"):
+    with pytest.raises(BadInput, match=r"choose --kafka 4\.0\.0 or newer$"):
         registry.checked(registry.with_settings(only, {"cluster.kafka_version": "3.9.2"}))
     assert "3.9.2" == with_kafka("3.9.2", "embedded").cluster.kafka_version
 
@@ -312,7 +312,10 @@ def _expected(name: str, client: str, protocol: str, **group: Any) -> dict[str, 
     [
         ({"by": "{kill-broker}"}, "names whom kill-broker hits, and the experiment has freeze-co"),
         ({"by": "{}"}, "names whom nothing hits"),
-        ({"rule": "X42", "up_to": 5}, "X42 measures nothing that up_to=5 could limit: use by="),
+        (
+            {"rule": "X42", "up_to": 5},
+            "-no-member measures nothing that up_to=5 could limit: use by=",
+        ),
     ],
 )
 def test_limits_that_no_violation_can_keep_are_refused(limits: dict[str, Any], says: str) -> None:

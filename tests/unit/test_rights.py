@@ -313,7 +313,7 @@ def experiment(fault: Fault, **more: Any) -> Experiment:
 @pytest.mark.parametrize(
     ("fault", "cluster", "said"),
     [
-        (GROUP, Cluster(), "with security of plaintext there are none: use SECURITY=sasl_ssl"),
+        (GROUP, Cluster(), "with security of plaintext there are none: use --security sasl_ssl"),
         (GROUP, Cluster(security="ssl"), "with security of ssl there are none"),
         (LOGIN, Cluster(security="ssl"), "with security of ssl there are none"),
         (

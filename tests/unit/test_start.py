@@ -102,7 +102,7 @@ def test_a_version_that_is_none_reaches_those_that_asked(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("name", "settings", "advice"),
     [
-        ("baseline", {"backend": "docker"}, "or say BACKEND=embedded, which runs the brokers as"),
+        ("baseline", {"backend": "docker"}, "or say --backend embedded, which runs the brokers as"),
         ("split-brain-attempt", {}, "or choose another experiment, since this one needs brokers"),
     ],
 )

@@ -50,7 +50,7 @@ def test_the_command_that_made_it_is_kept(tmp_path: Path, begun: Begun) -> None:
 
     ((suite, _),) = begun
     assert (
-        "python3 -m harness sweep consumer-crash,consumer-freeze "
+        "./kafka-chaos sweep consumer-crash,consumer-freeze "
         "--over session_timeout_ms=6000,45000 --set members=5 --limit standstill_s=20 "
         "--protocol cooperative --security ssl --repeat 1 --seed 7"
     ) == suite.asked["command"]

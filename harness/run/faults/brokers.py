@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 
 from harness.base.errors import BadInput, ClusterError, WaitTimeout
+from harness.base.paths import set_up
 from harness.base.wait import wait_until
 from harness.cluster import features, ping
 from harness.cluster.plan import Node
@@ -174,8 +175,8 @@ def _check_networks(fault: Fault, experiment: Experiment) -> None:
         old = experiment.cluster.kafka_version.startswith("3.")
         raise BadInput(
             f"isolate-broker of {fault.target} needs brokers with networks of their own, and on "
-            "backend embedded all share loopback: use BACKEND=docker"
-            f"{' and KAFKA=4.0.0 or newer' if old else ''}"
+            "backend embedded all share loopback: use --backend docker"
+            f"{' and --kafka 4.0.0 or newer' if old else ''}"
         )
 
 
@@ -184,8 +185,7 @@ def _wanted_levels(scene: Scene) -> dict[str, int]:
     release = scene.experiment.cluster.kafka_version
     if not (levels := kafka.formatted_levels(release)):
         raise ClusterError(
-            f"the feature levels of Kafka {release} are unknown: run `make setup KAFKA={release}` "
-            "again"
+            f"the feature levels of Kafka {release} are unknown: run `{set_up(release)}` again"
         )
     return levels
 

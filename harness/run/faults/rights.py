@@ -163,7 +163,7 @@ def _check(fault: Fault, experiment: Experiment) -> None:
     if security != SASL_SSL:
         raise BadInput(
             f"{fault.kind} of {fault.target} needs users, and with security of {security} there "
-            f"are none: use SECURITY={SASL_SSL}"
+            f"are none: use --security {SASL_SSL}"
         )
 
 
