@@ -14,8 +14,6 @@
 -- let IDLE_POLL_MS = 200
 --   How long a member waits in a poll that brings nothing (consumers/consumer.py).
 
--- let SPARED = greatest(least(1, count(*) - 1), count(*) DIV 4)
-
 WITH {POLLS}, asked AS (
     SELECT member, member_id, arrived_at AS at, evidence, lag(arrived_at) OVER (
                PARTITION BY member_id ORDER BY arrived_at, evidence) AS before
@@ -41,7 +39,8 @@ WITH {POLLS}, asked AS (
      AND c.event_at BETWEEN w.before AND w.at
 ), counted AS (
     SELECT min(member) AS member, member_id, max(at) AS at, median(ms) AS middle_ms,
-           reverse(array_sort(collect_list(ms)))[{SPARED}] AS most_ms,
+           reverse(array_sort(collect_list(ms)))[
+               greatest(least(1, count(*) - 1), count(*) DIV 4)] AS most_ms,
            :auto_commit_ms + :auto_commit_late_ms
                + IF(:client = 'java', max(poll_ms) + :IDLE_POLL_MS, 0) AS high,
            concat(count(*), ' gaps from ', min(ms), ' to ', max(ms), ' ms') AS note,

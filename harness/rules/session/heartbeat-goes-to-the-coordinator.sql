@@ -9,8 +9,7 @@
 --
 -- librdkafka drops its id when its session ends or its id is unknown
 -- (rd_kafka_cgrp_handle_Heartbeat). It joins anew once its application has polled, and sends
--- heartbeats without an id until then. A member that closes, or is about to end, need not join
--- anew.
+-- heartbeats without an id until then. One that closes, or is about to end, need not join anew.
 --
 -- A member asks several brokers at once, and a broker that is cut off names itself. A broker that
 -- is just loading the group accepts every heartbeat.
