@@ -46,10 +46,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption(daily_turns.OPTION):
         _leave_out(config, items, daily_turns.waiting(items, daily_turns.today()))
     if config.getoption("update_snapshots"):
-        pinning = {
-            "snapshot",
-            "pytestconfig",
-        }  # what writes a pin, or a page, asks for one of these
+        # What writes a pin, or a page, asks for one of these.
+        pinning = {"snapshot", "pytestconfig"}
         pins = {x for x in items if isinstance(x, cases.Case) or pinning & _fixtures(x)}
         _leave_out(config, items, set(items) - pins)
     _leave_out_what_lacks(config, items)
