@@ -13,8 +13,8 @@ from harness.tables.recipes import VIEWS, recipes_of
 from harness.tables.settings import DECLARED_OF_CLIENTS
 from harness.tables.vocabulary import Query, expand, text_of
 
-# Judged of programs, though they look at journals where there are some; P6 looks at what the harness
-# notes of a program's processes.
+# Judged of programs, though they look at journals where there are some. P6 looks at what the
+# harness notes of a program's processes.
 WITHOUT_JOURNALS = {"E01", "E02", "E05", "P6"}
 
 

@@ -14,7 +14,6 @@ from harness.catalogue import registry
 from harness.catalogue.refusals import check_together
 from harness.cluster.plan import broker_settings
 from harness.experiment import UNSET, Cluster, Expect, Experiment, Fault, Group, Verdict
-from harness.rules import RULES
 from harness.run.faults import KINDS
 
 RULE = Expect(rule="R02")
