@@ -81,7 +81,7 @@ list: ## list all experiments, with their claims and rules
 compare-protocols: # says which sweep plays the same today: NAME= CLIENT= PROTOCOL= MEMBERS=
 	@$(HARNESS) compare-protocols $(name) $(call options,MEMBERS CLIENT PROTOCOL)
 
-test: ## check format, lint and types, and run the tests, some of them on real brokers [ALL=1: all of them, with an eighth each day of those marked long; ALL=every: each of them]
+test: ## check format, lint and types, and run the tests, some of them on real brokers [ALL=1: all of them, with a tenth each day of those marked long; ALL=every: each of them]
 	@$(ENV) -m tests.checks --set-up
 	@$(if $(call of,ALL),,$(MAKE) test-fast-only)
 	@$(WHOLE) -m $(if $(call of,ALL),tests.everything $(filter every,$(ALL)),pytest $(WITH_BROKERS) -m "cluster and not long")

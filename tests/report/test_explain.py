@@ -466,7 +466,7 @@ def test_the_command_writes_tables_and_a_page(
             Exit.BAD_ARGUMENTS,
             "diary.log is a file: name a folder",
         ),
-        ([], Exit.BAD_ARGUMENTS, "required: LOG"),
+        ([], Exit.BAD_ARGUMENTS, "which LOG?"),
     ],
 )
 def test_what_cannot_be_explained_is_one_sentence(

@@ -38,10 +38,10 @@ def chosen(items: list[Any], day: int) -> list[str]:
 
 
 def test_each_has_its_day() -> None:
-    items = [item(f"test_{n}") for n in range(9)]
+    items = [item(f"test_{n}") for n in range(daily_turns.DAYS + 1)]
     days = [chosen(items, day) for day in range(10, 10 + daily_turns.DAYS)]
 
-    assert [2, *[1] * 7] == sorted((len(day) for day in days), reverse=True)
+    assert [2, *[1] * (daily_turns.DAYS - 1)] == sorted((len(day) for day in days), reverse=True)
     assert {each.nodeid for each in items} == {name for day in days for name in day}
     assert days[0] == chosen(items, 10 + daily_turns.DAYS)
 
@@ -80,7 +80,7 @@ def test_what_is_about_one_run_has_one_turn() -> None:
     items = [
         item(f"{test}[{run}]", run=run)
         for test in ("test_whole", "test_right")
-        for run in "abcdefgh"
+        for run in "abcdefghij"
     ]
     for day in range(daily_turns.DAYS):
         names = [name.partition("::")[2] for name in chosen(items, day)]
@@ -92,12 +92,12 @@ TESTS = """
 import pytest
 
 @pytest.mark.long
-@pytest.mark.parametrize("n", range(8))
+@pytest.mark.parametrize("n", range(10))
 def test_long(n): pass
 """
 
 
-@pytest.mark.parametrize(("options", "tests"), [([], 8), ([daily_turns.OPTION], 1)])
+@pytest.mark.parametrize(("options", "tests"), [([], 10), ([daily_turns.OPTION], 1)])
 def test_only_who_asks_for_turns_gets_them(tmp_path: Path, options: list[str], tests: int) -> None:
     path = tmp_path / "test_sample.py"
     path.write_text(TESTS)

@@ -3,7 +3,7 @@
 -- the rebalance has begun.
 -- why: Work that was finished before the partition moves is not repeated.
 -- source: document 001, rebalance listener (commit in onPartitionsRevoked)
--- id: R15-commit | rows: commits in the callback | unit: error code | kind: in passing
+-- id: R15-commit | rows: commits there | unit: error code | kind: in passing, compares clocks
 --
 -- The last answer in the time of a commit counts: a position may be committed several times. The
 -- coordinator's last line before a commit shows in which state the commit found the group.
@@ -21,15 +21,15 @@ WITH answered AS (
            coalesce(a.last.arrived_at, c.asked_at) AS at,
            coalesce(a.last.error_code, c.error_code) AS error_code, a.last.evidence,
            max_by(s.event, struct(s.at, s.event)) AS state
-    FROM {commits} c LEFT JOIN answered a ON same(a, c, member, topic, partition, committed, asked_at)
+    FROM {commits} c
+    LEFT JOIN answered a ON same(a, c, member, topic, partition, committed, asked_at)
     LEFT JOIN {coordinator_events} s
       ON s.`group` = :group AND s.at <= coalesce(a.last.arrived_at, c.asked_at)
      AND s.event IN ('rebalance_started', 'stabilized', 'epoch_bumped', 'target_computed')
     WHERE c.how = 'revoke' GROUP BY ALL
 )
 SELECT concat(topic, '-', partition, ' committed by ', member) AS subject, at,
-       IF(error_code <> :NONE, concat('was refused with error ', error_code), NULL)
-           AS wrong,
+       IF(error_code <> :NONE, concat('was refused with error ', error_code), NULL) AS wrong,
        IF(error_code IS NULL, 'was never answered', NULL) AS unknown,
        concat('position ', committed, ' was accepted ',
               CASE state WHEN 'rebalance_started' THEN 'while members rejoined'

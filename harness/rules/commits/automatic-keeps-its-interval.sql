@@ -7,8 +7,8 @@
 --
 -- Over a member's stay a quarter of the gaps, or one, may be longer on a busy machine; if the
 -- others are not, the median counts. The library commits by its own clock; Java in the first poll
--- after that, which is up to a batch's work and an idle poll later. What is committed already is not committed again, so a gap needs a
--- delivery in it.
+-- after that, which is up to a batch's work and an idle poll later. What is committed already is
+-- not committed again, so a gap needs a delivery in it.
 
 -- let MINUTE_MS = 60000
 -- let IDLE_POLL_MS = 200

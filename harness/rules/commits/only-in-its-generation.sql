@@ -104,4 +104,5 @@ SELECT concat(min(member), ' in generation ', generation) AS subject,
                         min_by(stale, struct(arrived_at, evidence))
                             FILTER (WHERE stale IS NOT NULL)) END AS wrong,
        min_by(evidence, struct(arrived_at, evidence)) AS evidence
-FROM judged WHERE api NOT IN ('SYNC_GROUP', 'HEARTBEAT') OR stale IS NOT NULL GROUP BY member_id, generation
+FROM judged WHERE api NOT IN ('SYNC_GROUP', 'HEARTBEAT') OR stale IS NOT NULL
+GROUP BY member_id, generation

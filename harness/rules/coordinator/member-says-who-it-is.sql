@@ -1,7 +1,7 @@
 -- A member says who it is
 -- A static member names its own instance id in each request by which it joins, stays or commits (in
--- KIP-848: by which it joins), a dynamic one none, and no member names the member id of another. Only
--- a static member leaves with epoch -2.
+-- KIP-848: by which it joins), a dynamic one none, and no member names the member id of another.
+-- Only a static member leaves with epoch -2.
 -- why: Of two processes with one instance id the coordinator fences the older, by this name; a
 --   request without it comes from a member that cannot be fenced.
 -- source: KIP-345, Static Membership; KIP-848, ConsumerGroupHeartbeat

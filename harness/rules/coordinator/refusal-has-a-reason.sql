@@ -14,9 +14,9 @@
 --   without a reason | kind: broker, in passing, compares clocks
 --
 -- X56 and rules about rights examine other refusals. COORDINATOR_NOT_AVAILABLE (15) is also the
--- answer where the offsets topic cannot be written to, or a write to it has not reached its replicas
--- in time, because a broker is gone or has just come back (CoordinatorRuntime). What a member sends to
--- a transaction is asked of the transaction's coordinator as well.
+-- answer where the offsets topic cannot be written to, or a write to it has not reached its
+-- replicas in time, because a broker is gone or has just come back (CoordinatorRuntime). What a
+-- member sends to a transaction is asked of the transaction's coordinator as well.
 
 -- let SAYS
 {FIRST_ODD} AS wrong, concat(count(error_code), ' refusals of ', count(*), ' requests') AS note

@@ -8,9 +8,9 @@
 --   measured: accepted | high: was accepted although it was out of the group | kind: broker, in
 --   passing, compares clocks
 --
--- A coordinator keeps a removal in its memory until a generation without the member, or an epoch, is
--- stored: a broker that loads the group before that has the member still. One that was paused, or
--- cut off, goes on by itself until it learns that it coordinates the group no more.
+-- A coordinator keeps a removal in its memory until a generation without the member, or an epoch,
+-- is stored: a broker that loads the group before that has the member still. One that was paused,
+-- or cut off, goes on by itself until it learns that it coordinates the group no more.
 
 WITH loads AS (
     SELECT t.from_at AS at, max(r.processed_at) AS stored_at

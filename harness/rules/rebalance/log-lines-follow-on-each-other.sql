@@ -6,13 +6,12 @@
 -- why: The log is what every other judgement starts from: a line that cannot be so shows a log that
 --   is not that of the broker.
 -- source: GroupMetadataManager, onLoaded; ClassicGroup
--- id: X76 | was: X95 | rows: brokers | unit: lines | measured: out of turn | high: logged lines that
---   do not follow on each other | kind: broker, in passing, compares clocks
+-- id: X76 | was: X95 | rows: brokers | unit: lines | measured: out of turn | high: logged lines
+--   that do not follow on each other | kind: broker, in passing, compares clocks
 --
--- Lines of one moment may come in any order. What a dying broker still wrote within the slack is no
--- sign of life. A coordinator that is cut off removes members by itself, and its successor does so
--- too; one that cannot write a removal takes it back, and removes the member again
--- (CoordinatorRuntime, timers).
+-- Lines of one moment may come in any order. An empty group may be forgotten, and begins anew. What
+-- a dying broker still wrote within the slack is no sign of life. A coordinator that is cut off
+-- removes members by itself, and its successor too; one that cannot write a removal takes it back.
 
 -- let FORMER = lag(struct(broker, at, event, generation)) OVER w AS former
 -- let IN_ORDER = WINDOW w AS (PARTITION BY broker ORDER BY at, length(evidence), evidence)
@@ -55,8 +54,9 @@ WITH lines AS (
     UNION ALL
     SELECT broker, at, evidence, concat('a rebalance of generation ', generation,
                                         ' when the group was in ', former.generation)
-    FROM (SELECT *, lag(struct(until, generation)) OVER w AS former FROM {stages} {IN_ORDER})
-    WHERE event = 'rebalance_started' AND generation <> former.generation AND former.until = at
+    FROM (SELECT *, lag(struct(until, generation, state)) OVER w AS former FROM {stages} {IN_ORDER})
+    WHERE event = 'rebalance_started' AND former.until = at
+      AND generation NOT IN (former.generation, IF(former.state = 'Empty', 0, former.generation))
     UNION ALL
     SELECT a.broker, a.at, a.evidence, concat('an assignment for ', a.members,
                                               ' members of ', s.members)

@@ -10,8 +10,7 @@
 -- than the first of those that were sent with it.
 
 -- let ELECTED_MS = 2000
---   How late the observer may see a new leader. It asks five times a second, and the machine's
---   stalls are guarded.
+--   How late the observer, which asks five times a second, may see a new leader.
 
 -- let SAYS
 {FIRST_ODD} AS wrong, concat(count(*) - count(odd), ' ranges of records') AS note,
