@@ -3,7 +3,8 @@
 -- the rebalance has begun.
 -- why: Work that was finished before the partition moves is not repeated.
 -- source: document 001, rebalance listener (commit in onPartitionsRevoked)
--- id: R15-commit | rows: commits there | unit: error code | kind: in passing, compares clocks
+-- id: R15-commit | rows: commits in the callback | unit: error code | kind: in passing,
+--   compares clocks
 --
 -- The last answer in the time of a commit counts: a position may be committed several times. The
 -- coordinator's last line before a commit shows in which state the commit found the group.

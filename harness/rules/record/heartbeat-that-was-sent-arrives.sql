@@ -7,9 +7,8 @@
 --   heartbeats that did not arrive | clients: java | protocols: classic | kind: in passing,
 --   compares clocks
 --
--- Heartbeats that Java's log has, but for those sent as the member, or its run, ended, or while a
--- JoinGroup or SyncGroup waited: a broker reads the next request of a connection when it has
--- answered the one before, and not at all where the client has given the connection up by then.
+-- Heartbeats that Java's log has, but for those sent as the member, or its run, ended, or behind a
+-- JoinGroup or SyncGroup that waited: a broker reads a connection's next request after its answer.
 
 -- let ON_ITS_WAY_MS = 2000
 --   How long a heartbeat may be on its way. In the kept runs it was 0.2 s at most, and 0.9 s behind
