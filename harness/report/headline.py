@@ -133,11 +133,11 @@ FINDINGS: Final = (
             put_out="all session"),
     Finding("put-out-while-alive", "{Last} outlasted the session timeout ({session}), which put "
             "{whose} out of the group although alive: {cost}.", _LONGER, put_out="session"),
-    Finding("rebalance-times-out", "Too late for a rebalance, {whose} lost the place in the group "
-            "although alive: {cost}.", "Return from the work and from callbacks sooner, or allow "
+    Finding("rebalance-times-out", "{whose} came too late for a rebalance and fell out of the "
+            "group although alive: {cost}.", "Return from the work and from callbacks sooner, or allow "
             "rebalances more time.", put_out="rebalance"),
-    Finding("too-slow-to-poll", "Too slow to poll within `max.poll.interval.ms`, {whose} lost the "
-            "place in the group although alive: {cost}.", _FEWER, put_out="max poll"),
+    Finding("too-slow-to-poll", "{whose} did not poll within `max.poll.interval.ms` and fell out "
+            "of the group although alive: {cost}.", _FEWER, put_out="max poll"),
     Finding("heartbeats-need-replicas", "After {what} too few replicas of `__consumer_offsets` "
             "were left, and the coordinator refused heartbeats as well as commits: {cost}.",
             "Keep `min.insync.replicas` of that topic below the number of its replicas.",
