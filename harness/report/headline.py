@@ -134,8 +134,8 @@ FINDINGS: Final = (
     Finding("put-out-while-alive", "{Last} outlasted the session timeout ({session}), which put "
             "{whose} out of the group although alive: {cost}.", _LONGER, put_out="session"),
     Finding("rebalance-times-out", "{whose} came too late for a rebalance and fell out of the "
-            "group although alive: {cost}.", "Return from the work and from callbacks sooner, or allow "
-            "rebalances more time.", put_out="rebalance"),
+            "group although alive: {cost}.", "Return from the work and from callbacks sooner, or "
+            "allow rebalances more time.", put_out="rebalance"),
     Finding("too-slow-to-poll", "{whose} did not poll within `max.poll.interval.ms` and fell out "
             "of the group although alive: {cost}.", _FEWER, put_out="max poll"),
     Finding("heartbeats-need-replicas", "After {what} too few replicas of `__consumer_offsets` "
