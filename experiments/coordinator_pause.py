@@ -8,7 +8,7 @@ Watch: heartbeats that are answered seconds late, and a generation that stays.
 from harness.experiment import Experiment, Fault, Group, holds
 
 experiment = Experiment(
-    claim="A coordinator that sleeps less than a session evicts nobody when it wakes up.",
+    claim="A coordinator that was paused for less than a session evicts no member afterwards.",
     # Shorter than broker.session.timeout.ms (9 s) as well, so nobody takes the group over.
     group=Group(session_timeout_ms=15_000),
     faults=(Fault(kind="pause-broker", target="coordinator", lasts_s=5),),

@@ -8,7 +8,7 @@ Watch: JoinGroups that are answered after the stall, and heartbeats answered REB
 from harness.experiment import CLASSIC, Experiment, Fault, commit_waits_for_the_rebalance, holds
 
 experiment = Experiment(
-    claim="A rebalance lasts until the slowest member polls again, and evicts nobody meanwhile.",
+    claim="A rebalance waits until the slowest member polls again, without an eviction.",
     faults=(
         Fault(kind="stall-consumer", target="member 1", jitter_s=0.5, lasts_s=13),
         Fault(kind="start-consumer", target="new member", at_s=5, jitter_s=0.5),

@@ -8,7 +8,7 @@ Watch: one partition or two without a leader, their members idle, and no new gen
 from harness.experiment import Cluster, Experiment, Fault, Group, Load, holds
 
 experiment = Experiment(
-    claim="A partition without a leader stands still, and its group does not rebalance.",
+    claim="A partition without a leader is not read, and its group does not rebalance.",
     cluster=Cluster(settings={"broker.session.timeout.ms": "6000"}),
     load=Load(replication=1, min_insync_replicas=1),
     # Commits wait for the dead replica of the offsets topic, and heartbeats queue behind them.

@@ -7,7 +7,7 @@ Watch: silences twice as long as the heartbeat interval, and no eviction: all ar
 from harness.experiment import Experiment, Fault, Group, holds
 
 experiment = Experiment(
-    claim="Latency below the session timeout evicts nobody.",
+    claim="Latency below the session timeout evicts no member.",
     # Committing only at a revocation, so that heartbeats alone keep the session.
     group=Group(commit="revoke"),
     faults=(Fault(kind="latency", target="any member", latency_ms=3_000, lasts_s=14),),

@@ -18,8 +18,8 @@ from harness.experiment import (
 )
 
 experiment = Experiment(
-    claim="Reading, processing and writing in transactions gives each record one result, whoever "
-    "fails.",
+    claim="Reading, processing and writing in transactions gives each record one result, "
+    "whichever process fails.",
     cluster=Cluster(
         settings={"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
     ),

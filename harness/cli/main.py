@@ -14,9 +14,8 @@ from harness.base.paths import RESULTS
 from harness.cli import by_hand, completing, pinning, plays, showing, stored, sweeping
 from harness.cli.options import Command, parser
 
-OF_MAKE: Final = (
-    "KAFKA_CHAOS_MAKE"  # names of the variables that the target takes, if one was typed
-)
+# The names of the variables that the target takes, if one of make was typed.
+OF_MAKE: Final = "KAFKA_CHAOS_MAKE"
 # An option, and the blank before its value, if one is named.
 _OPTION: Final = re.compile(
     r"--([a-z]+(?:-[a-z]+)*)(?: (?=['\d]|docker|embedded|compose|plaintext|sasl_ssl))?"

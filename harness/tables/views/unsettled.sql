@@ -1,4 +1,4 @@
--- When a broker was broken, and a session after that: until then others may know less of it.
+-- When a broker was broken, and a session after that. Each query says what this explains in it.
 --
 -- A coordinator that was killed and never came back is over when another has loaded the group: one
 -- decision of the controller gives away all that the dead broker led.
