@@ -33,6 +33,9 @@ def waiting(items: Iterable[pytest.Item], day: int) -> list[pytest.Item]:
     dealt so that each day takes about as long as any other.
     """
     long = [item for item in items if item.get_closest_marker("long") is not None]
+    for item in long:
+        if "snapshot" in getattr(item, "fixturenames", ()):
+            raise pytest.UsageError(f"{item.nodeid}: its snapshot is unused on other days")
     turns = _dealt({_unit(item): _seconds(item) for item in long})
     return [item for item in long if turns[_unit(item)] != day % DAYS]
 
