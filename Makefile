@@ -143,6 +143,10 @@ watch: ## run the tests of one rule or file within seconds of each save: RULE=R0
 mutants: ## change the SQL of rules and tables in small ways, and show which changes no test notices [SAMPLE=400 ONLY=rules or ONLY='static has-a-known-cause' SEED= KNOWN=changes.json]
 	@$(ENV) -m tests.mutation $(call options,SAMPLE SEED KNOWN) $(if $(call of,ONLY),--only $(ONLY))
 
+.PHONY: tampered
+tampered: ## change histories of kept runs at random, and show which wrong change no rule notices [SEED=1 COUNT=100 FIRST=0]
+	@$(ENV) -m tests.tampered $(call options,SEED COUNT FIRST)
+
 .PHONY: torture
 torture: ## kill runs, damage records and fill the disk, and show what is left or judged wrongly [ROUNDS='kills=20 nights=2 commands=20 damage=2000 shortages=10 clocks=5 memory=5' SEED=1 ROUND=damage-17]
 	@$(ENV) -m tests.torture $(call options,ROUNDS SEED ROUND)

@@ -6,11 +6,12 @@ import json
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 import pyarrow as pa
@@ -71,6 +72,7 @@ class Kept:
     name: str
     manifest: dict[str, Any]
     files: dict[str, list[Row]]
+    chance: Random = field(default_factory=partial(Random, 0))  # what is drawn
 
     @cached_property
     def run(self) -> Run:
@@ -224,6 +226,13 @@ def accusations(outcome: Outcome) -> dict[str, set[str]]:
         for rule, rows in outcome.rows.items()
         if any(row["ok"] is False for row in rows)
     }
+
+
+def accused_since(before: Outcome, after: Outcome) -> dict[str, set[str]]:
+    """What rules accuse that they did not before."""
+    then = accusations(before)
+    new = {rule: found - then.get(rule, set()) for rule, found in accusations(after).items()}
+    return {rule: found for rule, found in new.items() if found}
 
 
 def withheld(outcome: Outcome) -> dict[str, int]:

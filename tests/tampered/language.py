@@ -19,10 +19,11 @@ is one of these; a line that is indented further goes on with the one above it:
 Statements are Python. Columns of the row are names in them, and so is what steps above it named;
 `its` is what a probe's call was answered, and `again`, `copy`, `remove` and others (doing.py) are
 about the row; `word` is the last one of the title, of which several may share their steps. ROWS are
-[PICK] SOURCE [where CONDITION] [by KEY]. A pick (first, middle, last, least, most) is one row,
-which has to be there. A source is a file of the history; calls of the group's members that were
-accepted, or `any` of them, by their names (OFFSET_COMMIT); `line` or `note` and names of events of
-the coordinator or of clients; or Python, such as a function of selections.py.
+[PICK] SOURCE [where CONDITION] [by KEY]. A pick (first, middle, last, least, most, drawn) is one
+row, which has to be there; what is `drawn`, and a value of `draw(VALUES)`, depends on a seed. A
+source is a file of the history; calls of the group's members that were accepted, or `any` of them,
+by their names (OFFSET_COMMIT); `line` or `note` and names of events of the coordinator or of
+clients; or Python, such as a function of selections.py.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _RUNS: Final = re.compile(r"(?P<name>[A-Z_]+) = (?P<runs>.+)")
 _BINDING: Final = re.compile(r"(?P<name>\w+) = (?P<value>.+)")
 _SOME: Final = re.compile(r"some (?P<name>\w+) of (?P<rows>.+)")
 _ROWS: Final = re.compile(
-    r"(?:(?P<pick>first|middle|last|least|most) )?(?P<source>.+?)"
+    r"(?:(?P<pick>first|middle|last|least|most|drawn) )?(?P<source>.+?)"
     r"(?: where (?P<where>.+?))?(?: by (?P<key>.+))?"
 )
 _CALLS: Final = re.compile(r"(?P<any>any )?(?P<names>[A-Z_]+(?: [A-Z_]+)*)")
@@ -86,6 +87,7 @@ def _changed(steps: tuple[str, ...], title: str, kept: Kept) -> None:
     names: Names = {name: getattr(kept, name) for name in _OF_A_RUN}
     names |= {**_bound(selections, kept), **_bound(clocks, kept), **_HELPERS}
     names |= {"kept": kept, "settings": kept.run.settings, "consumers": kept.members()}
+    names["draw"] = lambda *values: kept.chance.choice(values)
     _go(steps, kept, {**names, "word": title.split()[-1]})
 
 
@@ -148,6 +150,8 @@ def _rows(text: str, kept: Kept, names: Names) -> Any:
         return rows
     if not rows:
         raise NotThere(f"no {text}")
+    if pick == "drawn":
+        return kept.chance.choice(rows)
     return rows[{"last": -1, "middle": len(rows) // 2}.get(pick, 0)]
 
 

@@ -11,7 +11,7 @@ from copy import deepcopy
 from datetime import datetime
 from itertools import pairwise
 
-from tests.tampered.history import Kept, NotThere, Row, Seen, json_of, ms
+from tests.tampered.history import BEATS, Kept, NotThere, Row, Seen, json_of, ms
 
 STAMPED = {
     "requests": "arrived_at",
@@ -86,6 +86,18 @@ def other_broker(kept: Kept, broker: int) -> int:
     if not others:
         raise NotThere("a second broker")
     return int(others[0])
+
+
+def calm(kept: Kept, *apis: str, for_ms: float = 2_500) -> list[Row]:
+    """Calls that were accepted while nothing went on in the group for that long on both sides."""
+    busy = [row["at"] for row in (*kept["coordinator_events"], *kept["faults"])]
+    busy += [row["event_at"] for row in kept["client_events"] if row["event"] not in BEATS]
+    joins = kept.own("JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", error=None)
+    busy += [row["arrived_at"] for row in joins]
+    calls = [row for row in kept.own(*apis) if (row["generation"] or 0) > 0]
+    return [
+        row for row in calls if all(abs(each - row["arrived_at"]) >= ms(for_ms) for each in busy)
+    ]
 
 
 # What members are given.

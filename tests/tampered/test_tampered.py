@@ -22,6 +22,7 @@ from tests.tampered.history import (
     Kept,
     NotThere,
     accusations,
+    accused_since,
     judged,
     kept,
     names_of,
@@ -43,7 +44,7 @@ def test_every_violation_is_noticed_and_nothing_else(file: str, duckdb_engine: E
 
     assert [] == [each.name for each in changes if each not in [change for change, *_ in found]]
     assert [] == [
-        f"{change.name} in {run}: {_new(before, after) or 'no rule notices it'}"
+        f"{change.name} in {run}: {accused_since(before, after) or 'no rule notices it'}"
         for change, run, before, after in found
         if bool(change.notices) != _noticed(change, before, after)
     ]
@@ -82,16 +83,9 @@ def _noticed(change: Change, before: Outcome, after: Outcome) -> bool:
 
     A neutral change is noticed by a rule that accused nothing before.
     """
-    new = _new(before, after)
+    new = accused_since(before, after)
     if not change.notices:
         return bool(new.keys() - accusations(before).keys())
     then, now = (withheld(each) for each in (before, after))
     doubts = any(now.get(rule, 0) != then.get(rule, 0) for rule in change.notices)
     return bool(new) or (change.or_withholds and doubts)
-
-
-def _new(before: Outcome, after: Outcome) -> dict[str, set[str]]:
-    """What rules accuse that they did not before."""
-    then = accusations(before)
-    new = {rule: found - then.get(rule, set()) for rule, found in accusations(after).items()}
-    return {rule: found for rule, found in new.items() if found}

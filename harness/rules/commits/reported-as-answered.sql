@@ -1,7 +1,8 @@
 -- A client reports the answer that it was given
 -- A commit that its coordinator accepted is not reported as refused, and one that it refused not as
 -- made, nor with another refusal, for each partition by itself. One that was accepted in time is
--- not reported as timed out, nor left without a report.
+-- not reported as timed out, nor left without a report, and none is reported as made that no
+-- coordinator was asked for.
 -- why: An application that hears of a commit which was not made goes on, and its work is done
 --   twice; one that hears of a failure does it again itself.
 -- source: KafkaConsumer.commitSync; rd_kafka_commit; OffsetCommitResponse
@@ -33,14 +34,18 @@ WITH polled AS (
     WHERE c.how <> 'external' AND (c.asked_at IS NOT NULL OR c.how = 'auto')
       AND coalesce(c.error_code >= 0 OR c.error_code = :TIMED_OUT, true)
 ), answered AS (
-    SELECT a.*, count_if(p.error_code = :NONE) > 0 AS made,
-           max(struct(p.arrived_at, p.error_code, p.evidence, p.answered_at)) AS last
-    FROM asked a JOIN {positions} p
+    SELECT a.*, count(p.arrived_at) > 0 AS heard,
+           count_if(p.error_code = :NONE
+                    AND p.arrived_at <= after(:slack_ms, a.answered_at)) > 0 AS made,
+           max(struct(p.arrived_at, p.error_code, p.evidence, p.answered_at))
+               FILTER (WHERE p.arrived_at <= after(:slack_ms, a.answered_at)) AS last
+    FROM asked a LEFT JOIN {positions} p
       ON p.api = IF(a.how = 'transaction', 'TXN_OFFSET_COMMIT', 'OFFSET_COMMIT')
      AND same(p, a, member, topic, partition, committed)
      AND coalesce(p.arrived_at >= after(-:slack_ms, a.asked_at), true)
-     AND p.arrived_at <= after(:slack_ms, a.answered_at)
+     AND p.arrived_at <= after(:STAMP_LATE_MS, a.answered_at)
     GROUP BY ALL
+    HAVING last IS NOT NULL OR NOT heard AND a.how <> 'auto' AND a.error_code = :NONE
 ), unlogged AS (
     SELECT injecting_at AS from_at, coalesce(healed_at, :ended_at) AS to_at
     FROM {broker_faults} WHERE killed OR healed_at IS NULL
@@ -61,6 +66,7 @@ WITH polled AS (
                    THEN a.error_code = :NONE AND NOT a.made AND a.broken = 0
                    ELSE a.error_code = :NONE AND a.last.error_code <> :NONE
                         OR a.error_code IN {COMMIT_REFUSALS} AND a.last.error_code = :NONE
+                        OR a.error_code = :NONE AND NOT a.heard AND a.broken = 0
                         OR coalesce(a.error_code = :TIMED_OUT, true)
                            AND a.last.error_code = :NONE AND a.how <> 'transaction'
                            AND a.last.answered_at <= after(-:slack_ms, a.answered_at)
@@ -70,7 +76,8 @@ WITH polled AS (
             ON coalesce(d.member = a.member, true) AND d.to_at >= a.asked_at
            AND d.from_at <= after(:commit_timeout_ms, a.asked_at)
           LEFT JOIN unlogged b
-            ON b.from_at <= a.answered_at AND b.to_at >= a.last.arrived_at
+            ON b.from_at <= a.answered_at
+           AND b.to_at >= coalesce(a.last.arrived_at, a.asked_at)
           GROUP BY ALL) a
     LEFT JOIN unheard u ON same(u, a, member, answered_at, error_code)
 ), judged AS (
@@ -84,7 +91,8 @@ SELECT concat(member, ' (commits)') AS subject, coalesce(first.at, at) AS at,
        times AS measured, 0 AS bound_high,
        IF(times > 0, clause(coalesce(concat('reported error ', first.error_code),
                                      'reported nothing'), ' for ', first.topic, '-',
-                            first.partition, ' at ', first.committed,
-                            ', and was answered ', first.last.error_code), NULL) AS wrong,
+                            first.partition, ' at ', first.committed, ', and was answered ',
+                            coalesce(CAST(first.last.error_code AS STRING), 'nothing')),
+          NULL) AS wrong,
        concat(commits, ' commits') AS note, first.last.evidence AS evidence
 FROM judged

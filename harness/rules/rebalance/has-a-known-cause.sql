@@ -4,7 +4,7 @@
 -- time alone is no cause.
 -- why: An unexplained rebalance has a cause that is worth looking for.
 -- source: document 002, rebalance conditions (that there are no others)
--- id: R20f | rows: rebalances and partitions given up
+-- id: R20f | rows: rebalances, departures and partitions given up
 --
 -- The cause of a rebalance has to be in the coordinator's log beside it and be what the reason
 -- names. A member that joined or left must have asked for it. A member that was there already and
@@ -38,7 +38,7 @@ WITH starts AS (
     WHERE `group` = :group AND event IN ('rebalance_started', 'epoch_bumped')
 ), noticed AS (
     -- What the coordinator noticed of members, and whether the member's request is on record.
-    SELECT l.at, l.event, l.member_id,
+    SELECT l.at, l.event, l.member_id, l.evidence,
            -- A request's times count back from its line, which a busy broker stamps late.
            l.event NOT IN ('member_added', 'left') OR count(r.arrived_at) > 0 AS asked,
            -- A classic member of a group that was converted is added once more.
@@ -183,3 +183,14 @@ SELECT concat(member, ' (', event, ')'), at,
                  ' without a reason'), NULL),
        NULL, concat('gave up ', partitions), NULL
 FROM given_up
+UNION ALL
+SELECT concat(n.member_id, ' (left)'), n.at,
+       IF(n.asked OR count(d.fault) > 0, NULL, 'left without having asked for it'),
+       IF(n.asked OR count(d.fault) = 0, NULL,
+          'the request for it may be on no log, while a broker or a link was disturbed'),
+       CAST(NULL AS STRING), n.evidence
+FROM noticed n LEFT JOIN {fault_windows} d
+  ON d.disturbs_heartbeats AND d.injecting_at <= n.at
+ AND after(:session_ms, coalesce(d.healed_at, :ended_at)) >= n.at
+WHERE n.event = 'left'
+GROUP BY n.member_id, n.at, n.asked, n.evidence
