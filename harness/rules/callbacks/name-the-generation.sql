@@ -19,17 +19,17 @@ WITH given AS (
     ) GROUP BY member, member_id, generation
 ), named AS (
     SELECT member, member_id, generation, event_at AS at, event AS what,
-           event = 'assigned' AS anew
+           event = 'assigned' AS anew, event = 'assigned' AND size(partitions) > 0 AS given
     FROM {client_events} WHERE event IN ('assigned', 'revoked', 'lost')
     UNION ALL
-    SELECT member, member_id, generation, polled_at, 'record', false FROM {deliveries}
+    SELECT member, member_id, generation, polled_at, 'record', false, false FROM {deliveries}
     UNION ALL
-    SELECT member, member_id, generation, asked_at, 'commit', false FROM {commits}
+    SELECT member, member_id, generation, asked_at, 'commit', false, false FROM {commits}
     WHERE asked_at IS NOT NULL
 ), ordered AS (
     SELECT *, max(IF(anew, generation, NULL)) OVER (
         PARTITION BY member, member_id ORDER BY at, IF(anew, 0, 1) {SO_FAR}) AS has
-    FROM named WHERE generation > 0
+    FROM named WHERE generation > 0 OR given AND generation = 0
 ), times AS (
     SELECT member, member_id, generation, what, has, min(at) AS at, count(*) AS times
     FROM ordered GROUP BY member, member_id, generation, what, has
@@ -48,7 +48,8 @@ WITH given AS (
 )
 SELECT concat(member, ' (', member_id, ')') AS subject, coalesce(first.at, at) AS at,
        wrongly AS measured, 0 AS bound_high,
-       IF(wrongly > 0, clause('named generation ', first.generation, ' with a ',
+       IF(wrongly > 0, clause('named generation ', first.generation, ' with ',
+                              IF(first.what IN ('record', 'commit'), 'a ', 'partitions '),
                               first.what, ', one ', first.odd), NULL) AS wrong,
        concat(named, ' times that it named one') AS note
 FROM worst

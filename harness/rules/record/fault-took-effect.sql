@@ -47,9 +47,10 @@ WITH active AS (
      AND y.at >= a.injecting_at AND y.at <= after(30000, a.over_at)
     GROUP BY a.fault
 ), answered AS (
-    SELECT a.fault, count(*) AS requests FROM gone a JOIN {requests} r
-      ON a.resolved = concat('broker-', r.broker)
-     AND r.processed_at > a.settled_at AND r.processed_at < a.over_at
+    SELECT a.fault, count(r.processed_at) AS requests, count(*) AS signs
+    FROM gone a JOIN (SELECT broker, processed_at, processed_at AS at FROM {requests}
+                      UNION ALL SELECT broker, NULL, at FROM {coordinator_events}) r
+      ON a.resolved = concat('broker-', r.broker) AND r.at > a.settled_at AND r.at < a.over_at
     GROUP BY a.fault
 ), heard AS (
     SELECT a.fault,
@@ -152,6 +153,7 @@ SELECT concat(fault, coalesce(concat(' of ', resolved), '')) AS subject,
             THEN clause(h.requests, ' requests of the member arrived during the fault')
             WHEN b.requests > 0
             THEN clause('the broker processed ', b.requests, ' requests during the fault')
+            WHEN b.signs > 0 THEN clause('the broker logged ', b.signs, ' lines during the fault')
             WHEN w.polls > 0
             THEN clause(w.polls, ' polls of the member returned records during the fault')
             WHEN stalls AND p.polls > 0
