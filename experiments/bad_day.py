@@ -72,7 +72,7 @@ experiment = Experiment(
             clients=("java",),
             protocols=("consumer",),
         ),
-        *holds("R01", "R02", "R03-members", "R04", "R08-members", "R10", "R12", "R16"),
+        *holds("R01", "R02", "R04", "R10", "R12", "R16"),
         # Classic generations are too short here for a median: see static-day.
         *holds("R14", protocols=("consumer",)),
         *holds("R19", clients=("java",)),
