@@ -212,7 +212,9 @@ def sentence(found: Sequence[Judged]) -> str:
         for status, (_, one, several) in _STATUSES.items()
         if counts[status]
     ]
-    return f"Of {plural(len(found), 'statement')}, {', '.join(parts)}."
+    kafka = sorted({row["kafka"] for each in found for row in (*each.stated, *each.instead)})
+    brokers = f" Brokers: Kafka {', '.join(kafka)}." if kafka else ""
+    return f"Of {plural(len(found), 'statement')}, {', '.join(parts)}.{brokers}"
 
 
 def shown(found: Sequence[Judged], see: See = lambda _: ()) -> blocks.Overview:
@@ -249,7 +251,8 @@ def _row(each: Judged, see: See) -> blocks.Row:
     statement = each.statement
     since = f" Since {statement.since}." if statement.since else ""
     says = [Line(statement.says), Line(statement.id, "quiet")]
-    measured = [*_lines(each.stated), *_lines(each.instead, f"{_INSTEAD} ")]
+    plain = HOLDS if each.status == HOLDS else ""  # the sign of the row says it
+    measured = [*_lines(each.stated, plain), *_lines(each.instead, HOLDS, f"{_INSTEAD} ")]
     today = _named(statement.today) + since
     cells = (_STATUSES[each.status][0], says, measured or UNSEEN, today, see(each))
     return blocks.Row(cells, id=f"s{statement.id}")
@@ -260,14 +263,17 @@ def _named(text: str) -> str:
     return _ID.sub(lambda found: name_of(found[0]), text)
 
 
-def _lines(findings: Iterable[Row], instead: str = "") -> Iterator[Line]:
-    """What was found of each rule: findings with the same verdict are put together."""
+def _lines(findings: Iterable[Row], plain: str, before: str = "") -> Iterator[Line]:
+    """What was found of each rule: findings with the same verdict are put together.
+
+    A finding with the verdict `plain` has no sign.
+    """
     alike: dict[tuple[str, str], list[Row]] = {}
     for each in findings:
         alike.setdefault((each["rule"], each["mark"]), []).append(each)
     for (rule, mark), several in alike.items():
-        sign = "" if instead and mark == HOLDS else f"{_STATUSES[mark][0]} "
-        yield Line(f"{instead}{sign}{text_of(several)}")
+        sign = "" if mark == plain else f"{_STATUSES[mark][0]} "
+        yield Line(f"{before}{sign}{text_of(several)}")
         yield Line(f"{name_of(rule)}; {_where(several)}", "quiet")
         yield from (
             Line(text, ASIDE) for text in sorted({t for e in several for t in e["because"]})
@@ -309,10 +315,10 @@ def _numbers(several: Sequence[Row], unit: str, measures: str) -> Iterator[str]:
 
 
 def _where(several: Sequence[Row]) -> str:
-    """Clients, each with its protocols, and versions of Kafka."""
-    parts = []
+    """Clients, each with its protocols."""
+    clients: dict[str, list[str]] = {}
     for client in dict.fromkeys(each["client"] for each in several):
         seen = {each["protocol"] for each in several if each["client"] == client}
         words = ", ".join(_WORDS.get(each, each) for each in PROTOCOLS if each in seen)
-        parts += [f"{_WORDS.get(client, client)}: {words}"] if words else []
-    return "; ".join([*parts, f"Kafka {', '.join(sorted({each['kafka'] for each in several}))}"])
+        clients.setdefault(words, []).append(_WORDS.get(client, client))
+    return "; ".join(f"{' and '.join(names)}: {words}" for words, names in clients.items() if words)
