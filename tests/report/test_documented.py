@@ -119,6 +119,14 @@ def test_clients_with_the_same_verdict_are_put_together_with_their_protocols() -
     ] == measured(of("000.6", eager, kip_848, java))
 
 
+def test_what_stands_beside_an_earlier_statement_is_not_repeated() -> None:
+    found = documented.judged([verdict("R01")])
+    page = documented.shown([each for each in found if each.statement.id in ("000.5", "003.10")])
+    last = page.blocks[-2].rows[0].cells[2]
+    assert isinstance(last, list)
+    assert ["evictions: as in 000.5"] == [line.text for line in last]
+
+
 def test_a_code_is_no_range_and_a_bound_that_differs_is_no_bound() -> None:
     codes = of("002.8", verdict("R19", unit="error code", measured_min=25.0, measured_max=82.0))
     assert documented.text_of(codes.stated).endswith("left uncommitted: 2 in 1 run")

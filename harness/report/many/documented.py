@@ -219,6 +219,7 @@ def sentence(found: Sequence[Judged]) -> str:
 
 def shown(found: Sequence[Judged], see: See = lambda _: ()) -> blocks.Overview:
     """The page: each document with its statements, and what was measured of each."""
+    first: dict[str, str] = {}
     legend = [(sign, meaning) for sign, meaning, _ in _STATUSES.values()]
     legend += [(_INSTEAD, 'what is so instead; the column "today" says why')]
     return blocks.Overview(
@@ -238,7 +239,11 @@ def shown(found: Sequence[Judged], see: See = lambda _: ()) -> blocks.Overview:
                     f"d{number}",
                     f"{number}: {title}",
                     columns=("", "the document says", "measured", "today", "see it"),
-                    rows=[_row(each, see) for each in found if each.statement.document == number],
+                    rows=[
+                        _row(each, see, first)
+                        for each in found
+                        if each.statement.document == number
+                    ],
                 )
                 for number, title in DOCUMENTS.items()
             ),
@@ -247,12 +252,15 @@ def shown(found: Sequence[Judged], see: See = lambda _: ()) -> blocks.Overview:
     )
 
 
-def _row(each: Judged, see: See) -> blocks.Row:
+def _row(each: Judged, see: See, first: dict[str, str]) -> blocks.Row:
+    """The row of a statement. `first` has the statement that a finding stands beside."""
     statement = each.statement
     since = f" Since {statement.since}." if statement.since else ""
     says = [Line(statement.says), Line(statement.id, "quiet")]
     plain = HOLDS if each.status == HOLDS else ""  # the sign of the row says it
-    measured = [*_lines(each.stated, plain), *_lines(each.instead, HOLDS, f"{_INSTEAD} ")]
+    stated = _lines(each.stated, first, statement.id, plain)
+    instead = _lines(each.instead, first, statement.id, HOLDS, f"{_INSTEAD} ")
+    measured = [*stated, *instead]
     today = _named(statement.today) + since
     cells = (_STATUSES[each.status][0], says, measured or UNSEEN, today, see(each))
     return blocks.Row(cells, id=f"s{statement.id}")
@@ -263,17 +271,24 @@ def _named(text: str) -> str:
     return _ID.sub(lambda found: name_of(found[0]), text)
 
 
-def _lines(findings: Iterable[Row], plain: str, before: str = "") -> Iterator[Line]:
+def _lines(
+    findings: Iterable[Row], first: dict[str, str], at: str, plain: str, before: str = ""
+) -> Iterator[Line]:
     """What was found of each rule: findings with the same verdict are put together.
 
-    A finding with the verdict `plain` has no sign.
+    A finding with the verdict `plain` has no sign. One that stands beside an earlier statement,
+    by `first`, is not repeated.
     """
     alike: dict[tuple[str, str], list[Row]] = {}
     for each in findings:
         alike.setdefault((each["rule"], each["mark"]), []).append(each)
     for (rule, mark), several in alike.items():
         sign = "" if mark == plain else f"{_STATUSES[mark][0]} "
-        yield Line(f"{before}{sign}{text_of(several)}")
+        text = text_of(several)
+        if (earlier := first.setdefault(f"{rule} {text}", at)) != at:
+            yield Line(f"{before}{sign}{text.partition(':')[0]}: as in {earlier}")
+            continue
+        yield Line(f"{before}{sign}{text}")
         yield Line(f"{name_of(rule)}; {_where(several)}", "quiet")
         yield from (
             Line(text, ASIDE) for text in sorted({t for e in several for t in e["because"]})
