@@ -52,15 +52,15 @@ def candidates() -> list[cover.Candidate]:
 
 def command(name: str, client: str, protocol: str) -> str:
     group = registry.load(name).group
-    options = [f"CLIENT={client}"] if client != group.client else []
-    options += [f"PROTOCOL={protocol}"] if protocol != group.protocol else []
+    options = [f"--client {client}"] if client != group.client else []
+    options += [f"--protocol {protocol}"] if protocol != group.protocol else []
     return " ".join([name, *options])
 
 
 def shown_by(rules: Sequence[str]) -> str:
     """The experiment that is made for the first of these rules."""
     ranked = [
-        (each.experiment.long, text.count("="), declared.index(rules[0]), text)
+        (each.experiment.long, text.count("--"), declared.index(rules[0]), text)
         for each in candidates()
         if rules[0] in (declared := [expect.rule for expect in each.experiment.rules])
         for group in [each.experiment.group]

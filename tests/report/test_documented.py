@@ -114,9 +114,17 @@ def test_clients_with_the_same_verdict_are_put_together_with_their_protocols() -
     eager, kip_848 = (verdict("R02", bound_high=6_050.0, protocol=p) for p in ("eager", "consumer"))
     java = verdict("R02", client="java", measured_max=6_009.0, bound_high=6_050.0)
     assert [
-        "✓ member ids: 6 in 3 runs, 6,000 – 6,009 ms of silence at most, bound ≤ 6,050",
-        "session/request-restarts-the-timer; Java: eager; librdkafka: eager, KIP-848; Kafka 4.3.1",
+        "member ids: 6 in 3 runs, 6,000 – 6,009 ms of silence at most, bound ≤ 6,050",
+        "session/request-restarts-the-timer; Java: eager; librdkafka: eager, KIP-848",
     ] == measured(of("000.6", eager, kip_848, java))
+
+
+def test_what_stands_beside_an_earlier_statement_is_not_repeated() -> None:
+    found = documented.judged([verdict("R01")])
+    page = documented.shown([each for each in found if each.statement.id in ("000.5", "003.10")])
+    last = page.blocks[-2].rows[0].cells[2]
+    assert isinstance(last, list)
+    assert ["evictions: as in 000.5"] == [line.text for line in last]
 
 
 def test_a_code_is_no_range_and_a_bound_that_differs_is_no_bound() -> None:
@@ -137,7 +145,7 @@ def test_the_sentence_counts_one_as_one_and_several_as_several() -> None:
     rows = [verdict("R02"), verdict("R01", "VIOLATED"), verdict("X12")]
     found = {each.statement.id: each for each in documented.judged(rows)}
     sentence = documented.sentence([found["000.6"], found["000.2"], found["000.5"]])
-    assert "Of 3 statements, 1 holds, 2 do not hold any more." == sentence
+    assert "Of 3 statements, 1 holds, 2 do not hold any more. Brokers: Kafka 4.3.1." == sentence
     assert "Of 1 statement, 1 was not judged." == documented.sentence([of("000.6")])
 
 

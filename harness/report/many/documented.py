@@ -212,11 +212,14 @@ def sentence(found: Sequence[Judged]) -> str:
         for status, (_, one, several) in _STATUSES.items()
         if counts[status]
     ]
-    return f"Of {plural(len(found), 'statement')}, {', '.join(parts)}."
+    kafka = sorted({row["kafka"] for each in found for row in (*each.stated, *each.instead)})
+    brokers = f" Brokers: Kafka {', '.join(kafka)}." if kafka else ""
+    return f"Of {plural(len(found), 'statement')}, {', '.join(parts)}.{brokers}"
 
 
 def shown(found: Sequence[Judged], see: See = lambda _: ()) -> blocks.Overview:
     """The page: each document with its statements, and what was measured of each."""
+    first: dict[str, str] = {}
     legend = [(sign, meaning) for sign, meaning, _ in _STATUSES.values()]
     legend += [(_INSTEAD, 'what is so instead; the column "today" says why')]
     return blocks.Overview(
@@ -236,7 +239,11 @@ def shown(found: Sequence[Judged], see: See = lambda _: ()) -> blocks.Overview:
                     f"d{number}",
                     f"{number}: {title}",
                     columns=("", "the document says", "measured", "today", "see it"),
-                    rows=[_row(each, see) for each in found if each.statement.document == number],
+                    rows=[
+                        _row(each, see, first)
+                        for each in found
+                        if each.statement.document == number
+                    ],
                 )
                 for number, title in DOCUMENTS.items()
             ),
@@ -245,11 +252,15 @@ def shown(found: Sequence[Judged], see: See = lambda _: ()) -> blocks.Overview:
     )
 
 
-def _row(each: Judged, see: See) -> blocks.Row:
+def _row(each: Judged, see: See, first: dict[str, str]) -> blocks.Row:
+    """The row of a statement. `first` has the statement that a finding stands beside."""
     statement = each.statement
     since = f" Since {statement.since}." if statement.since else ""
     says = [Line(statement.says), Line(statement.id, "quiet")]
-    measured = [*_lines(each.stated), *_lines(each.instead, f"{_INSTEAD} ")]
+    plain = HOLDS if each.status == HOLDS else ""  # the sign of the row says it
+    stated = _lines(each.stated, first, statement.id, plain)
+    instead = _lines(each.instead, first, statement.id, HOLDS, f"{_INSTEAD} ")
+    measured = [*stated, *instead]
     today = _named(statement.today) + since
     cells = (_STATUSES[each.status][0], says, measured or UNSEEN, today, see(each))
     return blocks.Row(cells, id=f"s{statement.id}")
@@ -260,14 +271,24 @@ def _named(text: str) -> str:
     return _ID.sub(lambda found: name_of(found[0]), text)
 
 
-def _lines(findings: Iterable[Row], instead: str = "") -> Iterator[Line]:
-    """What was found of each rule: findings with the same verdict are put together."""
+def _lines(
+    findings: Iterable[Row], first: dict[str, str], at: str, plain: str, before: str = ""
+) -> Iterator[Line]:
+    """What was found of each rule: findings with the same verdict are put together.
+
+    A finding with the verdict `plain` has no sign. One that stands beside an earlier statement,
+    by `first`, is not repeated.
+    """
     alike: dict[tuple[str, str], list[Row]] = {}
     for each in findings:
         alike.setdefault((each["rule"], each["mark"]), []).append(each)
     for (rule, mark), several in alike.items():
-        sign = "" if instead and mark == HOLDS else f"{_STATUSES[mark][0]} "
-        yield Line(f"{instead}{sign}{text_of(several)}")
+        sign = "" if mark == plain else f"{_STATUSES[mark][0]} "
+        text = text_of(several)
+        if (earlier := first.setdefault(f"{rule} {text}", at)) != at:
+            yield Line(f"{before}{sign}{text.partition(':')[0]}: as in {earlier}")
+            continue
+        yield Line(f"{before}{sign}{text}")
         yield Line(f"{name_of(rule)}; {_where(several)}", "quiet")
         yield from (
             Line(text, ASIDE) for text in sorted({t for e in several for t in e["because"]})
@@ -309,10 +330,10 @@ def _numbers(several: Sequence[Row], unit: str, measures: str) -> Iterator[str]:
 
 
 def _where(several: Sequence[Row]) -> str:
-    """Clients, each with its protocols, and versions of Kafka."""
-    parts = []
+    """Clients, each with its protocols."""
+    clients: dict[str, list[str]] = {}
     for client in dict.fromkeys(each["client"] for each in several):
         seen = {each["protocol"] for each in several if each["client"] == client}
         words = ", ".join(_WORDS.get(each, each) for each in PROTOCOLS if each in seen)
-        parts += [f"{_WORDS.get(client, client)}: {words}"] if words else []
-    return "; ".join([*parts, f"Kafka {', '.join(sorted({each['kafka'] for each in several}))}"])
+        clients.setdefault(words, []).append(_WORDS.get(client, client))
+    return "; ".join(f"{' and '.join(names)}: {words}" for words, names in clients.items() if words)
