@@ -22,11 +22,11 @@ each = $(foreach word,$(call of,$(1)),--$(2) $(call quoted,$(word)))
 options = $(foreach name,$(1),$(if $(call of,$(name)),--$(shell echo $(name) | tr A-Z_ a-z-) $(call quoted,$(call of,$(name)))))
 name = $(if $(call of,NAME),$(call quoted,$(call of,NAME)))
 
-# The environment's Python, after a set-up where one is needed; and the command, whose messages name make's variables.
-ENV = $(PYTHON) -m harness.provision exec $(call options,KAFKA) --
-HARNESS = KAFKA_CHAOS_MAKE='$(TAKEN)' $(ENV) -m harness
+# The command, whose messages name make's variables; and the Python of developers, after a set-up where one is needed.
+HARNESS = KAFKA_CHAOS_MAKE='$(TAKEN)' $(PYTHON) kafka-chaos
+ENV = $(PYTHON) -m harness.provision exec --
 
-# The same with what an experiment sets up after its verdict.
+# The same with what is left for the run after a first verdict.
 WHOLE = $(PYTHON) -m harness.provision exec --whole --
 
 # What most commands take; the command line knows the defaults.
@@ -175,11 +175,13 @@ coordinator-words: ## for maintainers: list what the coordinators of Kafka's ver
 # the locks, so they name neither this machine nor its mirror.
 UV_COMPILE = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
              --no-header --no-emit-index-url --no-emit-find-links
-lock: ## for maintainers: renew requirements.lock from requirements.in [UPGRADE=--upgrade]
+lock: ## for maintainers: renew the locks of Python packages from the lists beside them [UPGRADE=--upgrade]
 	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && \
 	$(PYTHON) -m venv "$$work/uv" && "$$work/uv/bin/pip" install --quiet uv && \
 	PATH="$$work/uv/bin:$$PATH" && \
 	$(UV_COMPILE) $(call of,UPGRADE) requirements.in -o requirements.lock && \
+	there=$$(sed -n 's/^\([a-z0-9-]*\)==.*/--no-emit-package \1/p' requirements.lock) && \
 	for wanted in harness/provision/locks/*.in .ci/*.in; do \
-	    $(UV_COMPILE) $(call of,UPGRADE) "$$wanted" -o "$${wanted%.in}.lock"; \
+	    case $$wanted in */developers.in) without="-c requirements.lock $$there";; *) without=;; esac; \
+	    $(UV_COMPILE) $(call of,UPGRADE) $$without "$$wanted" -o "$${wanted%.in}.lock"; \
 	done

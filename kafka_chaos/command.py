@@ -190,7 +190,8 @@ def _set_up(words: list[str], tree: Path) -> list[str]:
     if words[0] in ("setup", "bom") or words == ["doctor"]:
         return words
     versions = [part for version in _versions(words) for part in ("--kafka", version)]
-    return ["exec", "--stay", *versions, "--", "-E", "-P", "-c", _HARNESS, str(tree), *words]
+    exactly = ["exec", "--lean", "--stay", *versions, "--", "-E", "-P", "-c", _HARNESS]
+    return [*exactly, str(tree), *words]
 
 
 def _versions(words: Sequence[str]) -> list[str]:

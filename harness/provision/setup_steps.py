@@ -53,16 +53,21 @@ class Step:
     late: bool = False
 
 
-def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
-    env = environment.env_dir()
+def steps(kafka_version: str = kafka.DEFAULT_VERSION, *, developers: bool = False) -> list[Step]:
+    """All steps; for `developers` with an environment that has what tests and checks need too."""
+    env, locks = environment.env_dir(), [environment.REQUIREMENTS]
+    size = "about 40 packages, 1.2 GB"
+    if developers:
+        env, size = environment.developers_env(), "about 70 packages, 1.3 GB"
+        locks.append(environment.DEVELOPERS)
     many = "not pinned here: looked up, and checked against the registry's checksums"
     if kafka.is_locked(kafka_version):
         many = f"{len(kafka.read_lock(kafka_version))} files"
     return [
         Step(
-            "Python environment (about 70 packages, 1.3 GB)",
+            f"Python environment ({size})",
             lambda: environment.is_complete(env),
-            lambda shell: environment.install(env, shell),
+            lambda shell: environment.install(env, locks, shell),
         ),
         Step("Java", lambda: _succeeds(find_java), lambda _: find_java(), after=("Python",)),
         Step(
@@ -121,19 +126,27 @@ def _fetch_jars(kafka_version: str, shell: Shell) -> None:
         _say(f"set-up: {ivy.adopt(kafka_version, find_java(), shell)}")
 
 
-def is_complete(kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True) -> bool:
+def is_complete(
+    kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True, developers: bool = False
+) -> bool:
     """Whether every step is done, `late` ones included or not. No network, no lock, about 0.1 s."""
-    return all(step.is_done() for step in steps(kafka_version) if late or not step.late)
+    return all(step.is_done() for step in _wanted(kafka_version, late, developers))
 
 
-def ensure(kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True) -> list[str]:
+def ensure(
+    kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True, developers: bool = False
+) -> list[str]:
     """Do every step that is not done, `late` ones included or not; what was done, a phrase each.
 
     One set-up at a time: others wait. SetupError if a step that runs need fails, BadInput for an
     unknown version.
     """
     kafka.check_offered(kafka_version)
-    return _ensure(lambda: [step for step in steps(kafka_version) if late or not step.late])
+    return _ensure(lambda: _wanted(kafka_version, late, developers))
+
+
+def _wanted(kafka_version: str, late: bool, developers: bool) -> list[Step]:
+    return [each for each in steps(kafka_version, developers=developers) if late or not each.late]
 
 
 def ensure_client(kafka_version: str) -> list[str]:

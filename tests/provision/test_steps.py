@@ -28,7 +28,7 @@ def noted(title: str, order: list[str], *after: str) -> Step:
 
 
 def use(monkeypatch: pytest.MonkeyPatch, *chosen: Step) -> None:
-    monkeypatch.setattr(setup_steps, "steps", lambda _version="": list(chosen))
+    monkeypatch.setattr(setup_steps, "steps", lambda _version="", **_: list(chosen))
 
 
 def test_only_what_is_not_done_is_done(
