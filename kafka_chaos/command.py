@@ -37,7 +37,7 @@ What a Kafka consumer group really does when something breaks.
   down                   end it
   explain LOG ...        who left a group and why, from brokers' own logs of an incident
   doctor                 what is there, what is missing, what to do
-  setup [--kafka V]      fetch what runs need now, not with the first run: two minutes, 1.6 GB
+  setup [--kafka V]      fetch what runs need now, not with the first run: five minutes, 1.6 GB
   bom [--kafka V]        the bill of materials of all that is fetched, as CycloneDX in JSON
   clean                  end and remove what earlier runs left
 

@@ -92,6 +92,11 @@ def check_python() -> None:
             f"this Python ({sys.executable}) is a free-threaded {platform.python_version()}, and "
             f"some packages do not support such a one; {ANOTHER_PYTHON}"
         )
+    if "musl" in str(sysconfig.get_config_var("SOABI")):
+        raise SetupError(
+            f"this Python ({sys.executable}) is one of musl, and some packages are there only for "
+            "glibc; use a Linux such as Debian, or its image"
+        )
     missing = [name for name in ("venv", "ensurepip") if importlib.util.find_spec(name) is None]
     if missing:
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"

@@ -6,8 +6,8 @@
 Each step knows whether it is done, cheaply and without network, and how to do itself. A step
 leaves either its whole result or nothing: it works in a scratch folder (or behind a completion
 marker) and renames last. Steps that do not need each other are done two at a time. The last one
-saves seconds of every start of Spark and takes longer than all others, so the first experiment
-does it after its verdict (`finish`).
+saves seconds of every start of Spark and takes longer than all others, so it is left for the run
+after the first one (`leave_the_rest`, `do_the_rest`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,13 @@ from typing import Final
 from harness.base.errors import HarnessError, SetupError
 from harness.base.paths import set_up
 from harness.provision import aot, environment, kafka, toxiproxy, wheels
-from harness.provision.cache import cache_dir, exclusive, make_cache_dir, sweep_scratch
+from harness.provision.cache import (
+    cache_dir,
+    exclusive,
+    make_cache_dir,
+    sweep_scratch,
+    write_atomically,
+)
 from harness.provision.java import find_java
 from harness.provision.shell import Shell
 
@@ -172,14 +178,28 @@ def _ensure(every: Callable[[], list[Step]]) -> list[str]:
         return _do(every(), Shell(cache / "logs", lock_fd))
 
 
-def finish(kafka_version: str = kafka.DEFAULT_VERSION) -> None:
-    """Do what the set-up left for after the first verdict; a failure of that is a warning only."""
-    if not is_complete(kafka_version):
-        _say(
-            "set-up goes on, so that later runs are judged sooner; Ctrl-C leaves it to "
-            f"`{set_up()}`"
-        )
-        ensure(kafka_version)
+def leave_the_rest() -> None:
+    """After a verdict: have the next run begin with the steps that could wait, and say so."""
+    if not is_complete():
+        with suppress(OSError):  # in a cache that is for reading only nothing is left to be done
+            write_atomically(_rest(), "")
+            _say(
+                "set-up: the next run begins with what is left, two minutes of it, once, so that "
+                f"runs are judged sooner; `{set_up()}` does it now"
+            )
+
+
+def do_the_rest() -> None:
+    """Before a run: do the steps that an earlier one left."""
+    if _rest().exists():
+        if not is_complete():
+            _say("set-up: what an earlier run left is done now, so that runs are judged sooner")
+            ensure()
+        _rest().unlink(missing_ok=True)
+
+
+def _rest() -> Path:
+    return cache_dir() / "set-up-has-a-rest"
 
 
 def lock_kafka(kafka_version: str) -> Path:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -159,6 +160,20 @@ def test_a_python_too_old_can_still_read_why(file: Path) -> None:
 def test_doctor_finds_this_machine_in_order(capsys: Capture) -> None:
     assert doctor.show(doctor.diagnose()) == 0
     assert "broken" not in capsys.readouterr().out
+
+
+def test_doctor_names_this_system_and_those_that_were_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    system, *_ = doctor.diagnose()
+
+    assert (doctor.RUNS_ON in system.detail, doctor.TRIED_ON in system.detail) == (True, True)
+    assert platform.machine() in system.detail
+    readme = " ".join((REPOSITORY / "README.md").read_text().split())
+    assert doctor.TRIED_ON.replace(",", " on") in readme
+
+    monkeypatch.setattr(platform, "freedesktop_os_release", dict)
+    assert f"Linux {platform.release()}, " in doctor.diagnose()[0].detail
 
 
 def test_doctor_calls_a_fresh_machine_fit(empty_cache: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import platform
 import re
@@ -105,6 +106,23 @@ def test_a_package_is_in_one_lock_alone() -> None:
     assert not users & developers
     assert {"confluent-kafka", "pyspark"} <= users
     assert {"mypy", "pytest", "ruff", "selenium", "syrupy"} <= developers
+
+
+def test_what_users_run_imports_no_package_of_developers() -> None:
+    developers = set(re.findall(r"^([a-z0-9-]+)==", DEVELOPERS.read_text(), re.MULTILINE))
+    brought_by = importlib.metadata.packages_distributions()
+    with_them = {
+        module
+        for module, names in brought_by.items()
+        if developers & {name.lower().replace("_", "-") for name in names}
+    }
+    assert {"pytest", "mypy"} <= with_them
+    imports = re.compile(r"^ *(?:import|from) (\w+)", re.MULTILINE)
+
+    for room in ("harness", "consumers", "experiments", "kafka_chaos"):
+        for path in (REPOSITORY / room).rglob("*.py"):
+            if path.name != "pytest_plugin.py" and not {"apps", "template"} & {*path.parts}:
+                assert not with_them & set(imports.findall(path.read_text())), path
 
 
 def test_developers_have_an_environment_of_their_own_which_does_for_all(
@@ -216,6 +234,14 @@ def test_a_free_threaded_python_is_reported_so(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sysconfig, "get_config_var", lambda name: name == "Py_GIL_DISABLED")
 
     with pytest.raises(SetupError, match=r"is a free-threaded 3\.\d+\.\d+.*; name another Python"):
+        environment.check_python()
+
+
+def test_a_python_of_musl_is_reported_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    soabi = "cpython-313-x86_64-linux-musl"
+    monkeypatch.setattr(sysconfig, "get_config_var", {"SOABI": soabi}.get)
+
+    with pytest.raises(SetupError, match=r"is one of musl, .* only for glibc; use a Linux such as"):
         environment.check_python()
 
 
