@@ -22,9 +22,11 @@ each = $(foreach word,$(call of,$(1)),--$(2) $(call quoted,$(word)))
 options = $(foreach name,$(1),$(if $(call of,$(name)),--$(shell echo $(name) | tr A-Z_ a-z-) $(call quoted,$(call of,$(name)))))
 name = $(if $(call of,NAME),$(call quoted,$(call of,NAME)))
 
-# The command, whose messages name make's variables; and the Python of developers, after a set-up where one is needed.
+# The command, whose messages name make's variables; and the Python of developers or of users, after a set-up where one
+# is needed.
 HARNESS = KAFKA_CHAOS_MAKE='$(TAKEN)' $(PYTHON) kafka-chaos
 ENV = $(PYTHON) -m harness.provision exec --
+LEAN = $(PYTHON) -m harness.provision exec --lean --
 
 # The same with what is left for the run after a first verdict.
 WHOLE = $(PYTHON) -m harness.provision exec --whole --
@@ -108,10 +110,11 @@ fits: ## check what any new rule, fault or experiment has to satisfy, in about a
 	@$(WHOLE) -m pytest --quiet --numprocesses 2 --dist worksteal $(FITS) $(call of,ONLY)
 
 .PHONY: wheel
-wheel: ## make the wheel of the command `kafka-chaos`, in dist/
-	@rm -rf build dist kafka_chaos.egg-info
-	@$(ENV) -m pip wheel --quiet --no-index --no-deps --no-build-isolation --wheel-dir dist .
-	@rm -rf build kafka_chaos.egg-info && ls dist/*.whl
+wheel: ## make the source archive and, from it, the wheel of the command `kafka-chaos`, in dist/
+	@rm -rf dist kafka_chaos.egg-info
+	@$(LEAN) -c 'from setuptools.build_meta import build_sdist; build_sdist("dist")' > /dev/null
+	@$(LEAN) -m pip wheel --quiet --no-index --no-deps --no-build-isolation --wheel-dir dist dist/*.tar.gz
+	@rm -rf kafka_chaos.egg-info && ls dist/*
 
 .PHONY: recorded
 recorded: ## play the runs that the tests play, and keep their histories for tests/recorded [RESULTS=folder: keep these runs, or this run of a program]
