@@ -22,11 +22,13 @@ each = $(foreach word,$(call of,$(1)),--$(2) $(call quoted,$(word)))
 options = $(foreach name,$(1),$(if $(call of,$(name)),--$(shell echo $(name) | tr A-Z_ a-z-) $(call quoted,$(call of,$(name)))))
 name = $(if $(call of,NAME),$(call quoted,$(call of,NAME)))
 
-# The environment's Python, after a set-up where one is needed; and the command, whose messages name make's variables.
-ENV = $(PYTHON) -m harness.provision exec $(call options,KAFKA) --
-HARNESS = KAFKA_CHAOS_MAKE='$(TAKEN)' $(ENV) -m harness
+# The command, whose messages name make's variables; and the Python of developers or of users, after a set-up where one
+# is needed.
+HARNESS = KAFKA_CHAOS_MAKE='$(TAKEN)' $(PYTHON) kafka-chaos
+ENV = $(PYTHON) -m harness.provision exec --
+LEAN = $(PYTHON) -m harness.provision exec --lean --
 
-# The same with what an experiment sets up after its verdict.
+# The same with what is left for the run after a first verdict.
 WHOLE = $(PYTHON) -m harness.provision exec --whole --
 
 # What most commands take; the command line knows the defaults.
@@ -108,10 +110,11 @@ fits: ## check what any new rule, fault or experiment has to satisfy, in about a
 	@$(WHOLE) -m pytest --quiet --numprocesses 2 --dist worksteal $(FITS) $(call of,ONLY)
 
 .PHONY: wheel
-wheel: ## make the wheel of the command `kafka-chaos`, in dist/
-	@rm -rf build dist kafka_chaos.egg-info
-	@$(ENV) -m pip wheel --quiet --no-index --no-deps --no-build-isolation --wheel-dir dist .
-	@rm -rf build kafka_chaos.egg-info && ls dist/*.whl
+wheel: ## make the source archive and, from it, the wheel of the command `kafka-chaos`, in dist/
+	@rm -rf dist kafka_chaos.egg-info
+	@$(LEAN) -c 'from setuptools.build_meta import build_sdist; build_sdist("dist")' > /dev/null
+	@$(LEAN) -m pip wheel --quiet --no-index --no-deps --no-build-isolation --wheel-dir dist dist/*.tar.gz
+	@rm -rf kafka_chaos.egg-info && ls dist/*
 
 .PHONY: recorded
 recorded: ## play the runs that the tests play, and keep their histories for tests/recorded [RESULTS=folder: keep these runs, or this run of a program]
@@ -179,11 +182,13 @@ coordinator-words: ## for maintainers: list what the coordinators of Kafka's ver
 # the locks, so they name neither this machine nor its mirror.
 UV_COMPILE = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
              --no-header --no-emit-index-url --no-emit-find-links
-lock: ## for maintainers: renew requirements.lock from requirements.in [UPGRADE=--upgrade]
+lock: ## for maintainers: renew the locks of Python packages from the lists beside them [UPGRADE=--upgrade]
 	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && \
 	$(PYTHON) -m venv "$$work/uv" && "$$work/uv/bin/pip" install --quiet uv && \
 	PATH="$$work/uv/bin:$$PATH" && \
 	$(UV_COMPILE) $(call of,UPGRADE) requirements.in -o requirements.lock && \
+	there=$$(sed -n 's/^\([a-z0-9-]*\)==.*/--no-emit-package \1/p' requirements.lock) && \
 	for wanted in harness/provision/locks/*.in .ci/*.in; do \
-	    $(UV_COMPILE) $(call of,UPGRADE) "$$wanted" -o "$${wanted%.in}.lock"; \
+	    case $$wanted in */developers.in) without="-c requirements.lock $$there";; *) without=;; esac; \
+	    $(UV_COMPILE) $(call of,UPGRADE) $$without "$$wanted" -o "$${wanted%.in}.lock"; \
 	done

@@ -34,7 +34,7 @@ def run() -> int:
     # The doctor must be able to say what is missing without setting it up.
     if arguments == ["doctor"]:
         return provision(arguments)
-    return provision(["exec", "--", "-m", "harness", *arguments])
+    return provision(["exec", "--lean", "--", "-m", "harness", *arguments])
 
 
 if __name__ == "__main__":

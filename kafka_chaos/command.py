@@ -37,7 +37,7 @@ What a Kafka consumer group really does when something breaks.
   down                   end it
   explain LOG ...        who left a group and why, from brokers' own logs of an incident
   doctor                 what is there, what is missing, what to do
-  setup [--kafka V]      fetch what runs need now, not with the first run: two minutes, 1.6 GB
+  setup [--kafka V]      fetch what runs need now, not with the first run: five minutes, 1.6 GB
   bom [--kafka V]        the bill of materials of all that is fetched, as CycloneDX in JSON
   clean                  end and remove what earlier runs left
 
@@ -190,7 +190,8 @@ def _set_up(words: list[str], tree: Path) -> list[str]:
     if words[0] in ("setup", "bom") or words == ["doctor"]:
         return words
     versions = [part for version in _versions(words) for part in ("--kafka", version)]
-    return ["exec", "--stay", *versions, "--", "-E", "-P", "-c", _HARNESS, str(tree), *words]
+    exactly = ["exec", "--lean", "--stay", *versions, "--", "-E", "-P", "-c", _HARNESS]
+    return [*exactly, str(tree), *words]
 
 
 def _versions(words: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ import argparse
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -122,8 +122,7 @@ def _judged(order: "Order", *, as_json: bool) -> int:
                 judge.judge(run_dir, steps)
         code = show(run_dir, as_json=as_json)
         dataset.accumulate(order.results)
-    with suppress(KeyboardInterrupt):  # the verdict is there, and decides the exit code
-        setup_steps.finish()
+    setup_steps.leave_the_rest()
     return code
 
 

@@ -23,6 +23,8 @@ Status = Literal["ok", "missing", "broken"]
 NEEDED_BYTES = 3_000_000_000  # a cold set-up at its peak, PySpark's build included
 ROOM_FOR_RUN_BYTES = 500_000_000
 CORES_WANTED = 2
+RUNS_ON = "Linux with glibc 2.28 or newer, x86-64 or 64-bit ARM"
+TRIED_ON = "Debian 12, x86-64"
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Diagnosis:
 def diagnose() -> list[Diagnosis]:
     """Look at everything a run needs; no network, and nothing is changed."""
     return [
+        _system(),
         _python(),
         _cores(),
         _disk(),
@@ -58,6 +61,15 @@ def show(findings: list[Diagnosis]) -> int:
             print(f"{'':{width + 10}}-> {finding.remedy}")
     cannot_start = any(finding.status == "broken" for finding in findings)
     return Exit.FAILED if cannot_start else Exit.AS_EXPECTED
+
+
+def _system() -> Diagnosis:
+    try:
+        name = platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        name = f"Linux {platform.release()}"
+    has = ", ".join(filter(None, (name, platform.machine(), " ".join(platform.libc_ver()).strip())))
+    return Diagnosis("system", "ok", f"{has} (it runs on {RUNS_ON}; tried on {TRIED_ON})")
 
 
 def _python() -> Diagnosis:

@@ -1,13 +1,20 @@
-"""The Python environment every command runs in: pinned, hashed, one folder per lock."""
+"""The Python environment every command runs in: pinned, hashed, one folder per lock.
+
+Users have what runs need. Developers have all of that and what tests and checks need, in one
+environment of their own, which then does for every command.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
 import platform
+import re
 import shutil
 import sys
 import sysconfig
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from harness.base.errors import SetupError
@@ -16,6 +23,7 @@ from harness.provision.cache import LOCKS, REPOSITORY, cache_dir, mark, write_at
 from harness.provision.shell import FETCH_REMEDY, Shell
 
 REQUIREMENTS = REPOSITORY / "requirements.lock"
+DEVELOPERS = LOCKS / "developers.lock"  # what tests and checks need besides
 BUILD_REQUIREMENTS = LOCKS / "build.lock"
 COMPLETE = ".complete"
 # Of the wheel that pip makes of PySpark, whose jars are compressed already.
@@ -29,17 +37,34 @@ ANOTHER_PYTHON = (
 
 
 def env_dir() -> Path:
-    """Where the environment for these locks and this Python belongs, made or not.
-
-    The name carries a hash of both, so an upgrade makes a new one beside the old and never
-    changes one that a run is using.
+    """Where commands run: in the developers' environment once it is there, else in the users', made
+    or not. What runs in one of them stays with it.
     """
-    digest = hashlib.sha256()
-    for lock in (BUILD_REQUIREMENTS, REQUIREMENTS):
-        digest.update(lock.read_bytes())
+    users, developers = env_of(REQUIREMENTS), developers_env()
+    return developers if Path(sys.prefix) != users and is_complete(developers) else users
+
+
+def developers_env() -> Path:
+    return env_of(REQUIREMENTS, DEVELOPERS)
+
+
+def env_of(*locks: Path) -> Path:
+    """Where the environment with these locks, for this Python, belongs, made or not.
+
+    The name carries a hash of the Python and of all packages, in whichever lock each is. So an
+    upgrade makes a new one beside the old and never changes one that a run is using.
+    """
+    digest = hashlib.sha256(BUILD_REQUIREMENTS.read_bytes() + _packages(*locks))
     python = f"{platform.python_version()} {sys.implementation.cache_tag}"
     digest.update(f"{python} {sysconfig.get_platform()}".encode())
     return cache_dir() / f"env-{digest.hexdigest()[:12]}"
+
+
+@cache
+def _packages(*locks: Path) -> bytes:
+    """What is in these locks, in the order of the packages' names."""
+    found = [each for lock in locks for each in re.split(r"\n(?=\w)", lock.read_text().strip())]
+    return "\n".join([*sorted(found, key=lambda each: each.split("==")[0]), ""]).encode()
 
 
 def env_python(env: Path) -> Path:
@@ -67,6 +92,11 @@ def check_python() -> None:
             f"this Python ({sys.executable}) is a free-threaded {platform.python_version()}, and "
             f"some packages do not support such a one; {ANOTHER_PYTHON}"
         )
+    if "musl" in str(sysconfig.get_config_var("SOABI")):
+        raise SetupError(
+            f"this Python ({sys.executable}) is one of musl, and some packages are there only for "
+            "glibc; use a Linux such as Debian, or its image"
+        )
     missing = [name for name in ("venv", "ensurepip") if importlib.util.find_spec(name) is None]
     if missing:
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -76,8 +106,8 @@ def check_python() -> None:
         )
 
 
-def install(env: Path, shell: Shell) -> None:
-    """Make `env` anew and install the locks into it; the completion marker is written last."""
+def install(env: Path, locks: Sequence[Path], shell: Shell) -> None:
+    """Make `env` anew and install these locks into it; the completion marker is written last."""
     check_python()
     shutil.rmtree(env, ignore_errors=True)
     mark(env)
@@ -87,8 +117,9 @@ def install(env: Path, shell: Shell) -> None:
     builds = env / "builds.cfg"
     write_atomically(builds, BUILDS)
     # Build tools first, and then no build isolation: isolated builds fetch tools without hashes.
-    for lock in (BUILD_REQUIREMENTS, REQUIREMENTS):
-        exactly = ["--require-hashes", "--no-deps", "--no-build-isolation", "-r", lock]
+    for several in ([BUILD_REQUIREMENTS], locks):
+        exactly = ["--require-hashes", "--no-deps", "--no-build-isolation"]
+        exactly += [part for lock in several for part in ("-r", lock)]
         shell.run(
             "installing the Python packages",
             [*pip, *exactly],

@@ -15,7 +15,7 @@ from harness.base.errors import Exit, HarnessError, refused
 from harness.base.paths import COMMAND
 from harness.provision import kafka, setup_steps
 from harness.provision.cache import REPOSITORY, cache_dir, make_cache_dir
-from harness.provision.environment import env_dir, env_python
+from harness.provision.environment import developers_env, env_dir, env_python
 
 
 class _SetUpParser(argparse.ArgumentParser):
@@ -70,6 +70,9 @@ def _parser() -> _SetUpParser:
         "--whole", action="store_true", help="set up what could wait for the first verdict, too"
     )
     execute.add_argument(
+        "--lean", action="store_true", help="without what only tests and checks need"
+    )
+    execute.add_argument(
         "--stay", action="store_true", help="in this folder, and not in that of the code"
     )
     setup.add_argument("--kafka", default=kafka.DEFAULT_VERSION, metavar="VERSION")
@@ -97,11 +100,12 @@ def _dispatch(chosen: argparse.Namespace) -> int:
         # The command below sets up whatever else it finds that it needs.
         for version in dict.fromkeys([*filter(None, chosen.kafka)] or [kafka.DEFAULT_VERSION]):
             kafka.check_offered(version)
-            if not setup_steps.is_complete(version, late=chosen.whole):
-                setup_steps.ensure(version, late=chosen.whole)
+            wanted = {"late": chosen.whole, "developers": not chosen.lean}
+            if not setup_steps.is_complete(version, **wanted):
+                setup_steps.ensure(version, **wanted)
         if not chosen.stay:
             os.chdir(REPOSITORY)
-        python = env_python(env_dir())
+        python = env_python(env_dir() if chosen.lean else developers_env())
         return os.execv(python, [str(python), *chosen.arguments])
     if chosen.command == "lock-kafka":
         print(setup_steps.lock_kafka(chosen.version))

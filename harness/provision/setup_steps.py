@@ -6,8 +6,8 @@
 Each step knows whether it is done, cheaply and without network, and how to do itself. A step
 leaves either its whole result or nothing: it works in a scratch folder (or behind a completion
 marker) and renames last. Steps that do not need each other are done two at a time. The last one
-saves seconds of every start of Spark and takes longer than all others, so the first experiment
-does it after its verdict (`finish`).
+saves seconds of every start of Spark and takes longer than all others, so it is left for the run
+after the first one (`leave_the_rest`, `do_the_rest`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,13 @@ from typing import Final
 from harness.base.errors import HarnessError, SetupError
 from harness.base.paths import set_up
 from harness.provision import aot, environment, kafka, toxiproxy, wheels
-from harness.provision.cache import cache_dir, exclusive, make_cache_dir, sweep_scratch
+from harness.provision.cache import (
+    cache_dir,
+    exclusive,
+    make_cache_dir,
+    sweep_scratch,
+    write_atomically,
+)
 from harness.provision.java import find_java
 from harness.provision.shell import Shell
 
@@ -53,16 +59,21 @@ class Step:
     late: bool = False
 
 
-def steps(kafka_version: str = kafka.DEFAULT_VERSION) -> list[Step]:
-    env = environment.env_dir()
+def steps(kafka_version: str = kafka.DEFAULT_VERSION, *, developers: bool = False) -> list[Step]:
+    """All steps; for `developers` with an environment that has what tests and checks need too."""
+    env, locks = environment.env_dir(), [environment.REQUIREMENTS]
+    size = "about 40 packages, 1.2 GB"
+    if developers:
+        env, size = environment.developers_env(), "about 70 packages, 1.3 GB"
+        locks.append(environment.DEVELOPERS)
     many = "not pinned here: looked up, and checked against the registry's checksums"
     if kafka.is_locked(kafka_version):
         many = f"{len(kafka.read_lock(kafka_version))} files"
     return [
         Step(
-            "Python environment (about 70 packages, 1.3 GB)",
+            f"Python environment ({size})",
             lambda: environment.is_complete(env),
-            lambda shell: environment.install(env, shell),
+            lambda shell: environment.install(env, locks, shell),
         ),
         Step("Java", lambda: _succeeds(find_java), lambda _: find_java(), after=("Python",)),
         Step(
@@ -121,19 +132,27 @@ def _fetch_jars(kafka_version: str, shell: Shell) -> None:
         _say(f"set-up: {ivy.adopt(kafka_version, find_java(), shell)}")
 
 
-def is_complete(kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True) -> bool:
+def is_complete(
+    kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True, developers: bool = False
+) -> bool:
     """Whether every step is done, `late` ones included or not. No network, no lock, about 0.1 s."""
-    return all(step.is_done() for step in steps(kafka_version) if late or not step.late)
+    return all(step.is_done() for step in _wanted(kafka_version, late, developers))
 
 
-def ensure(kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True) -> list[str]:
+def ensure(
+    kafka_version: str = kafka.DEFAULT_VERSION, *, late: bool = True, developers: bool = False
+) -> list[str]:
     """Do every step that is not done, `late` ones included or not; what was done, a phrase each.
 
     One set-up at a time: others wait. SetupError if a step that runs need fails, BadInput for an
     unknown version.
     """
     kafka.check_offered(kafka_version)
-    return _ensure(lambda: [step for step in steps(kafka_version) if late or not step.late])
+    return _ensure(lambda: _wanted(kafka_version, late, developers))
+
+
+def _wanted(kafka_version: str, late: bool, developers: bool) -> list[Step]:
+    return [each for each in steps(kafka_version, developers=developers) if late or not each.late]
 
 
 def ensure_client(kafka_version: str) -> list[str]:
@@ -159,14 +178,28 @@ def _ensure(every: Callable[[], list[Step]]) -> list[str]:
         return _do(every(), Shell(cache / "logs", lock_fd))
 
 
-def finish(kafka_version: str = kafka.DEFAULT_VERSION) -> None:
-    """Do what the set-up left for after the first verdict; a failure of that is a warning only."""
-    if not is_complete(kafka_version):
-        _say(
-            "set-up goes on, so that later runs are judged sooner; Ctrl-C leaves it to "
-            f"`{set_up()}`"
-        )
-        ensure(kafka_version)
+def leave_the_rest() -> None:
+    """After a verdict: have the next run begin with the steps that could wait, and say so."""
+    if not is_complete():
+        with suppress(OSError):  # in a cache that is for reading only nothing is left to be done
+            write_atomically(_rest(), "")
+            _say(
+                "set-up: the next run begins with what is left, two minutes of it, once, so that "
+                f"runs are judged sooner; `{set_up()}` does it now"
+            )
+
+
+def do_the_rest() -> None:
+    """Before a run: do the steps that an earlier one left."""
+    if _rest().exists():
+        if not is_complete():
+            _say("set-up: what an earlier run left is done now, so that runs are judged sooner")
+            ensure()
+        _rest().unlink(missing_ok=True)
+
+
+def _rest() -> Path:
+    return cache_dir() / "set-up-has-a-rest"
 
 
 def lock_kafka(kafka_version: str) -> Path:

@@ -1,6 +1,7 @@
 """What is in the cache and this version of the project does not use any more.
 
-A change of a lock or of Python makes a new environment of 1.3 GB, and a new Java new AOT caches.
+A change of a lock or of Python makes a new environment of more than 1 GB, and a new Java new AOT
+caches. An environment of users is not used any more once there is one of developers.
 The folder may be shared with other programs, so only what set-up made is offered: folders with the
 file that `mark` writes, and AOT caches by their names.
 """
@@ -28,7 +29,7 @@ from harness.provision.java import find_java
 
 # What a folder of set-up is, by how its name begins.
 _FOLDERS: Final = {
-    "env-": "Python environment of other locks, or of another Python",
+    "env-": "Python environment of other locks, of another Python, or beside that of developers",
     "kafka-": "a Kafka version that is not pinned here, which is fetched again when it is named",
     "toxiproxy-": "Toxiproxy of another version",
     tree.PREFIX: "code of an installed kafka-chaos, which copies it again when it is used",
@@ -87,6 +88,7 @@ def _current() -> set[Path]:
     """What this version of the project uses, or would make."""
     versions = kafka.kafka_versions()
     used: set[Path | None] = {REPOSITORY, environment.env_dir(), toxiproxy.home()}
+    used.add(environment.developers_env())
     used |= {kafka.home(version) for version in versions}
     try:
         java = find_java()

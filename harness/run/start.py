@@ -30,7 +30,11 @@ def default_seed(name: str) -> int:
 
 
 def bring_versions(experiments: Iterable[Experiment]) -> None:
-    """Set up versions of Kafka and clients that never were. Raises BadInput, SetupError."""
+    """Set up versions of Kafka and clients that never were, and what an earlier run left.
+
+    Raises BadInput, SetupError.
+    """
+    setup_steps.do_the_rest()
     every = list(experiments)
     for version in sorted({version for each in every for version in each.cluster.releases}):
         if not kafka.is_set_up(version):

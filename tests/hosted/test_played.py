@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from harness import __version__
 from harness.base.paths import ROOT
 from harness.report import report
 from harness.report.many import index
@@ -33,6 +34,7 @@ NIGHT = ("-m", "harness", "nightly")
 KEPT = (
     *("harness", "experiments", "consumers", "kafka_chaos", ".ci", "Makefile"),
     *("requirements.lock", "pyproject.toml", "LICENSE", "NOTICE", "README.md", "action.yml"),
+    "CHANGELOG.md",
 )
 
 
@@ -97,7 +99,7 @@ def test_ci_runs_all_tests_once(
     whole = [*EXEC, "--", "-m", "tests.machine", "run", "make", "test", "ALL=1"]
     assert [whole] * 2 == runner.words
     (cached,) = runner.given("actions/cache")
-    assert cached["key"].startswith("kafka-chaos-Linux-X64-3.14.7-")
+    assert cached["key"].startswith("kafka-chaos-developers-Linux-X64-3.14.7-")
     assert len(cached["key"].rpartition("-")[2]) == 64
     kept = runner.given("actions/upload-artifact")
     assert (["results-python-3.14"] if code else []) == [each["name"] for each in kept]
@@ -116,14 +118,14 @@ def test_a_night_runs_the_tests_that_wait_for_their_turn_as_well(
 def test_what_is_empty_in_the_environment_is_no_option_of_make(
     runner_of: Callable[..., Runner],
 ) -> None:
-    runner = runner_of(contexts(), instead=[Instead(EXEC)])
+    runner = runner_of(contexts(), instead=[Instead(EXEC), Instead(("kafka-chaos",))])
     lines = ["make test ALL=1", "make nightly", "make nightly SHARE=1/2"]
 
     assert "success" == runner.play({"steps": [{"run": line} for line in lines]})
-    (*_, whole, night, share) = [words[words.index("--") + 1 :] for words in runner.words]
-    assert ["-m", "tests.everything"] == whole
-    assert [*NIGHT] == night
-    assert [*NIGHT, "--share", "1/2"] == share
+    (*_, whole, night, share) = runner.words
+    assert ["-m", "tests.everything"] == whole[whole.index("--") + 1 :]
+    assert ["kafka-chaos", "nightly"] == night
+    assert ["kafka-chaos", "nightly", "--share", "1/2"] == share
 
 
 @pytest.mark.parametrize("backend", ["embedded", "docker"])
@@ -238,13 +240,90 @@ def test_the_audit_shows_what_it_found(
     assert ("::warning::" in runner.done[-1].output) == bool(code)
     asked = next(words for words in runner.words if words[:2] == ["-m", "pip_audit"])
     assert "--strict" in asked
-    assert {"--require-hashes", "requirements.lock"} <= set(asked)
+    locks = {"requirements.lock", "harness/provision/locks/developers.lock"}
+    assert {"--require-hashes", *locks} <= set(asked)
     installed = next(words for words in runner.words if words[:3] == ["-m", "pip", "install"])
     assert "--require-hashes" in installed
     assert (runner.workspace / installed[-1]).is_file()
     (kept,) = runner.given("actions/upload-artifact")
     bill = json.loads((runner.workspace / kept["path"]).read_text())
     assert "CycloneDX" == bill["bomFormat"]
+
+
+@pytest.fixture
+def release_of(runner_of: Callable[..., Runner], tmp_path: Path) -> Callable[[str], Runner]:
+    """A runner for a tag. What is built and how it is tried, tests/installed shows."""
+
+    def make(tag: str) -> Runner:
+        dist = tmp_path / "built" / "dist"
+        dist.mkdir(parents=True)
+        for name in (f"kafka_chaos-{__version__}.tar.gz", f"kafka_chaos-{__version__}-x.whl"):
+            (dist / name).touch()
+        runner = runner_of(
+            contexts(
+                github={"ref_name": tag, "repository": "owner/kafka-chaos", "token": "secret"}
+            ),
+            instead=[Instead(EXEC, brings=dist.parent)],
+        )
+        for program in (runner.workspace / ".ci" / "try-wheel", runner.folder / "bin" / "gh"):
+            program.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > "$RUNNER_TEMP/${0##*/}"\n')
+            program.chmod(0o755)
+        return runner
+
+    return make
+
+
+def test_a_tag_is_built_tried_and_published(
+    workflows: dict[str, Any], release_of: Callable[[str], Runner]
+) -> None:
+    runner = release_of(f"v{__version__}")
+    temp = runner.folder / "temp"
+
+    assert "success" == runner.play(job(workflows, "release", "build"))
+    assert f"dist/kafka_chaos-{__version__}-x.whl\n" == (temp / "try-wheel").read_text()
+    packages, about = runner.given("actions/upload-artifact")
+    assert ("packages", "dist/") == (packages["name"], packages["path"])
+    bill, notes = (runner.workspace / name for name in about["path"].split())
+    assert "CycloneDX" == json.loads(bill.read_text())["bomFormat"]
+    assert "**Experiments**" in notes.read_text()
+    assert "## " not in notes.read_text()
+
+    assert "success" == runner.play(job(workflows, "release", "publish"))
+    (fetched,) = runner.given("actions/download-artifact")
+    assert ("packages", "dist") == (fetched["name"], fetched["path"])
+
+    files = runner.workspace / "files"  # what both artifacts have
+    shutil.copytree(runner.workspace / "dist", files)
+    for each in (bill, notes):
+        each.rename(files / each.name)
+    assert "success" == runner.play(job(workflows, "release", "assets"))
+    _, _, tag, *_, first, second, third = (temp / "gh").read_text().splitlines()
+    assert f"v{__version__}" == tag
+    assert sorted(path.name for path in files.iterdir()) == [
+        Path(name).name for name in (first, second, third)
+    ]
+
+
+def test_a_tag_that_is_not_the_version_builds_nothing(
+    workflows: dict[str, Any], release_of: Callable[[str], Runner]
+) -> None:
+    runner = release_of("v99.1")
+
+    assert "failure" == runner.play(job(workflows, "release", "build"))
+    said = next(each.output for each in runner.done if each.name == "the tag is the version")
+    assert "::error::the tag v99.1 is not that of kafka-chaos" in said
+    assert not (runner.workspace / "dist").exists()
+    assert [] == runner.given("actions/upload-artifact")
+
+
+def test_a_version_that_the_changelog_does_not_have_is_not_published(
+    workflows: dict[str, Any], release_of: Callable[[str], Runner]
+) -> None:
+    runner = release_of(f"v{__version__}")
+    (runner.workspace / "CHANGELOG.md").write_text(f"## 0.0.9\n\n- x\n\n## {__version__} \n")
+
+    assert "failure" == runner.play(job(workflows, "release", "build"))
+    assert ("failure", "skipped") == tuple(runner.outcomes()[step] for step in ("notes", "build"))
 
 
 def launched(runner: Runner, *words: str) -> tuple[str, ...]:

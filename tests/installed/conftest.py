@@ -19,7 +19,7 @@ from harness.provision.tree import PREFIX, digest
 
 CODE = ("harness", "experiments", "consumers")
 TAKEN = (
-    *("LICENSE", "NOTICE", "README.md", "pyproject.toml", "requirements.lock"),
+    *("LICENSE", "NOTICE", "README.md", "Makefile", "pyproject.toml", "requirements.lock"),
     *(*CODE, "kafka_chaos"),
 )
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
@@ -69,6 +69,7 @@ def tracked() -> list[str]:
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """It is made of the source archive beside it."""
     folder = tmp_path_factory.mktemp("wheel")
     for name in tracked():
         if name.split("/")[0] in TAKEN:
@@ -80,9 +81,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = folder / "source" / "consumers" / "apps" / "kafkajs" / "node_modules" / "x" / "y.js"
     built.parent.mkdir(parents=True)
     built.write_text("what a build leaves\n")
-    options = ["--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", folder / "dist"]
-    subprocess.run([*PIP, "wheel", *map(str, options), str(folder / "source")], check=True)
-    (path,) = (folder / "dist").glob("*.whl")
+    make = ["make", "wheel", f"PYTHON={sys.executable}"]
+    plain = {name: text for name, text in os.environ.items() if not name.startswith("MAKE")}
+    subprocess.run(make, cwd=folder / "source", env={**plain, "MFLAGS": ""}, check=True)
+    (path,) = (folder / "source" / "dist").glob("*.whl")
     return path
 
 

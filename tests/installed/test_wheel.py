@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 from email import message_from_bytes
 from pathlib import Path
 from zipfile import ZipFile
@@ -58,6 +59,35 @@ def test_a_wheel_carries_what_is_run_and_nothing_that_was_built(wheel: Path) -> 
         name for name in tracked() if name == "requirements.lock" or name.split("/")[0] in CODE
     }
     assert wanted == carried
+
+
+def test_the_source_archive_has_what_the_wheel_is_made_of(wheel: Path) -> None:
+    (archive,) = wheel.parent.glob("*.tar.gz")
+    top = f"kafka_chaos-{__version__}"
+    assert {f"{top}.tar.gz", wheel.name} == {path.name for path in wheel.parent.iterdir()}
+
+    with tarfile.open(archive) as file:
+        names = {name.removeprefix(f"{top}/") for name in file.getnames()}
+
+    carried = {name.removeprefix(TREE) for name in names_in(wheel) if ".dist-info/" not in name}
+    assert carried | {"LICENSE", "NOTICE", "README.md", "pyproject.toml"} <= names
+
+
+def test_it_is_tried_before_it_is_published(installed: Installed, wheel: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # with pip
+
+    said = subprocess.run(
+        [ROOT / ".ci" / "try-wheel", wheel],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": path},
+    )
+
+    assert Exit.AS_EXPECTED == said.returncode, said.stderr
+    assert installed.copy.is_dir()  # which goes with the fixture
+    assert "Losing a partition leader" in said.stdout
+    assert "rules judged" in said.stdout
 
 
 def test_a_wheel_has_the_whole_of_its_own_module(wheel: Path) -> None:

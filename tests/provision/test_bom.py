@@ -77,7 +77,7 @@ def test_python_packages_have_the_hashes_of_their_lock_and_none_is_for_windows()
         r"^([\w.-]+)==(\S+)(.*)\\\n((?:    --hash.*\n)+)", REQUIREMENTS.read_text(), re.M
     )
 
-    assert len(blocks) > 60
+    assert len(blocks) > 40
     for name, version, marker, hashes in blocks:
         purl = f"pkg:pypi/{name}@{version}"
         if ("win32" in marker or "'nt'" in marker) and " or " not in marker:
@@ -163,7 +163,7 @@ def test_the_licence_of_a_python_package_is_what_it_says_itself() -> None:
     }
     ours = {name: spdx for name, spdx in bom.read_licences().items() if said.get(name)}
 
-    assert len(ours) > 25
+    assert len(ours) > 15
     # numpy has another version, with other words, for each range of Pythons.
     assert {} == {n: (o, said[n]) for n, o in ours.items() if o != said[n] and n != "pypi/numpy"}
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 
 from harness.provision import doctor, kafka, setup_steps
 from harness.provision.cache import REPOSITORY
-from harness.provision.environment import env_dir, env_python
+from harness.provision.environment import developers_env, env_dir, env_python
 from harness.provision.provision_command import main
 from tests.commands import dry_make
 
@@ -53,9 +54,9 @@ def test_exec_can_stay_in_the_folder_one_is_in(tmp_path: Path) -> None:
 def test_exec_sets_up_each_version_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def is_complete(version: str, *, late: bool) -> bool:
+    def is_complete(version: str, *, late: bool, developers: bool) -> bool:
         asked.append(version)
-        return not late
+        return developers and not late
 
     monkeypatch.setattr(setup_steps, "is_complete", is_complete)
     monkeypatch.setattr(os, "execv", lambda *_: None)
@@ -63,6 +64,32 @@ def test_exec_sets_up_each_version_that_is_named(monkeypatch: pytest.MonkeyPatch
         main(["exec", "--stay", *(f"--kafka={each}" for each in versions), "--", "-c", ""])
 
     assert ["4.2.1", "3.9.2", kafka.DEFAULT_VERSION, kafka.DEFAULT_VERSION] == asked
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted", "runs"),
+    [
+        ([], {"late": False, "developers": True}, "developers"),
+        (["--whole"], {"late": True, "developers": True}, "developers"),
+        (["--lean"], {"late": False, "developers": False}, "users"),
+    ],
+)
+def test_users_get_no_tools_of_developers(
+    empty_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    wanted: dict[str, bool],
+    runs: str,
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(setup_steps, "is_complete", lambda _version, **which: False)
+    monkeypatch.setattr(setup_steps, "ensure", lambda _version, **which: asked.append(which))
+    monkeypatch.setattr(os, "execv", lambda python, _: asked.append(python))
+
+    main(["exec", "--stay", *options, "--", "-c", ""])
+
+    env = {"users": env_dir(), "developers": developers_env()}[runs]
+    assert [wanted, env_python(env)] == asked
 
 
 def test_exec_hands_on_the_exit_code() -> None:
@@ -135,6 +162,20 @@ def test_doctor_finds_this_machine_in_order(capsys: Capture) -> None:
     assert "broken" not in capsys.readouterr().out
 
 
+def test_doctor_names_this_system_and_those_that_were_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    system, *_ = doctor.diagnose()
+
+    assert (doctor.RUNS_ON in system.detail, doctor.TRIED_ON in system.detail) == (True, True)
+    assert platform.machine() in system.detail
+    readme = " ".join((REPOSITORY / "README.md").read_text().split())
+    assert doctor.TRIED_ON.replace(",", " on") in readme
+
+    monkeypatch.setattr(platform, "freedesktop_os_release", dict)
+    assert f"Linux {platform.release()}, " in doctor.diagnose()[0].detail
+
+
 def test_doctor_calls_a_fresh_machine_fit(empty_cache: Path) -> None:
     findings = {finding.name: finding for finding in doctor.diagnose()}
 
@@ -163,20 +204,20 @@ def test_doctor_calls_a_full_disk_broken(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("typed", "runs"),
     [
-        ("experiment", "exec -- -m harness experiment"),
+        ("experiment", "kafka-chaos experiment"),
         (
             "experiment NAME=baseline SEED=7 KAFKA=4.3.1",
-            "exec --kafka '4.3.1' -- -m harness experiment 'baseline' --seed '7' --kafka '4.3.1'",
+            "kafka-chaos experiment 'baseline' --seed '7' --kafka '4.3.1'",
         ),
-        ("nightly CLIENT_VERSION=4.2.1", "exec -- -m harness nightly --client-version '4.2.1'"),
-        ("setup", "setup"),
-        ("setup KAFKA=4.2.1", "setup --kafka '4.2.1'"),
+        ("nightly CLIENT_VERSION=4.2.1", "kafka-chaos nightly --client-version '4.2.1'"),
+        ("setup", "-m harness.provision setup"),
+        ("setup KAFKA=4.2.1", "-m harness.provision setup --kafka '4.2.1'"),
     ],
 )
 def test_make_passes_on_only_what_was_given(typed: str, runs: str) -> None:
     line = " ".join(dry_make(*typed.split()))
 
-    assert f"py -m harness.provision {runs}" == re.sub(r"^KAFKA_CHAOS_MAKE='[A-Z_ ]*' ", "", line)
+    assert f"py {runs}" == re.sub(r"^KAFKA_CHAOS_MAKE='[A-Z_ ]*' ", "", line)
 
 
 def test_make_takes_nothing_from_the_environment() -> None:
@@ -184,7 +225,7 @@ def test_make_takes_nothing_from_the_environment() -> None:
 
     [line] = dry_make("experiment", "SEED=7", **exported)
 
-    assert line.endswith("py -m harness.provision exec -- -m harness experiment --seed '7'")
+    assert line.endswith("py kafka-chaos experiment --seed '7'")
     assert "make test-fast-only" in dry_make("test", **exported)
 
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import platform
 import re
+import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +17,10 @@ from harness.provision import environment
 from harness.provision.cache import LOCKS, REPOSITORY
 from harness.provision.shell import Shell
 
-ALL_LOCKS = [REPOSITORY / "requirements.lock", LOCKS / "build.lock", LOCKS / "go.lock"]
+DEVELOPERS = LOCKS / "developers.lock"
+ALL_LOCKS = [
+    *(REPOSITORY / "requirements.lock", DEVELOPERS, LOCKS / "build.lock", LOCKS / "go.lock")
+]
 
 
 @dataclass(frozen=True)
@@ -83,12 +88,79 @@ def test_locks_name_neither_a_host_nor_a_machine(lock: Path) -> None:
     assert "--index-url" not in text
 
 
-def test_every_wish_is_locked() -> None:
-    wishes = (REPOSITORY / "requirements.in").read_text().lower()
-    locked = (REPOSITORY / "requirements.lock").read_text()
+@pytest.mark.parametrize("lock", ALL_LOCKS, ids=lambda lock: lock.name)
+def test_every_wish_is_locked(lock: Path) -> None:
+    wishes = lock.with_suffix(".in").read_text().lower()
 
     for name in re.findall(r"^([a-z0-9-]+)", wishes, re.MULTILINE):
-        assert re.search(rf"^{name}==", locked, re.MULTILINE), name
+        assert re.search(rf"^{name}==", lock.read_text(), re.MULTILINE), name
+
+
+def test_a_package_is_in_one_lock_alone() -> None:
+    """So both fit into one environment."""
+    users, developers = (
+        set(re.findall(r"^([a-z0-9-]+)==", lock.read_text(), re.MULTILINE))
+        for lock in (environment.REQUIREMENTS, environment.DEVELOPERS)
+    )
+
+    assert not users & developers
+    assert {"confluent-kafka", "pyspark"} <= users
+    assert {"mypy", "pytest", "ruff", "selenium", "syrupy"} <= developers
+
+
+def test_what_users_run_imports_no_package_of_developers() -> None:
+    developers = set(re.findall(r"^([a-z0-9-]+)==", DEVELOPERS.read_text(), re.MULTILINE))
+    brought_by = importlib.metadata.packages_distributions()
+    with_them = {
+        module
+        for module, names in brought_by.items()
+        if developers & {name.lower().replace("_", "-") for name in names}
+    }
+    assert {"pytest", "mypy"} <= with_them
+    imports = re.compile(r"^ *(?:import|from) (\w+)", re.MULTILINE)
+
+    for room in ("harness", "consumers", "experiments", "kafka_chaos"):
+        for path in (REPOSITORY / room).rglob("*.py"):
+            if path.name != "pytest_plugin.py" and not {"apps", "template"} & {*path.parts}:
+                assert not with_them & set(imports.findall(path.read_text())), path
+
+
+def test_developers_have_an_environment_of_their_own_which_does_for_all(
+    empty_cache: Path,
+) -> None:
+    users = environment.env_dir()
+    assert users == environment.env_of(environment.REQUIREMENTS)
+    developers = environment.developers_env()
+    assert users != developers
+
+    for env in (users, developers):
+        (env / "bin").mkdir(parents=True)
+        (env / "bin" / "python").touch()
+    (users / environment.COMPLETE).touch()
+    assert users == environment.env_dir()
+
+    (developers / environment.COMPLETE).touch()
+    assert developers == environment.env_dir()
+
+
+def test_what_runs_in_the_users_environment_stays_with_it(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users = environment.env_dir()
+    monkeypatch.setattr(sys, "prefix", str(users))
+    monkeypatch.setattr(environment, "is_complete", lambda _env: True)
+
+    assert users == environment.env_dir()
+
+
+def test_a_package_that_moves_to_the_other_lock_changes_no_name(tmp_path: Path) -> None:
+    locks = []
+    for number, texts in enumerate((("a==1 \\\n    # via c\n", "b==2 \\\n"), ("b==2 \\\n",))):
+        locks.append(tmp_path / f"{number}.lock")
+        locks[-1].write_text("".join(texts))
+    (tmp_path / "a.lock").write_text("a==1 \\\n    # via c\n")
+
+    assert environment.env_of(locks[0]) == environment.env_of(locks[1], tmp_path / "a.lock")
 
 
 def test_another_lock_or_python_means_another_environment(
@@ -126,10 +198,11 @@ def test_install_wipes_what_was_half_made_and_marks_last(tmp_path: Path) -> None
     env = half_made(tmp_path)
     shell = Recorder(tmp_path, env=env)
 
-    environment.install(env, shell)
+    environment.install(env, [tmp_path / "one.lock", tmp_path / "two.lock"], shell)
 
     assert environment.is_complete(env) or (env / environment.COMPLETE).is_file()
     venv, *installed, compiled = shell.asked
+    assert installed[-1].endswith(f"-r {tmp_path}/one.lock -r {tmp_path}/two.lock")
     assert "-m venv" in venv
     assert len(installed) == 2
     assert all("--require-hashes" in command for command in installed)
@@ -161,6 +234,14 @@ def test_a_free_threaded_python_is_reported_so(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sysconfig, "get_config_var", lambda name: name == "Py_GIL_DISABLED")
 
     with pytest.raises(SetupError, match=r"is a free-threaded 3\.\d+\.\d+.*; name another Python"):
+        environment.check_python()
+
+
+def test_a_python_of_musl_is_reported_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    soabi = "cpython-313-x86_64-linux-musl"
+    monkeypatch.setattr(sysconfig, "get_config_var", {"SOABI": soabi}.get)
+
+    with pytest.raises(SetupError, match=r"is one of musl, .* only for glibc; use a Linux such as"):
         environment.check_python()
 
 

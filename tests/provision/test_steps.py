@@ -28,7 +28,7 @@ def noted(title: str, order: list[str], *after: str) -> Step:
 
 
 def use(monkeypatch: pytest.MonkeyPatch, *chosen: Step) -> None:
-    monkeypatch.setattr(setup_steps, "steps", lambda _version="": list(chosen))
+    monkeypatch.setattr(setup_steps, "steps", lambda _version="", **_: list(chosen))
 
 
 def test_only_what_is_not_done_is_done(
@@ -121,7 +121,7 @@ def test_what_a_step_needed_may_leave_it_more_to_do(
     assert ["Python", "cache"] == order
 
 
-def test_what_can_wait_is_left_for_after_the_first_verdict(
+def test_what_can_wait_is_left_for_the_run_after_the_first_verdict(
     empty_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     done: list[str] = []
@@ -136,11 +136,38 @@ def test_what_can_wait_is_left_for_after_the_first_verdict(
     assert setup_steps.is_complete(late=False)
     assert not setup_steps.is_complete()
 
-    setup_steps.finish()
+    setup_steps.do_the_rest()  # of the first run, which has no verdict yet
+    assert ["needed"] == done
+    capsys.readouterr()
+
+    setup_steps.leave_the_rest()
+    assert ["needed"] == done
+    said = capsys.readouterr().err
+    assert said.startswith("set-up: the next run begins with what is left, two minutes of it, once")
+    assert said.endswith("setup` does it now\n")
+    assert 1 == said.count("\n")
+
+    setup_steps.do_the_rest()
     assert ["needed", "late"] == done
-    assert "set-up goes on, so that later runs are judged sooner" in capsys.readouterr().err
-    setup_steps.finish()
+    assert "set-up: what an earlier run left is done now" in capsys.readouterr().err
+    setup_steps.leave_the_rest()
+    setup_steps.do_the_rest()
     assert "" == capsys.readouterr().err
+
+
+def test_what_set_up_has_done_itself_is_no_rest(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    done: list[str] = []
+    use(monkeypatch, Step("late", lambda: "late" in done, lambda _: done.append("late"), late=True))
+    setup_steps.leave_the_rest()
+    setup_steps.ensure()
+    capsys.readouterr()
+
+    setup_steps.do_the_rest()
+
+    assert "" == capsys.readouterr().err
+    assert not (empty_cache / "set-up-has-a-rest").exists()
 
 
 def test_a_failure_ends_what_is_done_beside_it(

@@ -81,6 +81,18 @@ def test_what_earlier_versions_made_is_offered_and_removed(empty_cache: Path) ->
     assert kept | {"setup.lock"} == {path.name for path in empty_cache.iterdir()}
 
 
+def test_the_users_environment_is_unused_beside_the_developers(empty_cache: Path) -> None:
+    users, developers = environment.env_dir(), environment.developers_env()
+    for env in (users, developers):
+        mark(env)
+        write(env / "bin" / "python")
+    assert [] == unused.unused()  # one of them may be half made
+
+    write(developers / environment.COMPLETE)
+
+    assert [users] == [each.path for each in unused.unused()]
+
+
 def test_without_java_no_aot_cache_is_offered(
     empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,16 @@ def test_what_is_there_is_not_set_up_again(asked: list[str]) -> None:
     assert asked == []
 
 
+def test_what_an_earlier_run_left_is_done_first(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(setup_steps, "do_the_rest", lambda: asked.append("the rest"))
+
+    bring_versions([with_versions("4.1.2", "")])
+
+    assert asked == ["the rest", "brokers 4.1.2 False"]
+
+
 def test_each_version_is_brought_once_for_all_runs(asked: list[str]) -> None:
     bring_versions(
         [

@@ -41,7 +41,7 @@ def shell_texts(text: str) -> Iterator[str]:
 
 
 def test_there_are_workflows() -> None:
-    assert {"ci.yml", "nightly.yml"} <= {path.name for path in WORKFLOWS}
+    assert {"ci.yml", "nightly.yml", "release.yml"} <= {path.name for path in WORKFLOWS}
 
 
 @pytest.mark.parametrize("path", WITH_STEPS, ids=lambda path: path.name)
@@ -65,6 +65,22 @@ def test_a_workflow_may_read_and_nothing_else(path: Path) -> None:
 
     assert ["contents: read"] == re.findall(r"^permissions:\n  (.*)\n\n", text, re.M)
     assert text.count("actions/checkout@") == text.count("persist-credentials: false")
+
+
+def test_only_what_publishes_may_do_more_and_it_runs_nothing_of_the_checkout() -> None:
+    more: dict[str, list[str]] = {}
+    for path in WORKFLOWS:
+        for job in re.split(r"^  (?=[a-z]+:\n)", path.read_text(), flags=re.M):
+            found = re.findall(r"^    permissions:\n((?:      .*\n)+)", job, re.M)
+            if found:
+                more[f"{path.stem} {job.partition(':')[0]}"] = "".join(found).split("\n")[:-1]
+                assert "actions/checkout@" not in job
+                assert not re.search("make|python|kafka_chaos", "".join(shell_texts(job)))
+
+    assert {
+        "release publish": ["      id-token: write"],
+        "release assets": ["      contents: write"],
+    } == more
 
 
 def test_one_action_is_of_one_commit_everywhere() -> None:
