@@ -48,10 +48,13 @@ def write_pages(suite: "Suite") -> "Overview":
 
 
 def describe_command(arguments: argparse.Namespace) -> int:
-    """Describe a rule, or an experiment: its claim, its faults, its rules and its settings."""
+    """Describe a rule, a kind of fault, or an experiment with its faults, rules and settings."""
     from harness.catalogue import listing, registry
-    from harness.run.faults import needs_app
+    from harness.run.faults import KINDS, needs_app
 
+    if arguments.name in KINDS and arguments.name not in registry.names() and not arguments.sql:
+        print(listing.render_fault(arguments.name))
+        return Exit.AS_EXPECTED
     if registry.is_rule(arguments.name):
         from harness.catalogue.rules_page import page, sql
 
