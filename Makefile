@@ -182,4 +182,5 @@ lock: ## for maintainers: renew requirements.lock from requirements.in [UPGRADE=
 	$(UV_COMPILE) $(call of,UPGRADE) requirements.in -o requirements.lock && \
 	for wanted in harness/provision/locks/*.in .ci/*.in; do \
 	    $(UV_COMPILE) $(call of,UPGRADE) "$$wanted" -o "$${wanted%.in}.lock"; \
-	done
+	done && \
+	$(UV_COMPILE) $(call of,UPGRADE) --no-generate-hashes --no-annotate --extra mcp pyproject.toml -o tests/machine/mcp.txt
