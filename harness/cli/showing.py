@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from harness.base.errors import BadInput, Exit
 from harness.experiment import Fault
+from harness.run.screen import LATER_S, Screen
 
 if TYPE_CHECKING:
     from harness.history.suites import Suite
@@ -45,6 +46,13 @@ def write_pages(suite: "Suite") -> "Overview":
     kinds = {"repeat": repeat, "matrix": matrix_text, "sweep": sweep_text}
     shown: Overview = kinds.get(suite.kind, index).write(suite)
     return shown
+
+
+def pages_of(suite: "Suite", screen: Screen) -> "Overview":
+    """Write the pages of a suite, and show that where it takes long; what is printed of them."""
+    with screen.counting(suite.kind, LATER_S) as steps:
+        steps("its pages", 0, 0)
+        return write_pages(suite)
 
 
 def describe_command(arguments: argparse.Namespace) -> int:
