@@ -191,4 +191,5 @@ lock: ## for maintainers: renew the locks of Python packages from the lists besi
 	for wanted in harness/provision/locks/*.in .ci/*.in; do \
 	    case $$wanted in */developers.in) without="-c requirements.lock $$there";; *) without=;; esac; \
 	    $(UV_COMPILE) $(call of,UPGRADE) $$without "$$wanted" -o "$${wanted%.in}.lock"; \
-	done
+	done && \
+	$(UV_COMPILE) $(call of,UPGRADE) --no-generate-hashes --no-annotate --extra mcp pyproject.toml -o tests/machine/mcp.txt

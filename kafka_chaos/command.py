@@ -18,7 +18,7 @@ COMMANDS: Final = (
     *("describe", "completion", "clean", "doctor"),
 )
 FORMER: Final = ("compare-protocols",)  # says what plays the same today
-OWN: Final = ("init", "setup", "bom")
+OWN: Final = ("init", "setup", "bom", "mcp")
 WITH_PARENT: Final = (
     "--with-parent"  # for programs that drive the command: it ends when that pid does
 )
@@ -40,6 +40,7 @@ What a Kafka consumer group really does when something breaks.
   setup [--kafka V]      fetch what runs need now, not with the first run: five minutes, 1.6 GB
   bom [--kafka V]        the bill of materials of all that is fetched, as CycloneDX in JSON
   clean                  end and remove what earlier runs left
+  mcp                    serve these commands to an agent, by the Model Context Protocol
 
 There are also {others}.
 `{typed} COMMAND --help` says more. Results go to the folder {results}, or to
@@ -57,6 +58,16 @@ _INIT_HELP: Final = f"""\
 usage: {{typed}} init [FOLDER]
 
 Write a small example into FOLDER ({_INTO} by default): {", ".join(FILES)}.
+"""
+
+EXTRA: Final = "mcp==2.3.0"  # its SDK, as in pyproject.toml
+_COMMON: Final = ("--project", "--results", "--experiments", "--own-rules")
+_MCP_HELP: Final = f"""\
+usage: {{typed}} mcp [--project FILE] [--results FOLDER] [--experiments FOLDER] [--own-rules FOLDER]
+
+Serve list, describe, experiment, try, explain and report as tools of an agent, by the Model Context
+Protocol over standard input and output, until the input ends. The options are those of each of
+them. It needs {EXTRA}, which pip install 'kafka-chaos[mcp]' brings.
 """
 
 # Our code is found first, and nothing in the folder that one is in, such as `experiments`.
@@ -98,6 +109,8 @@ def run(words: Sequence[str]) -> int:
         return _complain(_no_command(first, COMMAND), _BAD_ARGUMENTS)
     if first == "init":
         return _init(words[1:], COMMAND)
+    if first == "mcp":
+        return _serve(words[1:], COMMAND)
     return _hand_over(list(words))
 
 
@@ -149,6 +162,26 @@ def _init(words: Sequence[str], typed: str) -> int:
         f"{folder}: a consumer, its app.toml, and a test of it\n"
         f"next  pytest {folder}, or {typed} try --app {folder}\n"
     )
+    return 0
+
+
+def _serve(words: Sequence[str], typed: str) -> int:
+    if any(word in ("-h", "--help") for word in words):
+        sys.stdout.write(_MCP_HELP.format(typed=typed))
+        return 0
+    words = [part for word in words for part in word.split("=", word.startswith("--"))]
+    for word in words[::2]:
+        if word not in _COMMON or words[-1] == word:
+            what = "needs a value" if word in _COMMON else "is no option of it"
+            return _complain(f"{word} {what}: see `{typed} mcp --help`", _BAD_ARGUMENTS)
+    try:
+        from kafka_chaos.mcp_server import serve  # late: an extra
+    except ImportError:
+        install = f"{sys.executable} -m pip install {EXTRA}"
+        return _complain(f"`{typed} mcp` needs the SDK of MCP: install it by `{install}`", _FAILED)
+    # A thread of it waits for input; and what it has started the kernel asks to end (WITH_PARENT).
+    signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
+    serve(words)
     return 0
 
 

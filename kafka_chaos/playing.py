@@ -27,7 +27,7 @@ JUDGED: Final = (0, 1, BUSY)  # of a run that was judged: as expected, or not
 # A run that is ended heals what it broke first; its watchdog does that where it is killed.
 PATIENCE_S: Final = 60.0
 INTERRUPTED: Final = 2
-_LAST_LINES: Final = 5
+LAST_LINES: Final = 5
 _PIPE_S: Final = 5.0  # for what it said last; its watchdog may have the pipe a little longer
 _COMPLAINS: Final = "kafka-chaos: "
 _SILENT: Final = "it said nothing"
@@ -144,6 +144,33 @@ def command() -> list[str]:
     return [sys.executable, "-P", "-c", _COMMAND, installed, WITH_PARENT, str(os.getpid())]
 
 
+def words_of(
+    experiment: str,
+    *,
+    app: str | Path | None = None,
+    image: str | None = None,
+    program: Sequence[str] = (),
+    limits: Mapping[str, float] | None = None,
+    settings: Mapping[str, object] | None = None,
+    common: Sequence[str] = (),
+    options: Sequence[str] = (),
+) -> list[str]:
+    """The words that play an experiment, with a program as its members where one is named.
+
+    `common` are options that every command takes, `options` any others.
+    """
+    words = ["try", "--experiment", experiment, "--json", *common]
+    if app is None and image is None and not program:
+        words = ["experiment", experiment, "--json", *common]
+    words += ["--app", str(app)] if app is not None else []
+    words += ["--image", image] if image is not None else []
+    for option, given in {"--limit": limits or {}, "--set": settings or {}}.items():
+        for name, value in given.items():
+            words += [option, f"{name}={value}"]
+    words += options
+    return [*words, "--", *program] if program else words
+
+
 def play(words: Sequence[str], *, folder: Path, timeout_s: float | None = None) -> Result:
     """Run the command with these words, `--json` among them, in a folder.
 
@@ -166,15 +193,20 @@ def answer(
         text = output.read()
     if code in JUDGED and text:
         return code, text
+    raise NotPlayed(code, sentence(lines))
+
+
+def sentence(lines: Sequence[str]) -> str:
+    """The command's own sentence about why there is no result, from its last lines."""
     said = [line for line in lines if line.startswith(_COMPLAINS)]
-    raise NotPlayed(code, said[-1].partition(": ")[2] if said else " / ".join(lines) or _SILENT)
+    return said[-1].partition(": ")[2] if said else " / ".join(lines) or _SILENT
 
 
 def _run(
     arguments: Sequence[str], folder: Path, output: IO[str], timeout_s: float | None
 ) -> tuple[int, Sequence[str]]:
     """Run a command to its end; its exit code and the last lines of its progress."""
-    lines: deque[str] = deque(maxlen=_LAST_LINES)
+    lines: deque[str] = deque(maxlen=LAST_LINES)
     process = subprocess.Popen(
         arguments,
         cwd=folder,

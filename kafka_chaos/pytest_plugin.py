@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import pytest
 
-from kafka_chaos.playing import BUSY, NotPlayed, Result, answer, play
+from kafka_chaos.playing import BUSY, NotPlayed, Result, answer, play, words_of
 
 RESULTS: Final = "kafka-chaos-results"
 PROJECT: Final = "kafka-chaos.toml"
@@ -60,8 +60,16 @@ class KafkaChaos:
         `timeout_s` the run is ended.
         """
         __tracebackhide__ = True
-        named = {"--limit": limits or {}, "--set": settings or {}}
-        words = self._words(experiment, app, image, command, named, options)
+        words = words_of(
+            experiment,
+            app=app,
+            image=image,
+            program=command,
+            limits=limits,
+            settings=settings,
+            common=[] if self.results is None else ["--results", str(self.results)],
+            options=options,
+        )
         try:
             result = play(words, folder=self.folder, timeout_s=timeout_s)
         except NotPlayed as failure:
@@ -90,29 +98,6 @@ class KafkaChaos:
                 return
             why = text.rstrip()
         pytest.fail(why, pytrace=False)
-
-    def _words(
-        self,
-        experiment: str,
-        app: str | Path | None,
-        image: str | None,
-        command: Sequence[str],
-        named: Mapping[str, Mapping[str, object]],
-        options: Sequence[str],
-    ) -> list[str]:
-        if app is None and image is None and not command:
-            words = ["experiment", experiment]
-        else:
-            words = ["try", "--experiment", experiment]
-        words += ["--json"]
-        words += ["--results", str(self.results)] if self.results is not None else []
-        words += ["--app", str(app)] if app is not None else []
-        words += ["--image", image] if image is not None else []
-        for option, given in named.items():
-            for name, value in given.items():
-                words += [option, f"{name}={value}"]
-        words += options
-        return [*words, "--", *command] if command else words
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -32,10 +32,11 @@ class Room:
 # From the top down: a room imports only rooms that come after it.
 ROOMS: Final = {
     "kafka_chaos": Room(
-        "what a wheel installs: the command `kafka-chaos`, its example, and the plugin for pytest",
-        "where it is installed there is nothing but Python, and pytest for the plugin",
+        "what a wheel installs: the command `kafka-chaos`, its example, the plugin for pytest, and "
+        "the server of agents (`mcp_server`)",
+        "where it is installed there is only Python, pytest for the plugin, an extra for the server",
         ("provision", "base"),
-        ("pytest",),
+        ("pytest", "anyio", "mcp"),
     ),
     "__main__": Room(
         "the command `python3 -m harness`, on any Python",

@@ -8,7 +8,8 @@ from harness.experiment import APP, Expect, Experiment, Verdict
 from harness.rules import RULES, Rule
 from harness.rules.rule import OF_A_PROGRAM, OF_THE_KIND
 from harness.rules.rule_names import NAMES, name_of
-from harness.run.faults import needs_app
+from harness.run.faults import KINDS, Kind, Lever, needs_app
+from harness.run.faults.targets import roles_of
 
 
 def experiments() -> list[dict[str, Any]]:
@@ -152,6 +153,32 @@ def render_rules() -> str:
             f"  judged by: {_judges(item, every)}",
         ]
     return "\n".join(lines)
+
+
+def render_fault(name: str) -> str:
+    """A kind of fault for people: its targets, its ways, its fields, and what plays it."""
+    kind = KINDS[name]
+    playing = [
+        experiment
+        for experiment, declared in registry.every()[0].items()
+        if any(fault.kind == name for fault in declared.faults)
+    ]
+    takes = [*(["lasts_s"] if kind.heals else []), *kind.takes]
+    lines = {
+        "targets": roles_of(kind.targets),
+        "how": " or ".join(filter(None, kind.ways)),
+        "takes": ", ".join(takes),
+        "needs": _needed(kind),
+        "played by": ", ".join(playing) or "no experiment",
+    }
+    shown = [f"{what:<10} {text}" for what, text in lines.items() if text]
+    return "\n".join([f"{name}: a kind of fault", "", *shown])
+
+
+def _needed(kind: Kind) -> str:
+    if kind.lever is not Lever.NONE:
+        return f"a program of yours with a {kind.lever}"
+    return "our own members, by whom it is done" if kind.by_order else ""
 
 
 def _judges(item: dict[str, Any], every: dict[str, Experiment]) -> str:

@@ -14,7 +14,7 @@ from harness.base.paths import COMMAND, here
 from harness.base.wait import wait_until
 from harness.experiment import Cluster, Load
 from harness.history import manifest
-from harness.run.screen import Screen
+from harness.run.screen import LATER_S, Screen
 
 _TOPIC: Final = re.compile(r"(?P<name>[a-zA-Z0-9._-]{1,249})(?::(?P<partitions>[1-9]\d{0,3}))?")
 _END_S: Final = 60.0
@@ -160,11 +160,13 @@ def down_command(arguments: argparse.Namespace) -> int:
 
     folder = the_one(arguments.results.resolve())
     ask(folder, {"do": "down"}, print)
-    wait_until(
-        f"end of the cluster in {here(folder)}",
-        lambda: not processes.held(folder),
-        timeout_s=_END_S,
-        saw=lambda: "its `up` still runs",
-    )
+    with Screen().counting("down", LATER_S) as steps:
+        steps("the cluster ends", 0, 0)
+        wait_until(
+            f"end of the cluster in {here(folder)}",
+            lambda: not processes.held(folder),
+            timeout_s=_END_S,
+            saw=lambda: "its `up` still runs",
+        )
     _print_kept(folder)
     return Exit.AS_EXPECTED

@@ -45,7 +45,7 @@ _SHELLS: Final = {
     "zsh": (_OF_ZSH, "    {}) next='{}' ;;"),
     "fish": (_OF_FISH, "    case '{}'\n      string split ' ' '{}'"),
 }
-_OF_SET_UP: Final = ("setup", "bom", "init")  # which have no part in the parser
+_OF_SET_UP: Final = ("setup", "bom", "init", "mcp")  # which have no part in the parser
 
 
 def completion_command(arguments: argparse.Namespace) -> int:

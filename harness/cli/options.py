@@ -223,7 +223,7 @@ list
 --json flag: print experiments and rules as JSON
 
 describe
-name NAME: an experiment or a rule: see `list` and `list --rules`
+name NAME: an experiment, a rule or a kind of fault: see `list` and `list --rules`
 --sql flag: print a rule as the .sql file that makes it
 
 completion

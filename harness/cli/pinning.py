@@ -10,6 +10,7 @@ from harness.base.errors import BadInput, Exit
 from harness.base.paths import COMMAND, here
 from harness.catalogue import own_modules
 from harness.catalogue.project import FILE, Project
+from harness.run.screen import LATER_S, Screen
 
 _MOST: Final = 20  # lines of one difference that are printed
 
@@ -37,19 +38,21 @@ def pinned_command(arguments: argparse.Namespace) -> int:
     from harness.suite.judging import duckdb_engine
 
     folders = kept_runs.runs_in(_recorded(arguments.project))
-    differing = 0
-    with closing(duckdb_engine()) as engine:
-        for folder in folders:
-            rules, differences = kept_runs.compare(folder, engine, renew=arguments.renew)
-            if not differences:
-                print(f"{folder.name}: {plural(rules, 'rule')}, as pinned")
-                continue
-            differing += 1
-            print(f"{folder.name}: {'pinned anew' if arguments.renew else 'not as pinned'}")
-            for sentence, lines in differences:
-                print(f"  {sentence}")
-                if not arguments.renew:  # the file shows the rest, now that it has changed
-                    _print_some(lines)
+    differing, found = 0, []
+    with closing(duckdb_engine()) as engine, Screen().counting("pinned", LATER_S) as steps:
+        for number, folder in enumerate(folders):
+            steps("kept runs are judged", number, len(folders))
+            found.append(kept_runs.compare(folder, engine, renew=arguments.renew))
+    for folder, (rules, differences) in zip(folders, found, strict=True):
+        if not differences:
+            print(f"{folder.name}: {plural(rules, 'rule')}, as pinned")
+            continue
+        differing += 1
+        print(f"{folder.name}: {'pinned anew' if arguments.renew else 'not as pinned'}")
+        for sentence, lines in differences:
+            print(f"  {sentence}")
+            if not arguments.renew:  # the file shows the rest, now that it has changed
+                _print_some(lines)
     if not differing:
         print(f"{plural(len(folders), 'kept run')} as pinned")
         return Exit.AS_EXPECTED

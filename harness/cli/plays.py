@@ -13,7 +13,7 @@ from harness.base import processes
 from harness.base.errors import BadInput, Exit, NoData
 from harness.base.paths import COMMAND, ROOT, here
 from harness.base.words import plural
-from harness.cli.showing import say_what_is_left_out, write_pages
+from harness.cli.showing import pages_of, say_what_is_left_out, write_pages
 from harness.experiment import CLIENTS, PROTOCOLS, one_of
 from harness.experiment.app import App
 from harness.run.screen import Screen
@@ -168,7 +168,7 @@ def play_suite(
         port_base=port_base,
         jobs=jobs,
     )
-    print_shown(write_pages(suite))
+    print_shown(pages_of(suite, screen))
     dataset.accumulate(results)
     return code
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from harness.base.errors import BadInput, Exit
 from harness.experiment import Fault
+from harness.run.screen import LATER_S, Screen
 
 if TYPE_CHECKING:
     from harness.history.suites import Suite
@@ -47,11 +48,21 @@ def write_pages(suite: "Suite") -> "Overview":
     return shown
 
 
-def describe_command(arguments: argparse.Namespace) -> int:
-    """Describe a rule, or an experiment: its claim, its faults, its rules and its settings."""
-    from harness.catalogue import listing, registry
-    from harness.run.faults import needs_app
+def pages_of(suite: "Suite", screen: Screen) -> "Overview":
+    """Write the pages of a suite, and show that where it takes long; what is printed of them."""
+    with screen.counting(suite.kind, LATER_S) as steps:
+        steps("its pages", 0, 0)
+        return write_pages(suite)
 
+
+def describe_command(arguments: argparse.Namespace) -> int:
+    """Describe a rule, a kind of fault, or an experiment with its faults, rules and settings."""
+    from harness.catalogue import listing, registry
+    from harness.run.faults import KINDS, needs_app
+
+    if arguments.name in KINDS and arguments.name not in registry.names() and not arguments.sql:
+        print(listing.render_fault(arguments.name))
+        return Exit.AS_EXPECTED
     if registry.is_rule(arguments.name):
         from harness.catalogue.rules_page import page, sql
 

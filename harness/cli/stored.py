@@ -12,10 +12,10 @@ from harness.base import processes
 from harness.base.errors import BadInput, Exit, NoData
 from harness.base.paths import COMMAND, here
 from harness.base.words import plural
-from harness.cli.showing import write_pages
+from harness.cli.showing import pages_of
 from harness.history import manifest
 from harness.run.interrupts import keyboard_interrupts
-from harness.run.screen import Screen
+from harness.run.screen import LATER_S, Screen
 
 if TYPE_CHECKING:
     from harness.suite.judging import Judge
@@ -130,12 +130,14 @@ def report_command(arguments: argparse.Namespace) -> int:
         if not processes.held(suite.path):  # what goes on keeps its own record
             refresh_states(suite)
             suite.save()
-        print_shown(write_pages(suite))
+        print_shown(pages_of(suite, Screen()))
         if arguments.into is not None:
             matrix_text.publish(matrix_of(suite), arguments.into)
             print(f"published into {here(arguments.into)}")
         return suite.exit_code
-    report(arguments.run)
+    with Screen().counting(here(arguments.run), LATER_S) as steps:
+        steps("its pages", 0, 0)
+        report(arguments.run)
     return show(arguments.run, as_json=arguments.json)
 
 
@@ -148,11 +150,16 @@ def sql_command(arguments: argparse.Namespace) -> int:
         sql.list_tables(None)
         print(f"\n{COMMAND} sql RUN queries one run, or all runs of a folder such as results.")
         return Exit.AS_EXPECTED
-    with sql.opened(manifest.runs_in(arguments.run)) as database:
-        if arguments.query is None:
+    with ExitStack() as stack:
+        with Screen().counting("sql", LATER_S) as steps:
+            steps("the runs are opened", 0, 0)
+            database = stack.enter_context(sql.opened(manifest.runs_in(arguments.run)))
+            steps("the query runs", 0, 0)
+            found = sql.ask(database, arguments.query) if arguments.query is not None else None
+        if found is None:
             sql.list_tables(database)
         else:
-            sql.write(*sql.ask(database, arguments.query), arguments.format)
+            sql.write(*found, arguments.format)
     return Exit.AS_EXPECTED
 
 
@@ -165,9 +172,11 @@ def explain_command(arguments: argparse.Namespace) -> int:
 
     if arguments.into is not None and arguments.into.exists() and not arguments.into.is_dir():
         raise BadInput(f"--into {here(arguments.into)} is a file: name a folder")
-    read = events.read(log_files.files_of(arguments.logs), arguments.timezone)
-    events.check(read, arguments.group)
-    view = view_of(read, arguments.group)
+    with Screen().counting("explain", LATER_S) as steps:
+        read = events.read(log_files.files_of(arguments.logs), arguments.timezone, steps)
+        events.check(read, arguments.group)
+        steps("what happened", 0, 0)
+        view = view_of(read, arguments.group)
     print_view(view)
     if arguments.into is not None:
         print(f"\npage  {here(write_page(arguments.into, view))}")
@@ -178,7 +187,9 @@ def compare_command(arguments: argparse.Namespace) -> int:
     """Compare two runs, two sets of repeats, two sweeps or two nights."""
     from harness.report.many.compare import as_json, compare, print_compared
 
-    compared = compare(arguments.a, arguments.b)
+    with Screen().counting("compare", LATER_S) as steps:
+        steps("both are read", 0, 0)
+        compared = compare(arguments.a, arguments.b)
     if arguments.json:
         print(json.dumps(as_json(compared), indent=2))
     else:

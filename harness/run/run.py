@@ -397,6 +397,7 @@ class ExperimentRun:
             member.name for member in fleet.members.values() if member.exit_code == -signal.SIGKILL
         }
         self._say("collect")
+        self._on_phase("collect")
         effective = collect(self.run_dir, killed=killed)
         if self._experiment.app is not None:
             had = self._manifest["effective"].get("broker_defaults", {})

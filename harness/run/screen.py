@@ -1,7 +1,7 @@
 """What a person sees while a run goes on: a live view on a terminal, plain lines elsewhere.
 
-The view shows what the harness follows anyway, and is drawn where it waits, four times a second: no
-thread is added, and nothing more is asked of anybody.
+The view shows what the harness follows anyway, and is drawn where it waits, four times a second;
+nothing more is asked of anybody. A thread draws its clock and its bar where it does something else.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from io import StringIO
+from threading import Timer
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from harness.run.nemesis import PlannedFault
     from harness.run.scene import Scene
 
+LATER_S: Final = 3.0  # of what mostly takes less nothing is shown before
+_BAR: Final = 24  # columns
 _EVERY_S: Final = 0.25
 _SAID_EVERY_S: Final = 10.0  # of what is counted, where nothing is drawn
 _RATE_OVER_S: Final = 2.0
@@ -61,8 +65,9 @@ class Screen:
     @contextmanager
     def watch(self, name: str, experiment: Experiment) -> Iterator[RunView]:
         """Draw a run while the body plays it; the view is gone after that, the lines stay."""
-        with self._drawn(auto_refresh=False) as draw:
-            yield RunView(name, experiment, draw)
+        view = RunView(name, experiment)
+        with self._drawn(get_renderable=view.drawn, refresh_per_second=1) as view.draw:
+            yield view
 
     @property
     def columns(self) -> int | None:
@@ -82,21 +87,43 @@ class Screen:
             yield
 
     @contextmanager
-    def counting(self, about: str) -> Iterator[Steps]:
-        """What the body does and how much of it is done, in a line: drawn on a terminal, and else
-        said when something else begins, and every 10 s. Of none (0) only what it is is said.
+    def counting(self, about: str, after_s: float = 0.0) -> Iterator[Steps]:
+        """What the body does and how much of it is done: a bar and a line on a terminal, and else a
+        line when something else begins, and every 10 s. Of none (0) only what it is is said. None
+        of that comes in the first `after_s`.
         """
-        doing, next_s, line = "", 0.0, about
+        begun = time.monotonic()
+        said, next_s, at = "", 0.0, ("", 0, 0)
+
+        def line() -> str:
+            what, done, of = at
+            counted = f"{done} of {of} {what}" if of else what
+            return f"{about}: {counted}" if counted else about
+
+        def say() -> None:
+            nonlocal said, next_s
+            now = time.monotonic()
+            due = at[0] and now >= begun + after_s and (at[0] != said or now >= next_s)
+            if due and not self.draws:
+                said, next_s = at[0], now + _SAID_EVERY_S
+                self.say(line())
 
         def step(what: str, done: int, of: int) -> None:
-            nonlocal doing, next_s, line
-            line = f"{about}: {done} of {of} {what}" if of else f"{about}: {what}"
-            now = time.monotonic()
-            if not self.draws and (what != doing or now >= next_s):
-                self.say(line)
-                doing, next_s = what, now + _SAID_EVERY_S
+            nonlocal at
+            at = what, done, of
+            say()
 
-        with self.showing(lambda: Text(line, "dim")):
+        def drawn() -> RenderableType:
+            passed = time.monotonic() - begun
+            words = Text(f"{line()}, {passed:.0f} s", "dim")
+            return bar(*at[1:], words) if passed >= after_s else ""
+
+        with self.showing(drawn), ExitStack() as stack:
+            if after_s:
+                late = Timer(after_s, say)  # a step may take longer than that
+                late.daemon = True
+                stack.callback(late.cancel)
+                late.start()
             yield step
 
     @contextmanager
@@ -140,12 +167,15 @@ class Relayed(Screen):
 
 class RunView:
     def __init__(
-        self, name: str, experiment: Experiment, draw: Callable[[RenderableType], None]
+        self,
+        name: str,
+        experiment: Experiment,
+        draw: Callable[[RenderableType], None] = lambda _view: None,
     ) -> None:
         self._name = name
         self._began = time.monotonic()
         self._estimate_s = estimate_s(experiment)
-        self._draw = draw
+        self.draw = draw
         self._phase = "start"
         self._body: RenderableType = Text()  # as it was last looked at
         self._next = 0.0
@@ -153,7 +183,7 @@ class RunView:
 
     def phase(self, name: str) -> None:
         self._phase = name
-        self._draw(Group(self._head(), self._body))
+        self.draw(self.drawn())
 
     def look(self, scene: Scene) -> None:
         now = time.monotonic()
@@ -161,15 +191,17 @@ class RunView:
             return
         self._next = now + _EVERY_S
         self._body = self._table(scene, now)
-        self._draw(Group(self._head(), self._body))
+        self.draw(self.drawn())
 
-    def _head(self) -> Text:
+    def drawn(self) -> RenderableType:
+        return Group(self._head(), self._body)
+
+    def _head(self) -> RenderableType:
         passed = time.monotonic() - self._began
         left = self._estimate_s - passed
         to_go = f"about {left:.0f} s to go" if left >= 1 else "about to end"
-        return Text.assemble(
-            (self._name, "bold"), f"   {self._phase}   ", (f"{passed:.0f} s, {to_go}", "dim")
-        )
+        words = (self._name, "bold"), f"   {self._phase}   ", (f"{passed:.0f} s, {to_go}", "dim")
+        return bar(passed, self._estimate_s, Text.assemble(*words))
 
     def _table(self, scene: Scene, now: float) -> Table:
         table = Table.grid(padding=(0, 2))
@@ -203,6 +235,13 @@ class RunView:
         self._counted.append((now, total))
         (since, before), (until, after) = self._counted[0], self._counted[-1]
         return (after - before) / (until - since) if until > since else 0.0
+
+
+def bar(done: float, of: float, text: Text) -> RenderableType:
+    """A text beside how much of something is done; of none (0) the bar only moves."""
+    row = Table.grid(padding=(0, 1))
+    row.add_row(ProgressBar(of or None, done, _BAR), text)
+    return row
 
 
 def dots(brokers: Mapping[int, bool], coordinator: int | None = None) -> Text:

@@ -24,7 +24,7 @@ from harness.history import manifest
 from harness.history.suites import AGAIN, Entry, State, Suite
 from harness.run.folder import fresh, point_latest, sweep, sweep_results
 from harness.run.interrupts import Interrupted, Progress, interruptible, uninterrupted
-from harness.run.screen import Screen
+from harness.run.screen import LATER_S, Screen
 from harness.run.start import bring_versions, default_seed
 from harness.run.turns import usual_jobs
 from harness.suite.background import BackgroundJudge
@@ -185,7 +185,9 @@ def play(
             suite.notes.append(f"It ended early: {type(error).__name__}: {error}")
             _write_so_far(partial(_end, suite, publish), say)
             raise
-        with suppress(Interrupted), uninterrupted(say):  # nothing is left to be interrupted
+        pages = screen.counting(suite.kind, LATER_S)
+        with suppress(Interrupted), uninterrupted(say), pages as steps:  # nothing is left to end
+            steps("its pages", 0, 0)
             _end(suite, publish)
     return suite.exit_code
 

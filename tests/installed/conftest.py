@@ -7,14 +7,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+import psutil
 import pytest
 
 from harness.base.paths import ROOT
-from harness.provision.cache import cache_dir
+from harness.provision.cache import cache_dir, exclusive, make_cache_dir
 from harness.provision.tree import PREFIX, digest
 
 CODE = ("harness", "experiments", "consumers")
@@ -22,6 +24,7 @@ TAKEN = (
     *("LICENSE", "NOTICE", "README.md", "Makefile", "pyproject.toml", "requirements.lock"),
     *(*CODE, "kafka_chaos"),
 )
+WAITS = "another set-up is running"
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 
@@ -102,3 +105,23 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     found = Installed(environment, project)
     yield found
     shutil.rmtree(found.copy, ignore_errors=True)
+
+
+@pytest.fixture
+def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache in which a set-up goes on, for which every command waits."""
+    monkeypatch.setenv("KAFKA_CHAOS_CACHE", str(tmp_path / "cache"))
+    with exclusive(make_cache_dir(), lambda: None):
+        yield tmp_path / "cache"
+
+
+def waiting(cache: Path) -> list[psutil.Process]:
+    """Living processes of the command that use this cache."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            uses = process.environ().get("KAFKA_CHAOS_CACHE") == str(cache)
+            ended = process.status() == psutil.STATUS_ZOMBIE
+            if uses and not ended and "pytest" not in process.cmdline():
+                found.append(process)
+    return found

@@ -13,18 +13,14 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import pytest
 
 from harness.base.errors import Exit
 from harness.base.wait import wait_until
 from harness.check.check import check
 from harness.cli.main import main
-from harness.provision.cache import exclusive, make_cache_dir
 from harness.report import report
 from harness.report.load import load
 from harness.report.text import values
@@ -32,7 +28,7 @@ from harness.suite.judging import duckdb_engine
 from kafka_chaos import command, pytest_plugin
 from kafka_chaos.playing import NotPlayed, Result, play, read
 from tests.check.test_owned import COMMON, ID, OURS, RULE
-from tests.installed.conftest import Installed
+from tests.installed.conftest import WAITS, Installed, waiting
 from tests.recorded.keep import PROGRAMS
 from tests.report.sample_run import verdict, write_run
 
@@ -320,29 +316,6 @@ def test_what_the_command_refuses_fails_a_test_with_its_sentence(project: Projec
         "(exit code 4)" in said
     )
     assert "During handling" not in said
-
-
-WAITS = "another set-up is running"
-
-
-@pytest.fixture
-def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A cache in which a set-up goes on, for which every command waits."""
-    monkeypatch.setenv("KAFKA_CHAOS_CACHE", str(tmp_path / "cache"))
-    with exclusive(make_cache_dir(), lambda: None):
-        yield tmp_path / "cache"
-
-
-def waiting(cache: Path) -> list[psutil.Process]:
-    """Living processes of the command that use this cache."""
-    found = []
-    for process in psutil.process_iter():
-        with suppress(psutil.Error):
-            uses = process.environ().get("KAFKA_CHAOS_CACHE") == str(cache)
-            ended = process.status() == psutil.STATUS_ZOMBIE
-            if uses and not ended and "pytest" not in process.cmdline():
-                found.append(process)
-    return found
 
 
 def test_a_run_that_takes_too_long_is_ended(

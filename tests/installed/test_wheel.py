@@ -43,7 +43,7 @@ def test_a_wheel_has_one_module_and_needs_no_package(wheel: Path) -> None:
         name.partition("/")[0] for name in names_in(wheel)
     }
     metadata = message_from_bytes(about(wheel, "METADATA"))
-    assert "Requires-Dist" not in metadata
+    assert [f'{command.EXTRA}; extra == "mcp"'] == metadata.get_all("Requires-Dist")
     assert ">=3.11" == metadata["Requires-Python"]
     assert "Apache-2.0" == metadata["License-Expression"]
     assert __version__ == metadata["Version"]

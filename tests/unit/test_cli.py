@@ -393,6 +393,26 @@ def test_describe_says_claim_and_settings(capsys: pytest.CaptureFixture[str]) ->
     assert "for    librdkafka, java; eager, cooperative, consumer" in said
 
 
+@pytest.mark.parametrize(
+    ("kind", "lines"),
+    [
+        ("isolate-broker", ["takes      lasts_s", "how        peers or lanes"]),
+        ("scale", ["targets    group", "takes      by"]),
+        ("cut-dependency", ["needs      a program of yours with a dependency"]),
+        ("stall-callback", ["needs      our own members, by whom it is done"]),
+    ],
+)
+def test_describe_says_what_a_fault_takes(
+    kind: str, lines: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Exit.AS_EXPECTED == main(["describe", kind])
+
+    said = capsys.readouterr().out.splitlines()
+    assert f"{kind}: a kind of fault" == said[0]
+    assert {*lines} <= {*said}
+    assert re.search(r"^played by  [a-z]", said[-1])
+
+
 def test_describe_of_neither_names_what_is_near(capsys: pytest.CaptureFixture[str]) -> None:
     assert Exit.BAD_ARGUMENTS == main(["describe", "silent-member-is-evictd"])
     assert "did you mean 'session/silent-member-is-evicted'?" in capsys.readouterr().err

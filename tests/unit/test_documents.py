@@ -17,7 +17,7 @@ from harness.cli.options import FORMER, parser
 
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "consumers/apps/README.md"]
 WORD = re.compile(r"`([a-z-]+)")  # the first of a command
-OF_THE_WHEEL = ("init", "setup", "bom")  # commands of its own
+OF_THE_WHEEL = ("init", "setup", "bom", "mcp")  # commands of its own
 
 
 def anchors(page: Path) -> set[str]:

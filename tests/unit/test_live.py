@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import io
+import os
+import pty
 import random
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from rich.console import Console
+from rich.console import Console, RenderableType
 
+from harness.base.wait import wait_until
+from harness.cli import stored
+from harness.cli.main import main
 from harness.experiment import Experiment, Fault
 from harness.run.faults.targets import Target
 from harness.run.member import Instance, Member
 from harness.run.nemesis import PlannedFault
 from harness.run.scene import ClusterView, Scene
-from harness.run.screen import Screen
+from harness.run.screen import LATER_S, RunView, Screen
+from tests.report.sample_logs import storm_of_a_slow_member, write
+from tests.report.sample_run import write_run
 
 
 class Process:
@@ -129,15 +138,16 @@ def test_the_rate_is_of_the_last_seconds(
 
 
 def test_it_is_drawn_four_times_a_second_however_often_the_harness_looks(
-    terminal: Console, scene: Scene, monkeypatch: pytest.MonkeyPatch
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1_000.0
     monkeypatch.setattr("time.monotonic", lambda: now)
-    with Screen(terminal).watch("x", scene.experiment) as watch:
-        for tick in range(100):
-            now = 1_000.0 + tick / 100
-            watch.look(scene)
-        assert 4 == shown(terminal).count("records/s")
+    views: list[RenderableType] = []
+    watch = RunView("x", scene.experiment, views.append)
+    for tick in range(100):
+        now = 1_000.0 + tick / 100
+        watch.look(scene)
+    assert 4 == len(views)
 
 
 def test_a_big_group_fits_the_screen(terminal: Console, scene: Scene) -> None:
@@ -187,3 +197,114 @@ def test_the_time_of_the_faults_is_over_once_no_one_is_missed_any_more(scene: Sc
     assert 110 + scene.experiment.duration_s == scene.over_at
     scene.missed_until = 135.0
     assert 135.0 == scene.over_at
+
+
+class Pseudo:
+    """A pseudo terminal of 100 columns, and what was drawn on it."""
+
+    def __init__(self) -> None:
+        self._read, written = pty.openpty()
+        self.file = os.fdopen(written, "w")
+        self.console = Console(
+            file=self.file, width=100, soft_wrap=True, _environ={"TERM": "xterm"}
+        )
+        self.seen = ""
+        self._reading = threading.Thread(target=self._listen)
+        self._reading.start()
+
+    def _listen(self) -> None:
+        with os.fdopen(self._read, "rb", buffering=0) as terminal:
+            try:
+                while said := terminal.read(4_096):
+                    self.seen += said.decode(errors="replace")
+            except OSError:  # so it ends on Linux
+                return
+
+    def close(self) -> None:
+        self.file.close()
+        self._reading.join()
+
+
+@pytest.fixture
+def pseudo(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pseudo]:
+    monkeypatch.delenv("CI", raising=False)
+    made = Pseudo()
+    yield made
+    made.close()
+
+
+def test_on_a_terminal_what_takes_long_has_a_bar(
+    pseudo: Pseudo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1_000.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    with Screen(pseudo.console).counting("check", LATER_S) as steps:
+        steps("runs are judged", 1, 12)
+    with Screen(pseudo.console).counting("check", LATER_S) as steps:
+        now += 4
+        steps("runs are judged", 3, 12)
+    with Screen(pseudo.console).counting("trend") as steps:
+        steps("Spark starts", 0, 0)
+    pseudo.close()
+
+    assert "1 of 12" not in pseudo.seen  # it was soon over
+    assert "━" in pseudo.seen
+    assert "check: 3 of 12 runs are judged, 4 s" in pseudo.seen
+    assert "trend: Spark starts, 0 s" in pseudo.seen
+
+
+def test_the_clock_of_a_run_goes_on_where_the_harness_does_something_else(
+    pseudo: Pseudo, scene: Scene
+) -> None:
+    with Screen(pseudo.console).watch("broker-kill", scene.experiment) as watch:
+        watch.phase("start cluster")
+        wait_until("views", lambda: pseudo.seen.count("start cluster") > 2, timeout_s=30)
+    assert "━" in pseudo.seen
+
+
+def test_without_a_terminal_what_takes_long_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(Screen, "say", lambda _screen, text: said.append(text))
+    now = 1_000.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    screen = Screen(Console(file=io.StringIO()))
+    with screen.counting("explain", LATER_S) as steps:
+        for done in range(10):
+            steps("MB of logs are read", done, 10)
+            now += 1
+        assert ["explain: 3 of 10 MB of logs are read"] == said
+    monkeypatch.undo()
+    monkeypatch.setattr(Screen, "say", lambda _screen, text: said.append(text))
+    with screen.counting("sql", 0.01) as steps:
+        steps("the query runs", 0, 0)
+        wait_until("a line", lambda: len(said) > 1, timeout_s=30)
+    assert "sql: the query runs" == said[-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["explain", "server.log"], ["explain: MB of logs are read", "explain: what happened"]),
+        (["sql", "run", "SELECT 1"], ["sql: the runs are opened", "sql: the query runs"]),
+        (["report", "run", "--json"], ["run: its pages"]),
+        (["compare", "run", "run"], ["compare: both are read"]),
+    ],
+)
+def test_commands_say_what_takes_long(
+    words: list[str],
+    says: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(stored, "LATER_S", 0.0)
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, storm_of_a_slow_member())
+    write_run(tmp_path / "run")
+
+    main(words)
+
+    assert (
+        says
+        == [line.partition(" s  ")[2] for line in capsys.readouterr().err.splitlines()][: len(says)]
+    )

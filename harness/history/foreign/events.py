@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from harness.base.errors import BadInput, NoData
 from harness.base.paths import here
+from harness.base.progress import Steps, unheard
 from harness.history.broker_log import CALL, MARK, UNREADABLE, Row, texts_in
 from harness.history.coordinator_log import LAST_LINES, departed_at
 from harness.history.foreign import client_processes, client_words
@@ -40,6 +41,7 @@ _KAFKA: Final = (b"org.apache.kafka.", b"[QuorumController id=", b"[ControllerSe
 _FINER: Final = (b"DEBUG", b"TRACE")  # levels that are not Kafka's default
 _FIRST: Final = "removing it from the group"  # 2.x writes it before what comes of it
 _SAID: Final = [field.name for field in fields(Event)][1:13]  # what a row may have, from broker on
+_MB: Final = 1_000_000
 _ENOUGH: Final = 64  # events that show whether a log begins with the newest
 _LOOKED_AT: Final = 200  # lines of a block in which a stamp is looked for
 
@@ -61,19 +63,22 @@ class Read:
         return [path.name if count[path.name] == 1 else here(path) for path in paths]
 
 
-def read(paths: Sequence[Path], zone: tzinfo | None = None) -> Read:
+def read(paths: Sequence[Path], zone: tzinfo | None = None, steps: Steps = unheard) -> Read:
     """The events of these files. Stamps that say no time zone are of `zone`, or taken as UTC.
 
-    Raises BadInput where a file cannot be opened.
+    `steps` hears how many MB of the files are read. Raises BadInput where one cannot be opened.
     """
     found: list[tuple[Log, list[tuple[Event, int]]]] = []
     clients: dict[str, KnownClient] = {}
     said: list[str] = []
     logs = [Log(path, clock=Clock(zone)) for path in paths]
+    sizes = [path.stat().st_size for path in paths]
     for number, log in enumerate(logs):
-        reader = _LogReader(log, number, clients, said)
+        reader, got = _LogReader(log, number, clients, said), 0
         try:
             for block, ended in blocks_of(log.path, log.damage.append):
+                done, got = sum(sizes[:number]) + min(got, sizes[number]), got + len(block)
+                steps("MB of logs are read", done // _MB, sum(sizes) // _MB)
                 reader.take(block, ended=ended)
             reader.done()
         except OSError as error:

@@ -170,9 +170,10 @@ class _ByHand:
         last_first.callback(watch.stop)
         try:
             self.say("start cluster")
-            cluster.start()
-            create_users(plan)
-            create_topics(plan, topics)
+            with self._screen.counting("start cluster"):
+                cluster.start()
+                create_users(plan)
+                create_topics(plan, topics)
             next_request = last_first.enter_context(listening(folder))
             journal = Journal(folder / "journals" / "faults.journal", member="nemesis")
             last_first.callback(journal.end)
