@@ -19,9 +19,5 @@ experiment = Experiment(
     one_by_one=True,
     duration_s=0,
     backends=("embedded", "docker"),
-    rules=(
-        *holds("R01", "R02", "R21", "R33", "X32a", "X32b", "X32c", "X43"),
-        # A Java member that may not read its topic ends before its next heartbeat.
-        *holds("X43-topic", clients=("librdkafka",), protocols=("eager", "cooperative")),
-    ),
+    rules=holds("R01", "R02", "R21", "R33", "X32a", "X32b", "X32c", "X43"),
 )

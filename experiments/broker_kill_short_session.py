@@ -31,6 +31,7 @@ experiment = Experiment(
             clients=("librdkafka",),
         ),
         *holds("R20d", "R06", clients=("java",)),
-        *holds("R06-librdkafka", "R33", "X32a", "X32b", "X32c"),
+        *holds("R06-client", clients=("librdkafka",)),
+        *holds("R33", "X32a", "X32b", "X32c"),
     ),
 )

@@ -24,6 +24,6 @@ experiment = Experiment(
     duration_s=11,
     rules=(
         Expect(rule="R08-client", if_seen=True),
-        *holds("X31-java", "R02", "R20a", "R21", "R33", "R34-silent", "X32a", "X32b", "X32c"),
+        *holds("R07", "R02", "R20a", "R21", "R33", "R34-silent", "X32a", "X32b", "X32c"),
     ),
 )

@@ -23,7 +23,7 @@ experiment = Experiment(
             "partitions and joins anew",
             clients=("librdkafka",),
         ),
-        *holds("R05", "R06", "R06-java", "R09", clients=("java",)),
+        *holds("R05", "R06", "R09", clients=("java",)),
         violated(
             "X32c",
             "a commit that the broker had not read when it fell asleep may come in after "
@@ -40,6 +40,6 @@ experiment = Experiment(
             if_seen=True,
             sometimes=True,
         ),
-        *holds("R06-librdkafka", "R33", "X32a", "X32b"),
+        *holds("R06-client", "R33", "X32a", "X32b"),
     ),
 )

@@ -11,7 +11,7 @@ experiment = Experiment(
     cluster=Cluster(settings={"group.max.size": "4"}),
     probes=(Probe(name="group-apis"),),
     rules=(
-        *holds("R17", "R29-wire", "X06", "X05-wire", "X08-wire", "X13", "X15", "X30"),
+        *holds("R17", "R29-wire", "X06", "X05", "X08-members", "X13", "X15", "X30"),
         *holds("R28-list", "R28-unknown"),
         Expect(rule="R28", kafka=("4.",)),
         violated(

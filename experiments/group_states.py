@@ -10,8 +10,8 @@ experiment = Experiment(
     claim="A coordinator waits for silent members exactly as long as each timeout says.",
     probes=(Probe(name="group-states"),),
     rules=(
-        *holds("R13", "X10", "R03-wire", "R08-wire", "X08-wire", "X09-wire", "R02", "R12", "R21"),
-        *holds("R33", "X32a"),
+        *holds("R13", "X10", "R03-members", "R08-members", "X08-members", "X09-wire", "R02", "R12"),
+        *holds("R21", "R33", "X32a"),
     ),
     clients=("librdkafka",),
     protocols=CLASSIC,

@@ -13,7 +13,7 @@ experiment = Experiment(
     cluster=Cluster(settings={"transaction.state.log.num.partitions": "1"}),
     probes=(Probe(name="offset-apis"),),
     rules=(
-        *holds("X06", "X30", "X33", "R27-shrink", "R30-wire", "R30-whole", "R31"),
+        *holds("X06", "X30", "X33", "R27-growth", "R30-wire", "R30-whole", "R31"),
         *holds("R02", "R12", "R21", "R33", "X32a", "X32c"),
     ),
     clients=("librdkafka",),

@@ -6,7 +6,7 @@ Watch: no rebalance from the first process to the last; only the partitions of t
 just replaced stand still, and as long as it takes to start.
 """
 
-from harness.experiment import CLASSIC, Experiment, Fault, Group, holds
+from harness.experiment import Experiment, Fault, Group, holds
 
 experiment = Experiment(
     claim="A deploy of static members that are back within their session moves no partition.",
@@ -14,8 +14,6 @@ experiment = Experiment(
     faults=(Fault(kind="deploy", target="group", how="same ids"),),
     duration_s=14,
     rules=(
-        *holds("X02", "X03", protocols=CLASSIC),
-        *holds("X02-epoch", "X03-epoch", protocols=("consumer",)),
-        *holds("R02", "R12", "R21", "R21-delivery", "X32a", "X32b", "X32c", "X32d"),
+        *holds("X02", "X03", "R02", "R12", "R21", "R21-delivery", "X32a", "X32b", "X32c", "X32d"),
     ),
 )

@@ -33,7 +33,7 @@ experiment = Experiment(
     ),
     duration_s=22.5,
     rules=holds(
-        *("X02-epoch", "X03-epoch", "X05-unreleased", "R01", "X20", "R02", "R12", "R21"),
+        *("X02", "X03", "X05-unreleased", "R01", "X20", "R02", "R12", "R21"),
         *("X32a", "X32b", "X32c"),
     ),
 )

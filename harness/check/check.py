@@ -28,7 +28,7 @@ from harness.experiment import Verdict
 from harness.history import judged as files
 from harness.history import store
 from harness.history.derived import TABLES, VERDICTS, VERDICTS_FILE
-from harness.rules import RULES
+from harness.rules import RULES, answered
 from harness.rules.rule_names import each_today
 from harness.tables.base import Tables
 from harness.tables.engines.contract import Engine, Frame
@@ -93,12 +93,13 @@ def check(
             if into:  # else only what rules name is derived, when they do
                 shelf.fill(tables, steps)
             found = judge_tables(tables, sources, rules, steps)
+            answers = answered.counted(tables) if into and not rules else []
         finally:
             tables.close()
         if into:
             if not rules:
-                schema = TABLES["other_rules"]
-                shelf.write("other_rules", [pa.Table.from_pylist(found.others, schema=schema)])
+                for name, rows in (("other_rules", found.others), ("answers", answers)):
+                    shelf.write(name, [pa.Table.from_pylist(rows, schema=TABLES[name])])
             _write_results(into, found)
     return found
 

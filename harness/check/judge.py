@@ -233,6 +233,7 @@ def verdict_of(asked: Asked, outcome: Outcome, tables: OfARun) -> Row:
         "examined": len(rows),
         "violations": violations,
         "unknowns": unknowns,
+        "left_out": sum(row["ok"] is None or row["excused"] is not None for row in rows),
         "measured_min": measured[0] if measured else None,
         "measured_p50": _rank(measured, 0.50),
         "measured_p99": _rank(measured, 0.99),

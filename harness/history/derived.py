@@ -228,6 +228,15 @@ TABLES: Final[dict[str, pa.Schema]] = {
             ("reason", TEXT),  # one sentence, as in the verdicts
         ]
     ),
+    # How many answers members were given, and how many of them the rules about answers judge; one
+    # row for all requests and one for those that were refused. Of an app there is none.
+    "answers": schema_of(
+        [
+            ("what", TEXT),  # requests | refusals
+            ("answered", LONG),
+            ("judged", LONG),
+        ]
+    ),
 }
 
 VERDICTS_FILE: Final = "verdicts.parquet"  # of a run, and of a suite
@@ -247,6 +256,8 @@ VERDICTS: Final = schema_of(
         ("examined", LONG),
         ("violations", LONG),
         ("unknowns", LONG),
+        # Of the examined, those that are unknown or excused; null where an older version judged.
+        ("left_out", LONG),
         ("measured_min", REAL),
         ("measured_p50", REAL),
         ("measured_p99", REAL),

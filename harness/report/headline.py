@@ -199,7 +199,21 @@ def of_run(run: JudgedRun) -> Overall:
     if verdicts.kind == "unjudged":
         return verdicts
     name, said = found_in(run)
-    return Overall(verdicts.kind, said, f"{verdicts.headline}: {verdicts.detail}", name)
+    answers = [row for row in run.tables.get("answers", ()) if row["answered"]]
+    poor = [row for row in answers if row["judged"] < _MOST_OF * row["answered"]]
+    come_to = verdicts.headline
+    if poor and verdicts.kind == "as-expected":  # it is not called clean
+        come_to = f"Only {listed(list(map(_judged_of, poor)))} could be judged"
+    counts = list(map(_judged_of, answers))
+    detail = f"{verdicts.detail} Judged: {listed(counts)}." if counts else verdicts.detail
+    return Overall(verdicts.kind, said, f"{come_to}: {detail}", name)
+
+
+_MOST_OF: Final = 0.8  # of what was answered, at least: a run with less judged shows too little
+
+
+def _judged_of(row: Row) -> str:
+    return f"{number(row['judged'])} of {number(row['answered'])} {row['what']}"
 
 
 def found_in(run: JudgedRun) -> tuple[str, str]:

@@ -27,7 +27,8 @@ Row = Mapping[str, Any]
 
 TABLES_READ: Final = ("rebalances", "stops", "ownership", "redeliveries", "evictions", "heartbeats")
 # Of an older run there is none, and nothing was lost with it.
-TABLES_SINCE: Final = ("other_rules",)
+TABLES_SINCE: Final = ("other_rules", "answers")
+_VERDICTS_SINCE: Final = frozenset({"left_out"})  # columns, of which the same is so
 HISTORY_READ: Final = ("faults", "topology", "client_events", "coordinator_events")
 # Heartbeats and commits are most of the request log; the page needs the steps of a rebalance only.
 REBALANCE_APIS: Final = ("JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "CONSUMER_GROUP_HEARTBEAT")
@@ -173,7 +174,9 @@ def load_verdicts(run_dir: Path) -> tuple[Manifest, list[Row] | None]:
             raise NoData(f"{path} is missing: {again(run_dir)}")
         return manifest, None
     try:
-        rows = _read(path, VERDICTS, VERDICTS.names).to_pylist()
+        there = {*VERDICTS.names} - _VERDICTS_SINCE | {*pq.read_schema(path).names}
+        columns = [name for name in VERDICTS.names if name in there]
+        rows = _read(path, VERDICTS, columns).to_pylist()
         return manifest, [{**row, "withheld": _withheld(run_dir, row)} for row in rows]
     except _UNREADABLE as problem:
         raise NoData(f"{path} cannot be read ({_why(problem)}): {again(run_dir)}") from problem

@@ -38,7 +38,9 @@ RECORDS = 20_000
 
 # Of our own members; of an app there is one more. One has what undeclared rules find, if asked.
 WRITTEN: Final = {
-    name: schema for name, schema in TABLES.items() if name not in ("reads", "other_rules")
+    name: schema
+    for name, schema in TABLES.items()
+    if name not in ("reads", "other_rules", "answers")
 }
 
 
@@ -129,7 +131,7 @@ def test_nothing_but_results_is_left_behind(judged_run: Path) -> None:
     left = {path.relative_to(judged_run).as_posix() for path in judged_run.rglob("*")}
     expected = {"manifest.json", "history", "tables", "violations", "verdicts.parquet"}
     expected |= {f"history/{name}.parquet" for name in HISTORY}
-    expected |= {f"tables/{name}.parquet" for name in (*WRITTEN, "other_rules")}
+    expected |= {f"tables/{name}.parquet" for name in (*WRITTEN, "other_rules", "answers")}
     assert expected | {"violations/R21-delivery.parquet"} == left
 
 

@@ -154,11 +154,11 @@ def touches(stall: Row, timed: Timed) -> bool:
 @pytest.mark.parametrize(
     ("rule", "ok", "late_at_ms", "withheld"),
     [
-        ("X80", False, 9_100, True),
-        ("X80", False, 11_050, True),  # its tick begins 180 ms before
-        ("X80", False, 8_999, False),
-        ("X80", False, 11_200, False),
-        ("X80", True, 10_000, False),  # nobody is accused
+        ("X60", False, 9_100, True),
+        ("X60", False, 11_050, True),  # its tick begins 180 ms before
+        ("X60", False, 8_999, False),
+        ("X60", False, 11_200, False),
+        ("X60", True, 10_000, False),  # nobody is accused
         ("X42", False, 10_000, False),  # it compares no clocks
     ],
 )
@@ -213,7 +213,7 @@ def test_who_is_accused_stays_so_where_nobody_watched_the_machine(
     row: Row = {"ok": False, "why": "it was so", "at": at(10_000), "guard_from": None}
     tables = tables_of(History(), engine)
     try:
-        _guard(tables, Outcome(rows={"X80": [row]}), "host.parquet is not there")
+        _guard(tables, Outcome(rows={"X60": [row]}), "host.parquet is not there")
     finally:
         tables.close()
     assert row["ok"] is False

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from harness.check.check import check
 from harness.history.schema import SCHEMA_VERSION
 from harness.report.run.page_files import report
+from harness.rules.rule_names import id_of
 from harness.tables.engines.contract import Engine
 from harness.trend import dataset, job
 
@@ -48,7 +49,7 @@ def test_a_run_of_each_schema_version_is_judged_as_it_was(
     now = {row["rule"]: row["verdict"] for row in check(run_dir, duckdb_engine).verdicts}
 
     assert {"HOLDS"} == set(then.values())
-    assert then == {rule: now[rule] for rule in then}
+    assert then == {rule: now[id_of(rule)] for rule in then}
     report(run_dir)
     assert (run_dir / "report.html").stat().st_size > 0
 

@@ -59,7 +59,7 @@ def test_what_speaks_of_programs_is_never_refused_of_one(rule: str) -> None:
         ("X34", " is made from what is declared of our own members (cadence_ms, client, "),
         ("X36", ""),  # left out of those that judge every program, and asked by hand
         ("L1", " is about our own members alone, and this run is of a program: leave it out"),
-        ("R06-java", " is made from what is declared of our own members"),
+        ("R06-client", " is made from what is declared of our own members"),
     ],
 )
 def test_the_sentence_says_what_a_program_lacks(rule: str, sentence: str) -> None:

@@ -93,3 +93,42 @@ def test_a_look_at_a_run_says_it_too(run_dir: Path) -> None:
     one = verdict("R02", **measured(1, 2, 3), bound_low=0, bound_high=9)
     print_verdicts(load_manifest(run_dir), [one], ROWS, Console(file=file, width=200))
     assert f"others      {SENTENCE}" in file.getvalue()
+
+
+def answers(refusals: int, judged: int) -> list[dict[str, Any]]:
+    return [
+        {"what": "requests", "answered": 1_000, "judged": 990},
+        {"what": "refusals", "answered": refusals, "judged": judged},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (answers(5, 4), "Every verdict as expected:"),
+        (answers(50, 39), "Only 39 of 50 refusals could be judged:"),
+        (answers(0, 0), "Every verdict as expected:"),
+        (None, "Every verdict as expected:"),  # of an older version
+    ],
+)
+def test_a_run_of_which_little_was_judged_is_not_called_clean(
+    tmp_path: Path, found: list[dict[str, Any]] | None, said: str
+) -> None:
+    run_dir = write_run(tmp_path / "run", verdicts=[verdict("R02")], answers=found)
+    report(run_dir)
+    counts = "Judged: 990 of 1,000 requests" if found else ""
+
+    for text in (printed(run_dir), page_of(run_dir), (run_dir / "summary.md").read_text()):
+        words = " ".join(text.split())
+        assert said in words
+        assert counts in words
+    assert ("Judged: " in printed(run_dir)) == bool(found)
+
+
+def test_what_was_excused_is_said_beside_what_was_examined(tmp_path: Path) -> None:
+    rows = [verdict("R02", unknowns=1, left_out=3), verdict("R03", unknowns=1, left_out=None)]
+    run_dir = write_run(tmp_path / "run", verdicts=rows)
+    report(run_dir)
+
+    assert 1 == page_of(run_dir).count("2 excused")
+    assert 'name="left_out" value="3"' in (run_dir / "junit.xml").read_text()

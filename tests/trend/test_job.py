@@ -157,14 +157,14 @@ def test_beyond_a_bound_is_worse(tmp_path: Path, trends: Trends) -> None:
 def test_how_near_a_run_came_is_shown_by_its_extremes(
     tmp_path: Path, trends: Trends, extreme: str, then: float, trend: str
 ) -> None:
-    """As R06-java has it: the middle moves up by 10 ms, and the bounds are for the extremes."""
+    """As R06-client has it: the middle moves up by 10 ms, and the bounds are for the extremes."""
     more: dict[str, Any] = {"measured_min": 6_100.0, "measured_max": 6_200.0}
     more |= {"bound_low": 5_950.0, "bound_high": 6_350.0}
-    write_quickly(tmp_path, "R06-java", noise(1, 15, 6_110.0), **more)
+    write_quickly(tmp_path, "R06-client", noise(1, 15, 6_110.0), **more)
     more[extreme] = then
-    write_quickly(tmp_path, "R06-java", noise(2, 15, 6_130.0), shift=15, **more)
+    write_quickly(tmp_path, "R06-client", noise(2, 15, 6_130.0), shift=15, **more)
 
-    assert trend == trends(tmp_path)["R06-java"]["trend"]
+    assert trend == trends(tmp_path)["R06-client"]["trend"]
 
 
 @pytest.mark.parametrize(("middle", "trend"), [(6_130.0, "moved"), (6_090.0, "worse")])

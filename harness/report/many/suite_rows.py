@@ -131,7 +131,7 @@ def _unknown(entry: Entry, rule: Row) -> Row:
         "client": entry.client,
         "expected": rule["expected"],
         "verdict": str(Verdict.UNKNOWN),
-        **dict.fromkeys(("examined", "violations", "unknowns"), 0),
+        **dict.fromkeys(("examined", "violations", "unknowns", "left_out"), 0),
         "reason": f"{_SHOWS_NOTHING} {entry.state}: {entry.reason}",
         "withheld": True,  # it has no verdict that could differ
     }

@@ -44,7 +44,7 @@ def junit(run: JudgedRun) -> str:
         _add(case, "error", type=manifest.status.upper(), message=said)
     for row in rows:
         case = _case(suite, manifest.experiment, outcome.name_of(row["rule"]))
-        _properties(case, {"id": row["rule"]})
+        _properties(case, {"id": row["rule"], "left_out": row["left_out"] or 0})
         if unjudged or outcome.standing(row) is outcome.Standing.WITHHELD:
             _add(case, "skipped", message=result.headline if unjudged else row["reason"])
         elif outcome.differs(row):

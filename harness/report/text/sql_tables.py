@@ -13,6 +13,9 @@ judgements: one row per thing that a rule examined
 other_rules: what rules say that the experiment does not declare
     how many of them hold?
     SELECT verdict, count(*) AS rules FROM other_rules GROUP BY verdict
+answers: how many answers to members there were, and how many of them rules could judge
+    how many of the refusals could be judged?
+    SELECT judged, answered FROM answers WHERE what = 'refusals'
 rebalances: one row per generation of a group (KIP-848: per epoch)
     what set off each rebalance, and how long did it take?
     SELECT started_at, generation, trigger, trigger_member, duration_ms, reason FROM rebalances

@@ -15,8 +15,8 @@ from harness.report.parts.stops import longest_ms
 from harness.report.parts.story import costs
 
 _COLUMNS: Final = (
-    *("examined", "violations", "measured_min", "measured_max", "bound_low", "bound_high"),
-    *("unit", "reason"),
+    *("examined", "violations", "left_out", "measured_min", "measured_max"),
+    *("bound_low", "bound_high", "unit", "reason"),
 )
 
 

@@ -11,8 +11,8 @@
 -- logs, and to know it. R01 is about when sessions end after that.
 --
 -- A librdkafka member counts its session too, from its last answered heartbeat, and gives all up by
--- itself where that ends before another coordinator has answered it (R06-librdkafka). A rebalance
--- that was under way goes on: who had heard of it, or waited in it, joins again.
+-- itself where that ends before another coordinator has answered it (R06-client). A rebalance that
+-- was under way goes on: who had heard of it, or waited in it, joins again.
 
 WITH spans AS (
     SELECT t.tenure AS span, t.broker, t.from_at AS loaded_at, t.next_at, t.members,

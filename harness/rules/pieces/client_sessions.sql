@@ -47,21 +47,3 @@ noticed AS (
      AND l.event_at <= after(1000, n.could_poll_at)
     GROUP BY n.member, n.at, n.duration_ms
 ),
-
--- let EXCUSES
---   How much longer than from the last answer that it surely had (`heard_at`) a client may take
---   until its session ends (`at`): `doubt_ms` for an answer that it may have had as well, and
---   `stopped_ms` until it went on where it had been stopped, since a process that is stopped looks
---   at no timer.
-excuses AS (
-    SELECT h.member, h.at, coalesce(max(ms_between(h.heard_at, d.answered_at)), 0) AS doubt_ms,
-           coalesce(max(ms_between(h.heard_at, f.healed_at)), 0) AS stopped_ms
-    FROM heard h LEFT JOIN doubtful d
-      ON d.member = h.member AND d.answered_at BETWEEN h.heard_at AND h.at
-     AND d.api <> 'OFFSET_COMMIT' AND d.error_code IN (:NONE, :REBALANCE_IN_PROGRESS)
-    LEFT JOIN {fault_windows} f
-      ON f.resolved = h.member AND f.breaks = 'member' AND f.disturbs_heartbeats
-     AND NOT f.ends_member AND NOT f.link_cut
-     AND f.injecting_at <= h.at AND f.healed_at >= h.heard_at
-    GROUP BY h.member, h.at
-)

@@ -1,13 +1,13 @@
--- The cluster is whole where nothing is broken
+-- The cluster is whole, and stores records, where nothing is broken
 -- While no broker is broken, every broker is alive, and every partition has a leader among its
 -- in-sync replicas. Before the first fault of a broker, leaders stay, and no replica falls out of
--- sync.
+-- sync. While nothing is broken, every record that the producer sends is acknowledged.
 -- why: What a group does in a cluster that broke by itself shows nothing about the fault that was
 --   meant.
--- source: Kafka documentation, Replication
--- id: X77 | rows: brokers and topics | unit: sights | measured: otherwise | high: were seen
---   otherwise while no broker was broken | delayed by: broker, controller | kind: broker, in
---   passing
+-- source: Kafka documentation, Replication; KafkaProducer, delivery.timeout.ms; acks
+-- id: X77 | was: X89 | rows: brokers, topics and partitions | unit: sights or records | measured:
+--   otherwise | high: were seen otherwise, or not stored, while nothing was broken | delayed by:
+--   broker, controller | kind: broker, in passing, compares clocks
 --
 -- A broker that is back is in sync again within a session. What passed within a second may be a
 -- question that this machine held up. A broker that refuses a connection is dead. A silent one is
@@ -89,5 +89,19 @@ WITH changed AS (
     LEFT ANTI JOIN {unsettled} u
       ON u.from_at <= t.at AND u.to_at >= t.at
      AND (t.what <> 'broker' OR u.resolved = concat('broker-', t.broker))
+), failed AS (
+    SELECT s.topic, s.partition, min(s.first_sent_at) AS at, sum(s.count) AS records
+    FROM {sends} s LEFT ANTI JOIN {fault_windows} f
+      ON f.injecting_at <= coalesce(s.last_answered_at, s.first_sent_at)
+     AND after(:session_ms, coalesce(f.healed_at, :ended_at)) >= s.first_sent_at
+    WHERE s.outcome = 'failed' GROUP BY s.topic, s.partition
 )
 {ODD_ONES} GROUP BY subject
+UNION ALL
+SELECT concat(s.topic, '-', s.partition, ' (failed)'), coalesce(f.at, s.at),
+       coalesce(f.records, 0), 0,
+       IF(f.records > 0, 'has records that failed while nothing was broken', NULL),
+       concat(s.records, ' records'), NULL, NULL, NULL
+FROM (SELECT topic, partition, min(first_sent_at) AS at, sum(count) AS records
+      FROM {sends} GROUP BY topic, partition) s
+LEFT JOIN failed f ON same(f, s, topic, partition)

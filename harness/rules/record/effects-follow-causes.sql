@@ -1,13 +1,21 @@
 -- Effects are never earlier than their causes
 -- A record is handed over only after it was sent, and processed only after it was handed over, by
 -- one poll after the other; a commit is answered only after it was asked for, and a request only
--- after it came. A leader that was killed acknowledges nothing, until another one is elected.
--- why: A history whose times contradict each other shows a wrong clock, or a wrong record.
--- source: KafkaConsumer, poll; KafkaProducer, send
--- id: X60 | rows: members | unit: times | measured: out of order | kind: in passing
+-- after it came. A leader that was killed acknowledges nothing, until another one is elected. A
+-- member asks nothing of a broker before its process has started, and reads nothing after it was
+-- killed, or after its client gave up. It is killed by a fault alone, fails only if its client gave
+-- up, and closes only when it is asked to.
+-- why: A history whose times contradict each other shows a wrong clock, or a wrong record. A
+--   process that ends, or works, when it should not makes every other measurement one of something
+--   else.
+-- source: KafkaConsumer, poll; KafkaProducer, send; kafka-chaos, record of the fleet
+-- id: X60 | was: X80 | rows: members | unit: times | measured: out of order | kind: in passing,
+--   compares clocks
 --
 -- All but a record's sending is noted by the clock of one process. A record was sent no earlier
--- than the first of those that were sent with it.
+-- than the first of those that were sent with it. A run that is broken off ends its producer by
+-- force, and its members too. What a member asked a broker that was stopped, or over a disturbed
+-- link, may arrive after its process has ended.
 
 -- let ELECTED_MS = 2000
 --   How late the observer, which asks five times a second, may see a new leader.
@@ -131,5 +139,56 @@ WITH leaders AS (
     SELECT concat(member, ' (order)'), polled_at, NULL, NULL FROM {deliveries}
     UNION ALL
     SELECT 'producer (order)', first_sent_at, NULL, NULL FROM {sends}
+), asked AS (
+    SELECT member, min(arrived_at) AS at, max(struct(arrived_at, broker)) AS last
+    FROM {own_requests} GROUP BY member
+), last_asked AS (
+    SELECT a.member, a.last.arrived_at AS at
+    FROM asked a
+    LEFT ANTI JOIN {stopped_brokers} s
+      ON s.broker = a.last.broker AND s.from_at <= a.last.arrived_at
+     AND s.to_at >= a.last.arrived_at
+    LEFT ANTI JOIN {disturbances} d
+      ON coalesce(d.member = a.member, true) AND d.from_at <= a.last.arrived_at
+     AND after(:slack_ms, d.to_at) >= a.last.arrived_at
+), polled AS (
+    SELECT member, max(polled_at) AS at FROM {deliveries} GROUP BY member
+), noted AS (
+    SELECT member, min(event_at) FILTER (WHERE event = 'error') AS gave_up_at,
+           min(event_at) FILTER (WHERE event = 'closing') AS closing_at
+    FROM {client_events}
+    WHERE event = 'closing' OR event = 'error' AND detail LIKE 'process: %'
+    GROUP BY member
+), killed AS (
+    SELECT resolved AS member, min(coalesce(injected_at, injecting_at)) AS at
+    FROM {fault_windows} WHERE killed GROUP BY resolved
 )
 {ODD_ONES} GROUP BY subject HAVING count(*) > count(odd)
+UNION ALL
+SELECT concat(m.member, ' (process)'),
+       IF(a.at < after(-:slack_ms, m.started_at), m.started_at,
+          coalesce(m.ended_at, m.started_at)), NULL, NULL,
+       CASE WHEN a.at < after(-:slack_ms, m.started_at)
+            THEN clause('had asked a broker ',
+                        CAST(round(ms_between(a.at, m.started_at)) AS INT),
+                        ' ms before its process started')
+            WHEN m.`end` = 'killed' AND k.at IS NULL AND (
+                     SELECT count(*) FROM {members} WHERE role = 'producer' AND `end` IS NULL) = 0
+            THEN 'was killed by no fault'
+            WHEN m.`end` = 'failed' AND t.gave_up_at IS NULL
+            THEN 'failed, and its client had not given up'
+            WHEN m.`end` = 'closed' AND t.closing_at IS NULL
+            THEN 'closed, and was not asked to'
+            WHEN l.at > after(:STAMP_LATE_MS, m.ended_at)
+            THEN clause('asked a broker ',
+                        CAST(round(ms_between(m.ended_at, l.at)) AS INT),
+                        ' ms after its process ended')
+            WHEN p.at > after(:slack_ms, IF(m.`end` = 'killed', k.at, t.gave_up_at))
+            THEN clause('read records ', CAST(round(ms_between(
+                     IF(m.`end` = 'killed', k.at, t.gave_up_at), p.at)) AS INT),
+                        ' ms after its end') END,
+       m.`end`, NULL, NULL, NULL
+FROM {members} m LEFT JOIN asked a USING (member)
+LEFT JOIN last_asked l USING (member) LEFT JOIN polled p USING (member)
+LEFT JOIN noted t USING (member) LEFT JOIN killed k USING (member)
+WHERE m.role = 'consumer' AND m.client <> 'app'

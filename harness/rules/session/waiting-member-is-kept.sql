@@ -3,15 +3,16 @@
 -- however long that takes. Only a member that is new to the group is dropped after five minutes.
 -- why: Otherwise a rebalance that waits for one slow member would evict all members that rejoined
 --   in time.
--- source: document 000, GroupCoordinator (shouldKeepMemberAlive); GroupMetadataManager
--- id: R03-members | rows: requests that waited for longer than a session | unit: ms | measured: of
---   waiting | high: was new to the group and was kept for longer than five minutes | protocols:
---   classic | delayed by: member, toxiproxy, broker | kind: always
+-- source: document 000, GroupCoordinator (shouldKeepMemberAlive); GroupMetadataManager;
+--   ClassicGroupMember.hasSatisfiedHeartbeat
+-- id: R03-members | was: R03-wire | rows: requests that waited for longer than a session | unit: ms
+--   | measured: of waiting | high: was new to the group and was kept for longer than five minutes |
+--   protocols: classic | delayed by: member, toxiproxy, broker | kind: always
 --
 -- A member that was added is new until the first JoinGroup with its id is answered without an
 -- error. It has five minutes from then, which another JoinGroup does not lengthen
 -- (ClassicGroupMember.hasSatisfiedHeartbeat). One that takes the place of a static member is not
--- new.
+-- new. A probe's SyncGroup that is answered 27 is to join again.
 
 -- let NEW_MEMBER_MS = 300000
 --   A member that is new to its group is dropped even while its JoinGroup waits, after so long
@@ -39,6 +40,10 @@ WITH accepted AS (
       ON b.broker = p.broker AND b.from_at <= p.processed_at AND b.to_at >= p.due_at
     WHERE p.evicted OR p.ms > p.session_ms
     GROUP BY ALL
+), probed AS (
+    SELECT c.*, m.session_ms, ms_between(c.sent_at, c.answered_at) AS ms
+    FROM {calls} c JOIN {probe_members} m ON same(m, c, `group`, member_id)
+    WHERE c.api IN ('JOIN_GROUP', 'SYNC_GROUP')
 )
 SELECT concat(member, ' (', api, ')') AS subject, arrived_at AS at, ms AS measured,
        -- A coordinator that is stopped looks at no timer.
@@ -52,3 +57,14 @@ SELECT concat(member, ' (', api, ')') AS subject, arrived_at AS at, ms AS measur
        IF(timed, after(-:guard_ms, due_at), NULL) AS guard_from,
        IF(timed, guard_to(processed_at), NULL) AS guard_to
 FROM examined
+UNION ALL
+SELECT concat(p.step, ' (', p.`group`, ')'), p.answered_at, p.ms, NULL,
+       CASE WHEN count(e.at) > 0 THEN 'was evicted while its request was parked'
+            WHEN p.error_code NOT IN (:NONE, :REBALANCE_IN_PROGRESS)
+            THEN clause('was answered ', p.error_code) END,
+       concat('answered ', p.error_code), min(e.evidence), NULL, NULL
+FROM probed p LEFT JOIN {coordinator_events} e
+  ON e.event = 'evicted' AND same(e, p, `group`, member_id)
+ AND e.at BETWEEN p.sent_at AND p.answered_at
+WHERE p.ms > p.session_ms
+GROUP BY p.`group`, p.step, p.sent_at, p.answered_at, p.error_code, p.ms, p.session_ms

@@ -1,0 +1,48 @@
+-- A user without a right is refused what it has no right to
+-- A broker refuses each request about a group with GROUP_AUTHORIZATION_FAILED while the user has no
+-- right to the group, and none with that error while the user has it. A member whose user has a
+-- right to the group but not to the topic has its heartbeats accepted, and in a classic group each
+-- of its commits refused with TOPIC_AUTHORIZATION_FAILED.
+-- why: A refused heartbeat does not keep its member alive: the member is evicted when its session
+--   ends, whether or not its client reports the error. Without a right to the topic no member reads
+--   its partitions, and no rebalance gives them to a member that may.
+-- source: Kafka documentation, security, authorization and ACLs (READ and DESCRIBE on GROUP; READ
+--   on TOPIC)
+-- id: X43 | was: X43-topic | rows: requests | kind: broker
+
+{LOST}
+SELECT concat(c.member, ' ', c.api) AS subject, c.arrived_at AS at,
+       IF(c.error_code <> :GROUP_AUTHORIZATION_FAILED,
+          clause('was answered with error ', c.error_code, ' while its user had no right ',
+                 'to the group'), NULL) AS wrong, CAST(NULL AS STRING) AS note, c.evidence
+FROM {own_requests} c JOIN lost l
+  ON l.member = c.member AND l.lost = 'group'
+ -- A client may give up at the first refusal, before others have seen one.
+ AND c.arrived_at >= IF(c.error_code = :GROUP_AUTHORIZATION_FAILED, l.from_at,
+                        l.gone_from_at)
+ AND c.processed_at <= IF(c.error_code = :GROUP_AUTHORIZATION_FAILED, l.to_at,
+                          l.gone_to_at)
+WHERE c.error_code IS NOT NULL
+UNION ALL
+SELECT concat(c.member, ' ', c.api), c.arrived_at,
+       'was refused the group, to which its user had every right', NULL, c.evidence
+FROM {own_requests} c LEFT ANTI JOIN lost l
+  ON l.member = c.member AND l.lost = 'group'
+ AND c.processed_at >= l.from_at AND c.arrived_at <= l.to_at
+WHERE c.error_code = :GROUP_AUTHORIZATION_FAILED
+UNION ALL
+SELECT concat(c.member, ' ', c.api), c.arrived_at,
+       CASE WHEN c.api = 'HEARTBEAT'
+                 AND c.error_code IN (:GROUP_AUTHORIZATION_FAILED,
+                                      :TOPIC_AUTHORIZATION_FAILED)
+            THEN clause('was refused with error ', c.error_code, ', although its user had ',
+                        'the right to the group')
+            WHEN c.api = 'OFFSET_COMMIT' AND c.error_code <> :TOPIC_AUTHORIZATION_FAILED
+            THEN clause('was answered with error ', c.error_code, ' while its user had no ',
+                        'right to the topic') END,
+       concat('was answered with error ', c.error_code), c.evidence
+FROM {own_requests} c JOIN lost l
+  ON l.member = c.member AND l.lost = 'topic'
+ AND c.arrived_at >= l.gone_from_at AND c.processed_at <= l.gone_to_at
+WHERE :protocol <> 'consumer' AND c.api IN ('HEARTBEAT', 'OFFSET_COMMIT')
+  AND c.error_code IS NOT NULL
