@@ -217,7 +217,7 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
         for name, each in value.items():
             yield from _flat(f"{prefix}.{name}" if prefix else str(name), each)
     else:
-        yield prefix, NOTHING if value is None else str(value)
+        yield prefix, NOTHING if value in (None, "None") else str(value)
 
 
 def _compared(a: RunGroup, b: RunGroup) -> Comparison:
