@@ -24,7 +24,7 @@ from harness.history.manifest import FILE_NAME as MANIFEST
 
 TABLES: Final = "tables"
 VIOLATIONS: Final = "violations"
-PAGES: Final = ("report.html", "summary.md", "junit.xml", "trace.json")
+PAGES: Final = ("report.html", "timeline.svg", "summary.md", "junit.xml", "trace.json")
 READY: Final = ".judged"  # in a run's folder: a judgement that is not all in its place yet
 HALVES: Final = f"{READY}.*.tmp"  # one that is being written
 _GONE: Final = "gone"  # in READY: the files of before that have no successor, a line each

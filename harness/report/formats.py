@@ -2,6 +2,7 @@
 
 import html
 import math
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -10,6 +11,7 @@ from harness.base.distribution import Distribution
 
 NOTHING: Final = "–"
 _MARKDOWN: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]|~#"})
+_CODE: Final = re.compile(r"\\`[^`|]+\\`")  # in escaped text
 
 
 def absent(value: object) -> bool:
@@ -134,3 +136,8 @@ def table_row(*cells: str) -> str:
 def safe(text: str) -> str:
     """Escape what Markdown and the HTML inside it would take as markup."""
     return html.escape(" ".join(text.split()).translate(_MARKDOWN), quote=False)
+
+
+def coded(text: str) -> str:
+    """The same, with what is between backticks as code, as on a page."""
+    return _CODE.sub(lambda found: re.sub(r"\\(.)", r"\1", html.unescape(found[0])), safe(text))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,11 +18,12 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from harness.base.paths import ROOT
 from harness.check.check import check
 from harness.history import manifest
 from harness.report import report
 from harness.report.incident.explain_page import write_page
-from harness.report.many import index, matrix_text, sweep_text
+from harness.report.many import index, matrix, matrix_text, sweep_text
 from harness.report.many import trend as trend_page
 from harness.tables.engines.contract import Engine
 from harness.trend import dataset, job
@@ -76,6 +79,23 @@ return [...new Set(found)];
 """
 
 
+# What sticks out of the window, but for what scrolls by itself; tables of a phone are cards.
+CUT: Final = """
+const found = [...document.body.querySelectorAll('*')].filter(each => {
+  if (!each.checkVisibility() || each.closest('.skip')) return false;
+  if (each.parentElement.closest('.scroll, svg, select')) return false;
+  const box = each.getBoundingClientRect();
+  return box.width && (box.right > innerWidth + 1 || box.left < -1);
+});
+const wide = innerWidth > 900 ? '.clients' : '.stacked, .verdicts';
+for (const table of document.querySelectorAll(wide)) {
+  const room = table.parentElement.clientWidth;
+  if (table.checkVisibility() && table.scrollWidth > room) found.push(table);
+}
+return found.map(each => each.outerHTML.slice(0, 120));
+"""
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Chrome]:
     """Chromium without a network; what the page's console gets is kept."""
@@ -105,37 +125,73 @@ def run_dir(duckdb_engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
-@pytest.fixture(scope="module")
-def pages(
-    run_dir: Path, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Path]:
-    """Each kind of page that people open."""
-    results = tmp_path_factory.mktemp("night")
-    night = write_night(results)
-    night.save()
-    index.write(night)
-    matrix = write_matrix(results)
-    matrix_text.write(matrix)
-    sweep = write_sweep(results)
-    sweep_text.write(sweep)
-    program = write_app_run(results / "everyday" / "of-a-program")
-    report(program)
+def night(results: Path) -> Path:
+    suite = write_night(results)
+    index.write(suite)
+    return suite.path
+
+
+def program(results: Path) -> Path:
+    run = write_app_run(results / "everyday" / "of-a-program")
+    report(run)
+    return run
+
+
+def clients(results: Path) -> Path:
+    """The page of docs/clients.md, which has more columns than any other."""
+    matrix_text.write_into(results, matrix.load_matrix(ROOT / "docs" / matrix_text.RECORD))
+    return results
+
+
+def a_matrix(results: Path) -> Path:
+    suite = write_matrix(results)
+    matrix_text.write(suite)
+    return suite.path
+
+
+def a_sweep(results: Path) -> Path:
+    suite = write_sweep(results)
+    sweep_text.write(suite)
+    return suite.path
+
+
+def a_trend(results: Path, spark: SparkSession) -> Path:
     up = [6_000.0 + n % 5 for n in range(20)] + [6_020.0 + n % 5 for n in range(20)]
     write_series(results / dataset.FOLDER, "R01", up, bound_high=6_050.0)
     rows = job.trends(spark, job.read(spark, str(results / dataset.FOLDER))).toArrow().to_pylist()
-    (results / "trend").mkdir()
-    return {
-        "report": run_dir / "report.html",
-        "program": program / "report.html",
-        "index": night.path / "index.html",
-        "matrix": matrix.path / "clients.html",
-        "sweep": sweep.path / "sweep.html",
-        "trend": trend_page.write(results / "trend", rows),
-        "explain": write_page(results / "explain", logged(results, storm_of_a_slow_member())),
-    }
+    return trend_page.write(results, rows)
 
 
-PAGES: Final = ("report", "program", "index", "matrix", "sweep", "trend", "explain")
+MAKERS: Final[dict[str, Callable[[Path], Path]]] = {
+    "program": lambda results: program(results) / "report.html",
+    "index": lambda results: night(results) / "index.html",
+    "documented": lambda results: night(results) / "documented.html",
+    "matrix": lambda results: a_matrix(results) / "clients.html",
+    "clients": lambda results: clients(results) / "clients.html",
+    "sweep": lambda results: a_sweep(results) / "sweep.html",
+    "explain": lambda results: write_page(
+        results / "explain", logged(results, storm_of_a_slow_member())
+    ),
+}
+PAGES: Final = ("report", "trend", *MAKERS)
+
+
+@pytest.fixture(scope="module")
+def pages(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """Each kind of page that people open, made when it is asked for first."""
+
+    @cache
+    def made(name: str) -> Path:
+        if name == "report":
+            return Path(request.getfixturevalue("run_dir")) / "report.html"
+        results = tmp_path_factory.mktemp(name)
+        if name == "trend":
+            return a_trend(results, request.getfixturevalue("spark"))
+        return MAKERS[name](results)
+
+    return made
 
 
 def opened(browser: Chrome, page: Path) -> Chrome:
@@ -149,6 +205,17 @@ def console(browser: Chrome) -> list[Any]:
     return list(browser.get_log("browser"))  # type: ignore[no-untyped-call]
 
 
+@contextmanager
+def at_width(browser: Chrome, width: int) -> Iterator[None]:
+    """A window so wide, which is a phone's if it is narrow."""
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def scheme(browser: Chrome, name: str) -> None:
     features = [{"name": "prefers-color-scheme", "value": name}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
@@ -156,9 +223,9 @@ def scheme(browser: Chrome, name: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_loads_offline_without_a_word_on_the_console(
-    browser: Chrome, pages: dict[str, Path], page: str
+    browser: Chrome, pages: Callable[[str], Path], page: str
 ) -> None:
-    opened(browser, pages[page])
+    opened(browser, pages(page))
 
     assert [] == console(browser)
     assert [] == browser.execute_script("return performance.getEntriesByType('resource')")
@@ -166,24 +233,37 @@ def test_a_page_loads_offline_without_a_word_on_the_console(
 
 
 @pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("colours", ["light", "dark"])
 def test_every_text_of_a_page_can_be_read(
-    browser: Chrome, pages: dict[str, Path], page: str, colours: str
+    browser: Chrome, pages: Callable[[str], Path], page: str, width: int, colours: str
 ) -> None:
-    scheme(browser, colours)
-    opened(browser, pages[page])
+    with at_width(browser, width):
+        scheme(browser, colours)
+        opened(browser, pages(page))
 
-    assert [] == browser.execute_script(LOW_CONTRAST)
+        assert [] == browser.execute_script(LOW_CONTRAST)
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_of_a_page_is_cut(
+    browser: Chrome, pages: Callable[[str], Path], page: str, width: int
+) -> None:
+    with at_width(browser, width):
+        opened(browser, pages(page))
+
+        assert [] == browser.execute_script(CUT)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_can_be_used_with_the_keyboard_alone(
-    browser: Chrome, pages: dict[str, Path], page: str
+    browser: Chrome, pages: Callable[[str], Path], page: str
 ) -> None:
     """Every link, fold and scrolled part is reached by Tab, and shows that it is."""
-    opened(browser, pages[page])
+    opened(browser, pages(page))
     wanted = browser.execute_script(
-        "return [...document.querySelectorAll('a[href], summary, [tabindex=\"0\"]')]"
+        "return [...document.querySelectorAll('a[href], button, summary, [tabindex=\"0\"]')]"
         ".filter(each => each.checkVisibility()).length"
     )
     reached: set[str] = set()
@@ -202,18 +282,44 @@ def test_a_page_can_be_used_with_the_keyboard_alone(
     assert wanted == len(reached)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_fits_a_phone(browser: Chrome, pages: dict[str, Path], page: str) -> None:
-    browser.set_window_size(420, 900)
-    try:
-        opened(browser, pages[page])
-        wide = browser.execute_script(
-            "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
-        )
-    finally:
-        browser.set_window_size(1280, 900)
+def test_a_phone_shows_one_situation_at_a_time(
+    browser: Chrome, pages: Callable[[str], Path]
+) -> None:
+    seen = (
+        "return [...document.querySelectorAll('.clients tbody tr:first-child td')]"
+        ".map((each, n) => each.checkVisibility() ? n : 0).filter(n => n)"
+    )
+    with at_width(browser, 390):
+        opened(browser, pages("clients"))
+        first = browser.execute_script(seen)
+        label = browser.find_element(By.XPATH, "//label[text()='deploy']")
+        browser.execute_script("arguments[0].scrollIntoView({behavior: 'instant'})", label)
+        label.click()
 
-    assert wide[0] <= wide[1]
+        assert ([1], [8]) == (first, browser.execute_script(seen))
+
+
+def test_what_a_run_comes_to_is_copied_with_one_click(
+    browser: Chrome, pages: Callable[[str], Path]
+) -> None:
+    opened(browser, pages("report"))
+    button = browser.find_element(By.ID, "copy")
+    button.click()
+
+    assert "Copied" == button.text
+    assert not browser.find_element(By.ID, "markdown").is_displayed()
+
+
+def test_the_picture_of_a_run_shows_all_of_its_sentence(
+    browser: Chrome, pages: Callable[[str], Path]
+) -> None:
+    opened(browser, pages("report").with_name("timeline.svg"))
+    cut = browser.execute_script(
+        "return [...document.querySelectorAll('svg > text')].filter(each =>"
+        "  each.getBoundingClientRect().right > innerWidth || each.getBBox().x < 0"
+        ").map(each => each.textContent)"
+    )
+    assert [] == cut
 
 
 def test_the_timeline_shows_the_fault_where_the_history_has_it(

@@ -1,4 +1,4 @@
-"""What each kept run found, as its page, its JUnit and a terminal say it first.
+"""What each kept run found, as its page, its JUnit and a terminal say it first; and its whole page.
 
 Method: a kept run is judged by DuckDB, and the name of what it found and its sentences are pinned:
 in a file of their own, for a snapshot whose test has its turn on another day counts as unused.
@@ -6,7 +6,9 @@ in a file of their own, for a snapshot whose test has its turn on another day co
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from pathlib import Path
 from typing import Final
 
@@ -15,13 +17,17 @@ import pytest
 from harness.check.check import check
 from harness.report.headline import of_run
 from harness.report.load import load
+from harness.report.run.page import page
 from harness.tables.engines.contract import Engine
 from tests.recorded.keep import FOUND, PROGRAMS, RUNS
 from tests.recorded.test_recorded_runs import copied
+from tests.report.test_run_page import Parsed
 
 KEPT: Final = sorted([*RUNS.iterdir(), *PROGRAMS.iterdir(), *FOUND.glob("*/*")])
 PINNED: Final = Path(__file__).with_name("headlines.json")
 NONE: Final = "–"
+# What only Python reads: dictionaries, lists of texts, values, times.
+RAW: Final = re.compile(r"\{'|\['|\bNone\b(?! of)|\bTrue\b|\bFalse\b|\bPT\d|datetime\(|timedelta\(")
 
 
 def name_of(run: Path) -> str:
@@ -36,17 +42,21 @@ def pinned() -> dict[str, str]:
 
 @pytest.mark.long(6)
 @pytest.mark.parametrize("run", KEPT, ids=name_of)
-def test_a_kept_run_finds_what_it_found_before(
+def test_a_kept_run_finds_what_it_found_before_and_its_page_is_for_people(
     run: Path, tmp_path: Path, duckdb_engine: Engine, pytestconfig: pytest.Config
 ) -> None:
     run_dir = copied(run, tmp_path / "run")
     check(run_dir, duckdb_engine)
-    found = of_run(load(run_dir))
+    judged = load(run_dir)
+    found = of_run(judged)
     said = f"{found.finding or NONE}: {found.headline}"
 
     if pytestconfig.getoption("update_snapshots"):
         pin(name_of(run), said)
     assert pinned()[name_of(run)] == said
+    shown = Parsed(page(judged))
+    texts = [shown.text, *(each for _, given in shown.tags for each in given.values() if each)]
+    assert [] == [found for text in texts for found in RAW.findall(html.unescape(text))]
 
 
 def pin(name: str, said: str) -> None:

@@ -16,6 +16,7 @@ from harness.report.many.compare import (
     Compared,
     Comparison,
     RunGroup,
+    better,
     compare,
     print_compared,
     settings_of,
@@ -59,6 +60,65 @@ def test_settings_that_differ_are_shown_and_a_runs_own_are_not(tmp_path: Path) -
         "group.session_timeout_ms": ("6000", "10000"),
         "version.librdkafka": ("2.16.0", "2.17.0"),
     } == found
+
+
+def test_of_settings_that_one_side_alone_has_there_is_the_number(tmp_path: Path) -> None:
+    a = write_judged(tmp_path / "a", verdict("R01"))
+    b = write_judged(tmp_path / "b", verdict("R01"))
+    set_up(a, 6_000, librdkafka="2.17.0", java="21")
+    set_up(b, 6_000, rdkafka="2.17.0", sarama="1.61.1")
+    lines = [line.strip() for line in printed(a, b)]
+
+    assert "settings that differ" in lines
+    assert "2 more settings that one side alone has: --json has them" in lines
+    assert not any(line.startswith("version.rdkafka") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("standstill", "again", "said"),
+    [
+        (
+            ([5_240.0, 5_240.0], [2_810.0, 2_810.0]),
+            ([341.0, 341.0], [12.0, 12.0]),
+            (
+                "B is better: longest standstill 2.81 s instead of 5.24 s (46% less) and "
+                "redelivered 12 instead of 341 (96% less)."
+            ),
+        ),
+        (
+            ([5_240.0, 5_240.0], [2_810.0, 2_810.0]),
+            ([0.0, 0.0], [12.0, 12.0]),
+            (
+                "A is better: redelivered 0 instead of 12. B is better: longest standstill 2.81 s "
+                "instead of 5.24 s (46% less)."
+            ),
+        ),
+        (
+            ([5_240.0, 2_000.0], [2_810.0, 2_810.0]),
+            ([9.0, 9.0], [9.0, 9.0]),
+            "Neither is clearly better in lost, longest standstill and redelivered.",
+        ),
+        (
+            ([5_240.0], [2_810.0, 2_810.0]),
+            ([9.0], [9.0, 9.0]),
+            (
+                "B is better: longest standstill 2.81 s instead of 5.24 s (46% less). One run may "
+                "differ from another by chance."
+            ),
+        ),
+    ],
+)
+def test_which_side_is_better_and_by_how_much(
+    standstill: tuple[list[float], list[float]], again: tuple[list[float], list[float]], said: str
+) -> None:
+    numbers = {"lost": ([0.0], [0.0]), "longest standstill": standstill, "redelivered": again}
+    figures = [
+        Beside(*(Spread(name, UNITS[name], [[value] for value in side]) for side in sides))
+        for name, sides in numbers.items()
+    ]
+    a, b = (RunGroup("a run", judged=[{}] * len(side)) for side in standstill)
+
+    assert said == better(Comparison(a, b, {}, [], figures))
 
 
 def test_ports_and_names_are_no_settings() -> None:

@@ -13,8 +13,9 @@ from harness.base.errors import Exit, NoData
 from harness.cli.main import main
 from harness.history.suites import State, Suite
 from harness.report.load import Row
+from harness.report.many.blocks import Line
 from harness.report.many.matrix import as_json, load_matrix, matrix_of, matrix_of_runs
-from harness.report.many.matrix_text import lines_of, markdown, publish, write
+from harness.report.many.matrix_text import ends_of, lines_of, markdown, publish, shown, write
 from harness.report.parts.situations import AT_THE_END, IN_SITUATIONS, SignFound
 from tests.report.sample_matrix import played, suite_of, write_app_run, write_matrix
 
@@ -73,8 +74,8 @@ def cell(matrix: Row, name: str) -> list[str]:
 
 
 def end(matrix: Row, name: str) -> list[str]:
-    (found,) = client(matrix, name)["ends"]
-    return [line.text for line in lines_of(found)]
+    """What is said of the ends of a program's runs."""
+    return [line.text for line in ends_of(client(matrix, name))]
 
 
 def test_one_run_of_three_is_not_all() -> None:
@@ -83,26 +84,25 @@ def test_one_run_of_three_is_not_all() -> None:
     matrix = matrix_with(run_of(number=1), run_of(number=2), last)
 
     assert [
-        "did not catch up: 1 of 3 runs",
-        "unknown if it lost nothing: 1 of 3 runs",
+        "did not catch up: 1 of 3 runs of everyday",
+        "unknown if it lost nothing: 1 of 3 runs of everyday",
         "worked to the end",
-        "n = 3",
     ] == end(matrix, "franz-go")
     stopped = cell(matrix, "franz-go")
-    assert ["≥ 7.50 s (7.50 s – 17.00 s)", "never went on: 1 of 3 runs"] == stopped[:2]
+    assert ["≥ 7.50 s", "7.50 s – 17.00 s, n = 3", "never went on: 1 of 3 runs"] == stopped[:3]
 
 
 def test_what_is_not_on_record_is_not_shown() -> None:
     lost = run_of(standstill_ms=None, again=None)
 
-    assert ["standstill not known", "records not known: 1 of 1 run", "n = 1"] == cell(
+    assert ["not known", "n = 1", "records not known: 1 of 1 run"] == cell(
         matrix_with(lost), "franz-go"
     )
     assert [
         "7.50 s, known of 1",
+        "n = 2",
         "records not known: 1 of 2 runs",
         "40 redelivered",
-        "n = 2",
     ] == cell(matrix_with(lost, run_of(number=2)), "franz-go")
 
 
@@ -124,10 +124,41 @@ def test_experiments_are_kept_apart_and_the_same_is_said_of_their_ends_once() ->
 
     assert [*names, "rough-day"] == [each["experiment"] for each in matrix["columns"]]
     assert (
-        "<sub>everyday, consumer-crash</sub><br>caught up, worked to the end, lost nothing, left "
-        "in order<br><sub>n = 1 each</sub><br><sub>rough-day</sub><br>**did not catch up: 1 of 1 "
-        "run**<br>lost nothing<br><sub>n = 1</sub>"
+        "**did not catch up: 1 of 1 run of rough-day**<br><sub>worked to the end, lost nothing, "
+        "left in order</sub>"
     ) in markdown(matrix)
+
+
+def test_the_headline_says_what_a_crash_costs_who_lost_records_and_who_went_on() -> None:
+    lost = {"P10": SignFound.VIOLATED}
+    went_on = {words.rule: SignFound.FINE for words in IN_SITUATIONS} | {"P9": SignFound.VIOLATED}
+    matrix = matrix_with(
+        run_of("sarama", signs=went_on),
+        run_of("sarama", number=2),
+        run_of("kafka-go", standstill_ms=31_000.0, ends=lost),
+    )
+    said = (
+        "With default settings a crash stops a partition for 7.50 s (sarama) to 31.00 s (kafka-go)."
+        " kafka-go lost records (1 of 1 run of everyday)."
+        " sarama went on after its removal (1 of 2 runs of crash)."
+    )
+    assert f"**{said}**" in markdown(matrix)
+    assert "**No run shows" not in markdown(matrix)
+    few = markdown(matrix_with(run_of(), examples=False))
+    assert (
+        "**A crash stops a partition for 7.50 s (franz-go). No run shows a lost record."
+        " No run shows work after a removal.**"
+    ) in few
+
+
+def test_clients_are_in_the_order_of_what_a_crash_costs() -> None:
+    matrix = matrix_with(
+        run_of("a", standstill_ms=31_000.0), run_of("b"), run_of("c", standstill_ms=None)
+    )
+    (table, *_) = shown(matrix).blocks
+    names = [row.cells[0][0] for row in table.rows]  # the others are what is known of each
+
+    assert ["b", "a", "c"] == [line.text for line in names if isinstance(line, Line)]
 
 
 def test_programs_of_ones_own_are_not_said_to_have_defaults() -> None:
@@ -143,7 +174,7 @@ def test_publishing_adds_runs_and_programs(tmp_path: Path) -> None:
 
     assert ["franz-go", "kafkajs", "sarama"] == [each["name"] for each in both["clients"]]
     assert (6, 6, 0) == (both["planned"], both["shown"], both["repeats"])
-    assert ["n = 4", "n = 1", "n = 1"] == [cell(both, each["name"])[-1] for each in both["clients"]]
+    assert ["n = 4", "n = 1", "n = 1"] == [cell(both, each["name"])[1] for each in both["clients"]]
     assert both["clients"] == publish(first, tmp_path)["clients"]
 
 
@@ -152,7 +183,7 @@ def test_runs_of_another_version_take_the_place_of_those_that_are_there(tmp_path
     both = publish(matrix_with(run_of(number=9, library="kgo v1.23.0")), tmp_path)
 
     assert ["kgo v1.23.0"] == client(both, "franz-go")["libraries"]
-    assert ["n = 1", "n = 1"] == [cell(both, name)[-1] for name in ("franz-go", "kafkajs")]
+    assert ["n = 1", "n = 1"] == [cell(both, name)[1] for name in ("franz-go", "kafkajs")]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +217,7 @@ def test_the_page_leads_to_the_runs_and_escapes_what_they_say(suite: Suite) -> N
     assert "<b>ended</b>" not in page
     assert "<script" not in page
     assert str(suite.path.parents[1]) not in page
-    assert "wedged: 1 of 1 run" in page
+    assert "wedged: 1 of 1 run of everyday" in page
 
 
 def test_the_record_has_every_number_and_is_read_as_it_was_written(suite: Suite) -> None:
@@ -216,7 +247,7 @@ def test_what_is_published_leads_to_no_run(suite: Suite, tmp_path: Path) -> None
     assert (suite.path / "clients.md").exists()
     page = (tmp_path / "clients.html").read_text()
     assert not re.findall(r'href="(?!data:|#)', page)
-    assert "7.50 s (7.50 s – 9.80 s)" in page
+    assert "7.50 s – 9.80 s, n = 3" in page
     assert "kafkajs, everyday, run 2: void" in page
     assert "kafkajs, everyday, run 3" not in page  # it was never begun
     assert "report.html" not in (tmp_path / "matrix.json").read_text()

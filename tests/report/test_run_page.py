@@ -1,6 +1,10 @@
 """The page shows what the files say, safely, in the right order, whatever is missing in them."""
 
+import base64
+import hashlib
+import html
 import re
+import xml.etree.ElementTree as ET
 from datetime import datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,6 +14,7 @@ import pytest
 
 from harness.base.errors import NoData
 from harness.report import report
+from harness.report.run.page import COPY
 from tests.report.sample_run import (
     END_S,
     TOPIC,
@@ -43,7 +48,7 @@ class Parsed(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if self.open[-1:] != ["style"]:
+        if self.open[-1:] not in (["style"], ["script"], ["textarea"]):
             self.words.append(data)
 
     @property
@@ -149,7 +154,7 @@ def test_all_as_expected_is_said_so(tmp_path: Path) -> None:
 def test_text_of_a_run_cannot_become_markup(page: str) -> None:
     parsed = Parsed(page)
 
-    assert "script" not in {tag for tag, _ in parsed.tags}
+    assert ["script"] == [tag for tag, _ in parsed.tags if tag == "script"]
     assert "<script>alert(1)</script>" in parsed.text
     assert not parsed.open
 
@@ -165,8 +170,13 @@ def test_claim_and_names_are_escaped_too(tmp_path: Path) -> None:
     assert not any(name.startswith("on") for _, attributes in parsed.tags for name in attributes)
 
 
-def test_page_loads_nothing_and_runs_nothing(page: str) -> None:
+def test_page_loads_nothing_and_runs_nothing_but_what_copies_its_text(page: str) -> None:
     parsed = Parsed(page)
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.S)
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+    assert COPY == script
+    assert f"img-src data:; script-src 'sha256-{allowed}'\">" in page
 
     assert "://" not in page
     assert "@import" not in page
@@ -218,6 +228,46 @@ def test_fault_windows_are_drawn_where_the_axis_has_them(page: str) -> None:
 
     assert float(x) == pytest.approx(ticks[10] + per_second * (30.08 - 10), abs=0.01)
     assert float(width) == pytest.approx(per_second * (40.6 - 30.08), abs=0.01)
+
+
+def test_what_is_copied_is_the_summary(tmp_path: Path) -> None:
+    page = page_of(write_run(tmp_path / "run"))
+    (copied,) = re.findall(r'<textarea id="markdown"[^>]*>(.*?)</textarea>', page, re.S)
+
+    assert (tmp_path / "run" / "summary.md").read_text().rstrip() == html.unescape(copied).rstrip()
+
+
+def test_each_rule_has_an_address_of_its_own(page: str) -> None:
+    rules = rules_in_order(page)
+    links = [a["href"] for tag, a in Parsed(page).tags if a.get("class") == "here"]
+
+    assert [f"#{rule}" for rule in rules] == links
+    assert all(page.count(f' id="{rule}"') == 1 for rule in rules)
+
+
+def test_the_picture_is_whole_and_has_the_sentence_of_the_page(tmp_path: Path) -> None:
+    page = page_of(write_run(tmp_path / "run"))
+    tags = [given for tag, given in Parsed(page).tags if tag == "meta"]
+    meta = {given.get("property"): given.get("content") or "" for given in tags}
+    picture = ET.parse(tmp_path / "run" / "timeline.svg").getroot()
+    said = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    owners = [each for each in picture.iter() if "owner m" in each.get("class", "")]
+
+    assert "timeline.svg" == meta["og:image"]
+    assert "consumer-freeze" == meta["og:title"]
+    assert meta["og:description"] in " ".join(filter(None, said))
+    assert "standstill 7.10 s" in said
+    assert owners
+
+
+def test_a_run_without_a_timeline_has_no_picture(tmp_path: Path) -> None:
+    run_dir = tmp_path / "run"
+    write_manifest(run_dir, status="void", status_reason="broker-3 died by itself.")
+
+    page = page_of(run_dir)
+
+    assert not (run_dir / "timeline.svg").exists()
+    assert "timeline.svg" not in page
 
 
 def test_zombie_is_drawn_from_removal_to_notice(page: str) -> None:

@@ -5,14 +5,14 @@ A block is a heading, sentences, a table and plots. Each way shows the same word
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Final
 
 from rich.console import Console
 from rich.text import Text
 
-from harness.report.formats import safe, table_row
+from harness.report.formats import coded, safe, table_row
 from harness.report.parts.shapes import Shape
 from harness.report.run.page import Fact, environment
 from harness.report.text.columns import align, show, width_of
@@ -23,6 +23,7 @@ TERMINAL: Final = "terminal"
 EVERYWHERE: Final = (PAGE, MARKDOWN, TERMINAL)
 WRITTEN: Final = (PAGE, MARKDOWN)
 ASIDE: Final = "aside"  # the tone of what the page alone has room for
+RANGE: Final = "range"  # the tone of what Markdown has no room for
 _STYLES: Final = {
     "as-expected": "green",
     "result": "cyan",
@@ -30,18 +31,24 @@ _STYLES: Final = {
     "unjudged": "yellow",
     "withheld": "yellow",
     "bad": "red",
+    "warn": "red",
+    "wrong": "red",
     "doubt": "yellow",
+    "unsure": "yellow",
 }
 
 
 @dataclass(frozen=True)
 class Line:
-    """Words in one tone, with where they lead. With a sign they are a badge on the page."""
+    """Words in one tone, with where they lead. With a sign they are a badge on the page, where what
+    is `drawn` is above them.
+    """
 
     text: str
     tone: str = ""
     link: str = ""
     sign: str = ""
+    drawn: Sequence[Shape] = ()
 
 
 Cell = str | Line | Sequence[Line]
@@ -88,7 +95,8 @@ class Plot:
 class Block:
     """One part of what is shown; `on` says where.
 
-    `most` rows of its table are on a terminal, where `records` have a line for each cell.
+    `most` rows of its table are on a terminal, where `records` have a line for each cell, and on a
+    phone one column at a time.
     """
 
     id: str
@@ -128,6 +136,14 @@ class Overview:
     files: Sequence[tuple[str, str]] = ()
 
 
+def split(block: Block, folded: Sequence[Row], said: str) -> Iterator[Block]:
+    """The block, of which the page folds these rows, after the others, and says this instead."""
+    yield replace(block, on=[each for each in block.on if each != PAGE])
+    yield replace(block, rows=[row for row in block.rows if row not in folded], on=(PAGE,))
+    if folded:
+        yield Block("", "", columns=block.columns, rows=folded, folded=said, on=(PAGE,))
+
+
 def paragraphs(text: str) -> list[str]:
     """Those of a text, between which a line is empty, each on one line."""
     return [" ".join(each.split()) for each in text.split("\n\n")]
@@ -142,7 +158,7 @@ def _lines(cell: Cell) -> Sequence[Line]:
 def page(shown: Overview) -> str:
     """The page: one file, no script, nothing loaded."""
     blocks = [block for block in shown.blocks if PAGE in block.on]
-    sections = [(block.id, block.heading) for block in blocks]
+    sections = [(block.id, block.heading) for block in blocks if block.heading]
     words = {**vars(shown), "blocks": blocks, "sections": sections, "figures": shown.facts}
     template = environment().get_template("many.html.j2")
     return template.render(words, lines=_lines, safe_text=_unbroken)
@@ -181,8 +197,8 @@ def _table_in_markdown(block: Block) -> Iterator[str]:
     yield table_row(*(safe(each.head) + sub for each, sub in zip(block.heads, subs, strict=True)))
     yield table_row(*("---:" if each.number else "---" for each in block.heads))
     for row in block.rows:
-        if row.tone != ASIDE:
-            yield table_row(*("<br>".join(map(_marked, _here(cell))) for cell in row.cells))
+        cells = ([each for each in _here(cell) if each.tone != RANGE] for cell in row.cells)
+        yield table_row(*("<br>".join(map(_marked, cell)) for cell in cells))
 
 
 def _here(cell: Cell) -> list[Line]:
@@ -195,9 +211,9 @@ def _plain(line: Line) -> str:
 
 
 def _marked(line: Line) -> str:
-    text = safe(_plain(line))
-    text = f"[{text}]({line.link})" if line.link and line.tone != "main" else text
-    if line.tone in ("main", "name", "bad", "differs"):
+    text = coded(_plain(line))
+    text = f"[{text}]({line.link})" if line.link and line.tone not in ("main", "name") else text
+    if line.tone in ("main", "name", "bad", "warn", "wrong", "differs"):
         return f"**{text}**"
     return f"<sub>{text}</sub>" if line.tone == "quiet" else text
 
@@ -234,7 +250,7 @@ def in_terminal(blocks: Sequence[Block], width: int) -> Iterator[Text]:
 
 def _table(block: Block, width: int) -> Iterator[Text]:
     shown = [(place, column) for place, column in enumerate(block.heads) if column.narrow]
-    rows = [row for row in block.rows if row.tone != ASIDE][: block.most]
+    rows = block.rows[: block.most]
     cells = [[column.head for _, column in shown]]
     cells += [
         [" ".join(map(_plain, _here(row.cells[place]))) for place, _ in shown] for row in rows

@@ -19,15 +19,17 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.base.errors import NoData
-from harness.base.words import plural
+from harness.base.words import listed, plural
 from harness.experiment import label
 from harness.history.suites import is_suite, load_suite
-from harness.report.formats import NOTHING, number, spread
+from harness.report.formats import NOTHING, duration, number, spread
 from harness.report.load import Row, load
 from harness.report.many import blocks
 from harness.report.many.blocks import Block, Column, Line, in_terminal
 from harness.report.many.numbers import Numbers, Spread, numbers, spreads
 from harness.report.many.suite_rows import verdicts_of
+from harness.report.many.sweep import AGAIN, LOST, STANDSTILL
+from harness.report.many.sweep_words import clear
 from harness.report.outcome import Standing, name_of
 from harness.report.text.columns import show, width_of
 
@@ -39,6 +41,8 @@ _OWN: Final = re.compile(
 MOST_TABLES: Final = 6  # of the runs of a sweep, or of a few experiments
 _SIDES: Final = (Column("A", free=True), Column("B", free=True))
 _SETTING: Final = (Column("setting", free=True), *_SIDES)
+# Figures of which less is better, the most important first.
+_COSTS: Final = {each.title: each for each in (LOST, STANDSTILL, AGAIN)}
 # How likely any number at all is shown that has not moved, over all rules and figures together.
 _CHANCE: Final = 0.05
 
@@ -213,7 +217,7 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
         for name, each in value.items():
             yield from _flat(f"{prefix}.{name}" if prefix else str(name), each)
     else:
-        yield prefix, NOTHING if value is None else str(value)
+        yield prefix, NOTHING if value in (None, "None") else str(value)
 
 
 def _compared(a: RunGroup, b: RunGroup) -> Comparison:
@@ -277,6 +281,40 @@ def _chance(higher: int, of: int) -> float:
     return min(1.0, float(2 * ways / 2**of))
 
 
+def better(pair: Comparison) -> str:
+    """Which side is better, and by how much: where all runs of one lie beyond those of the other.
+
+    Nothing where one side shows nothing.
+    """
+    if not (pair.a.judged and pair.b.judged):
+        return ""
+    won: dict[str, list[str]] = {"A": [], "B": []}
+    figures = {each.name: each for each in pair.figures}
+    for name, measure in _COSTS.items():
+        a, b = figures[name].a, figures[name].b
+        if way := clear(measure, a.every, b.every):
+            low, high = sorted((a.median, b.median))
+            of = duration if figures[name].unit == "ms" else number
+            less = f" ({1 - low / high:.0%} less)" if low else ""
+            won["A" if way > 0 else "B"].append(f"{name} {of(low)} instead of {of(high)}{less}")
+    said = [f"{side} is better: {listed(found)}." for side, found in won.items() if found]
+    said = said or [f"Neither is clearly better in {listed(list(_COSTS))}."]
+    few = min(len(pair.a.judged), len(pair.b.judged)) < 2
+    return " ".join([*said, *(["One run may differ from another by chance."] if few else [])])
+
+
+def _better_night(moved: Sequence[Row]) -> str:
+    """The same of two nights, by what `shifts` found."""
+    said = [
+        f"{'A' if 2 * each['higher'] > each['runs'] else 'B'} is better: {each['name']} differs in "
+        f"nearly all of {each['runs']} runs"
+        + ("." if each["change"] is None else f", by {abs(each['change']):.0%} in the middle one.")
+        for each in moved
+        if each["name"] in _COSTS
+    ]
+    return " ".join(said) or f"Neither is clearly better in {listed(list(_COSTS))}."
+
+
 def as_json(compared: Compared) -> dict[str, Any]:
     return {
         "a": str(compared.path_a),
@@ -288,7 +326,8 @@ def as_json(compared: Compared) -> dict[str, Any]:
             {
                 "a": {"label": pair.a.label, "runs": len(pair.a.verdicts)},
                 "b": {"label": pair.b.label, "runs": len(pair.b.verdicts)},
-                "settings": [{"name": n, "a": a, "b": b} for n, (a, b) in pair.settings.items()],
+                "better": better(pair),
+                "settings": _items(pair.settings),
                 "rules": [_item(each) for each in pair.rules],
                 "figures": [_item(each) for each in pair.figures],
             }
@@ -297,6 +336,10 @@ def as_json(compared: Compared) -> dict[str, Any]:
         "settings": settings_over(compared),
         "moved": shifts(compared),
     }
+
+
+def _items(settings: Mapping[str, tuple[str | None, str | None]]) -> list[Row]:
+    return [{"name": name, "a": a, "b": b} for name, (a, b) in settings.items()]
 
 
 def _item(beside: Beside) -> dict[str, Any]:
@@ -352,17 +395,13 @@ def _block(
 
 def _of_pair(pair: Comparison) -> Iterator[Block]:
     sides = [f"{group.label} ({plural(len(group.verdicts), 'run')})" for group in (pair.a, pair.b)]
-    alike = "set up alike"
-    if not (pair.a.judged and pair.b.judged):
+    said = better(pair)
+    if not said:
         missing = "B" if pair.a.judged else "A"
-        alike = f"no run of {missing} was judged, so there are no settings to compare"
-    yield Block(
-        "",
-        " against ".join(dict.fromkeys(sides)),
-        columns=_SETTING,
-        rows=[_setting(name, *sides) for name, sides in pair.settings.items()],
-        notes=() if pair.settings else (Line(alike),),
-    )
+        said = f"no run of {missing} was judged, so there are no settings to compare"
+    yield Block("", " against ".join(dict.fromkeys(sides)), notes=(Line(said),))
+    if better(pair):
+        yield _settings("settings that differ", _items(pair.settings))
     rule, numbers = Column("rule", free=True), Column("measured", free=True)
     rules = [_rule(each) for each in pair.rules]
     yield _block("rules", (rule, "A", numbers, "B", numbers, "unit"), rules)
@@ -370,8 +409,20 @@ def _of_pair(pair: Comparison) -> Iterator[Block]:
     yield _block("figures", (Column("figure", free=True), *_SIDES, "unit"), rows)
 
 
-def _setting(name: str, a: str | None, b: str | None, *more: str) -> blocks.Row:
-    return blocks.Row((name, a or NOTHING, b or NOTHING, *more))
+def _settings(heading: str, found: Sequence[Row], *more: str) -> Block:
+    """The settings that both sides have; of others there is how many."""
+    both = [each for each in found if NOTHING not in (each["a"] or NOTHING, each["b"] or NOTHING)]
+    names = ("name", "a", "b", *more)
+    rows = [blocks.Row([str(each[name]) for name in names]) for each in both]
+    rest = plural(len(found) - len(both), "more setting")
+    notes = (
+        (Line(f"{rest} that one side alone has: --json has them"),)
+        if len(both) < len(found)
+        else ()
+    )
+    if not rows:
+        return Block("", "", notes=notes or (Line("set up alike"),))
+    return Block("", heading, columns=(*_SETTING, *more), rows=rows, notes=notes)
 
 
 def _marked(each: Beside, name: str) -> tuple[Line, str]:
@@ -395,16 +446,8 @@ def measured(side: Spread) -> str:
 
 def _of_nights(compared: Compared) -> Iterator[Block]:
     both = f"{plural(len(compared.pairs), 'run')} that both have, by experiment and protocol"
-    yield Block("", both)
-    yield _block(
-        "settings that differ, and in how many runs",
-        (*_SETTING, "runs"),
-        [
-            _setting(name, a, b, str(runs))
-            for name, a, b, runs in (each.values() for each in settings_over(compared))
-        ],
-        "set up alike",
-    )
+    yield Block("", both, notes=(Line(_better_night(shifts(compared))),))
+    yield _settings("settings that differ, and in how many runs", settings_over(compared), "runs")
     changed = [
         blocks.Row((where, name_of(each.name), each.a.verdict, each.b.verdict), tone)
         for pair in compared.pairs

@@ -1,6 +1,6 @@
 """What a night showed: a page, a Markdown summary, JUnit, one file of verdicts, a terminal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,7 @@ from harness.experiment import CLIENTS, PROTOCOLS, label
 from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import State, Suite, is_suite, load_suite
 from harness.report import outcome
-from harness.report.formats import clip, duration, names
+from harness.report.formats import NOTHING, clip, duration, names
 from harness.report.load import Row as Verdict
 from harness.report.many import blocks, documented, suite_rows
 from harness.report.many.blocks import Block, Cell, Column, Line, Overview, Row
@@ -61,6 +61,8 @@ def shown(suite: Suite, verdicts: Verdicts) -> Overview:
     none = () if differs else (Line("No verdict differs from the expected one."),)
     sentence, changes = since(suite, rows)
     uncovered = f"Not covered by any experiment: {len(suite.uncovered)}."
+    runs = suite_rows.runs(suite, verdicts)
+    fine = [row for row in runs.rows if row.tone == outcome.Standing.AS_EXPECTED]
     parts = (
         Block(
             "differs",
@@ -78,20 +80,20 @@ def shown(suite: Suite, verdicts: Verdicts) -> Overview:
             notes=(Line(sentence), *_left_out(changes)),
             most=_MOST_ON_TERMINAL,
         ),
-        suite_rows.runs(suite, verdicts),
+        *blocks.split(runs, fine, f"{plural(len(fine), 'run')} as expected"),
         Block(
             "documents",
             "Documented against measured",
             notes=(Line(documents, link="documented.html"),),
         ),
-        _by_client(suite, verdicts),
+        *_by_client(suite, verdicts),
         Block("uncovered", "", notes=(Line(uncovered),), on=(blocks.MARKDOWN,)),
         _gaps("gaps", "Covered by no experiment", suite.uncovered),
         _gaps("elsewhere", "Covered only by runs that this one leaves out", suite.elsewhere),
     )
     return suite_rows.shown_of(
         suite,
-        f"{suite.kind} {suite.name}",
+        _title(suite),
         suite_rows.detail_of(verdicts),
         parts,
         _facts(suite, rows),
@@ -99,8 +101,16 @@ def shown(suite: Suite, verdicts: Verdicts) -> Overview:
     )
 
 
+def _title(suite: Suite) -> str:
+    """The versions of Kafka, how many runs and the day: "Kafka 4.4.0, 107 runs, 2026-11-28"."""
+    kafka = " and ".join(sorted({entry.kafka for entry in suite.entries}))
+    return f"Kafka {kafka or NOTHING}, {plural(len(suite.entries), 'run')}, {suite.started_at[:10]}"
+
+
 def _gaps(id_: str, heading: str, goals: Sequence[str]) -> Block:
-    return Block(id_, heading, notes=(", ".join(goals) or "None.",), on=(blocks.PAGE,))
+    notes, said = (", ".join(goals) or "None.",), plural(len(goals), "rule")
+    folded = f"{said}, by client and protocol" if goals else ""
+    return Block(id_, heading, notes=notes, folded=folded, on=(blocks.PAGE,))
 
 
 def _differing(suite: Suite, verdicts: Verdicts) -> list[Row]:
@@ -125,25 +135,32 @@ def _left_out(rows: Sequence[Row]) -> tuple[str, ...]:
     return () if hidden <= 0 else (f"{hidden:,} more are in verdicts.parquet.",)
 
 
-def _by_client(suite: Suite, verdicts: Verdicts) -> Block:
-    """Every rule, with its worst verdict for each client and protocol."""
+def _by_client(suite: Suite, verdicts: Verdicts) -> Iterator[Block]:
+    """Every rule, with its worst verdict for each client and protocol; what held is folded, and of
+    what was not judged there is the name.
+    """
     there = {(entry.client, entry.protocol) for entry in suite.entries}
     columns = [(c, p) for c in CLIENTS for p in PROTOCOLS if (c, p) in there]
     judged: dict[tuple[str, str, str], list[tuple[Verdict, str]]] = {}
     for entry in suite.entries:
-        for row in verdicts[entry.label]:
+        for row in suite_rows.shown_in(verdicts[entry.label]):
             key = row["rule"], entry.client, entry.protocol
             judged.setdefault(key, []).append((row, link_to(suite, entry)))
-    rows = []
+    rows, held, unjudged = list[Row](), list[Row](), list[str]()
     for rule in RULES.values():
         found = [judged.get((rule.id, *each), []) for each in columns]
         cells: list[Cell] = [
             _worst(every) if every else Line("not judged" if rule.speaks_of(*each) else "", "sub")
             for every, each in zip(found, columns, strict=True)
         ]
-        tone = "" if any(found) else blocks.ASIDE
-        rows.append(Row((outcome.name_of(rule.id), rule.title, *cells), tone))
-    return Block(
+        row = Row((outcome.name_of(rule.id), rule.title, *cells))
+        standings = {outcome.standing(each) for every in found for each, _ in every}
+        if not standings:
+            unjudged.append(outcome.name_of(rule.id))
+            continue
+        rows.append(row)
+        held += [row] if standings == {outcome.Standing.AS_EXPECTED} else []
+    table = Block(
         "rules",
         "Rules by client and protocol",
         "The worst verdict of all runs, linked to the run that it comes from, and how many runs "
@@ -152,6 +169,10 @@ def _by_client(suite: Suite, verdicts: Verdicts) -> Block:
         rows=rows,
         on=blocks.WRITTEN,
     )
+    yield from blocks.split(table, held, f"{plural(len(held), 'rule')} held in every run")
+    if unjudged:
+        said = f"{plural(len(unjudged), 'rule')} not judged in any run"
+        yield Block("", "", folded=said, notes=(", ".join(unjudged),), on=(blocks.PAGE,))
 
 
 def _worst(found: Sequence[tuple[Verdict, str]]) -> list[Line]:
@@ -173,7 +194,7 @@ def _facts(suite: Suite, rows: Sequence[Verdict]) -> list[Fact]:
     return [
         Fact("verdicts", f"{len(rows):,}", f"of {rules}"),
         Fact("differ", f"{bad:,}", "verdicts", "bad" if bad else ""),
-        Fact("void or failed", str(unplayed), "runs", "bad" if unplayed else ""),
+        Fact("void or failed", str(unplayed), "runs"),
         Fact("this machine", duration(max(late, default=None)), "late at most, in any run"),
         Fact("estimate", duration(estimate_ms)),
     ]

@@ -3,29 +3,27 @@
 As a module it writes the pages of a published matrix anew, from its record, as `make docs` does.
 """
 
+import math
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from harness.base.errors import SetupError
-from harness.base.paths import here
-from harness.base.words import plural
+from harness.base.paths import ROOT, here
+from harness.base.words import listed, plural
 from harness.history.suites import Suite
 from harness.report.formats import NOTHING, duration, number, spread
 from harness.report.load import NAMELESS, Row
 from harness.report.many import blocks, suite_rows
 from harness.report.many.blocks import Block, Column, Line, paragraphs
-from harness.report.many.matrix import (
-    as_json,
-    for_others,
-    load_matrix,
-    matrix_of,
-    with_runs_of,
-)
+from harness.report.many.matrix import as_json, for_others, load_matrix, matrix_of, with_runs_of
 from harness.report.many.suite_rows import headline
-from harness.report.parts.situations import AT_THE_END, CRASH, IN_SITUATIONS, LOST, MEANINGS
+from harness.report.parts import situations
+from harness.report.parts.shapes import Shape, bar, line
+from harness.report.parts.situations import AT_THE_END, CRASH, IN_SITUATIONS, LOST, STOPPED, Sign
 from harness.report.run.page import Fact
 from harness.report.run.page_files import write_whole
 
@@ -34,24 +32,23 @@ TEXT: Final = "clients.md"
 RECORD: Final = "matrix.json"
 TITLE: Final = "Client libraries side by side"
 _WORDS: Final = {words.rule: words for words in (*IN_SITUATIONS, *AT_THE_END)}
+_EXAMPLES: Final = ROOT / "consumers" / "apps" / "README.md"
 _READING: Final = paragraphs("""
-The first number of a cell is the longest standstill of any partition that began after this
-situation and before the next. It is counted from the start of the situation, or from when the
-partition stopped, if that was later, until its next record was read. It is the median of the
-runs, with the shortest and the longest in brackets. “None” means that no partition stopped for
-longer than it does without a fault; “≥” means that one was still stopped when the run ended.
+The first number of a cell says for how long a partition stopped: the longest of those that stopped
+after this situation began and before the next did, from the start of the situation, or from when
+the partition stopped, until its next record was read. It is the median of the runs, of which n
+counts; a page has the shortest and the longest too. “None” means that no partition stopped for
+longer than it does without a fault; “≥” means that one was still stopped when the run ended. Where
+a run has a situation twice, the worse one counts.
 
-“Redelivered” counts the records that the program showed as processed more than once in that time.
-“Fetched again” counts for programs that do not show what they process: their code may have seen
-those records only once.
+“Redelivered” counts the records that the program showed as processed more than once in that time;
+where it does not stand, none was. “Fetched again” counts for programs that do not show what they
+process: their code may have seen those records only once.
 
-n is the number of runs. Where a run has a situation twice, the worse one counts.
-
-What went wrong is named with the number of runs that had it: did not leave in order (rule P6),
-did not come back after its removal from the group (P8), went on although it had learned of its
-removal (P9). What is found at the end of a run cannot be assigned to one situation, so it has a
-column of its own: did not catch up (P1), wedged, which means that a process ran without working
-(P7), lost records (P10).
+What a process did wrong stands where it was done to it: it did not leave in order, did not come
+back after its removal, or went on although it had learned of its removal. What is found at the end
+of a run stands with the client: it did not catch up, wedged, which means that a process ran without
+working, or lost records. A client is said to have done well only in what was judged.
 
 “Unknown” means that a run could not be judged. It does not mean that all was well.
 """)
@@ -65,14 +62,13 @@ _RULES: Final = (
 )
 _FEW: Final = "A few runs on one machine show what to expect; small differences mean nothing."
 _WHAT: Final = (
-    "How long partitions stand still and which records come twice when something happens to a "
-    "group of consumers, by client library."
+    "For how long partitions stop and which records come again when something happens to a group "
+    "of consumers, by client library."
 )
-_EXAMPLES: Final = (
+_DEFAULTS: Final = (
     " Each program is written as the guide of its library shows, with the library's defaults "
     "unless its name says otherwise. So these are the numbers of defaults, and most of these can "
-    "be changed. The programs and their versions are in consumers/apps; its README explains the "
-    "causes of what is surprising here."
+    "be changed."
 )
 
 
@@ -110,88 +106,162 @@ def write_into(folder: Path, matrix: Row, suite: Suite | None = None) -> blocks.
     return overview
 
 
-def lines_of(cell: Row) -> list[Line]:
-    """What is said of a client in a situation, or at the ends of an experiment's runs."""
+def lines_of(cell: Row, scale: Sequence[float] = ()) -> list[Line]:
+    """What is said of a client in a situation, its bar from the first to the last of the scale."""
     runs, planned = cell["runs"], cell["planned"]
     if not runs:
         return [
-            Line(f"no run of {planned} shows it", "doubt") if planned else Line(NOTHING, "quiet")
+            Line(f"no run of {planned} shows it", "unsure") if planned else Line(NOTHING, "quiet")
         ]
-    lines = [*(_costs(cell) if "standstill_ms" in cell else ()), *_signs(cell)]
-    if fine := [words.fine for words in AT_THE_END if words.rule in cell.get("fine", ())]:
-        lines.append(Line(", ".join(fine)))
-    count = (
-        Line(f"n = {runs}", "quiet")
-        if runs == planned
-        else Line(f"n = {runs} of {planned}", "doubt")
-    )
-    return [*lines, count]
-
-
-def _costs(cell: Row) -> Iterator[Line]:
-    runs, never, again, still = (
-        cell[name] for name in ("runs", "never_again", "again", "standstill_ms")
-    )
-    words = "none" if still.max == 0 else spread(still, duration)
-    words = f"≥ {words}" if never else words
-    known = words if still.n == runs else f"{words}, known of {still.n}"
-    yield Line(known if still.n else "standstill not known", "main", cell["longest"])
+    never, again, still = (cell[name] for name in ("never_again", "again", "standstill_ms"))
+    stopped = "none" if still.max == 0 else duration(still.p50)
+    stopped = f"≥ {stopped}" if never else stopped
+    stopped = stopped if still.n == runs else f"{stopped}, known of {still.n}"
+    drawn = _bar(still.p50, scale, cell) if scale else ()
+    lines = [Line(stopped if still.n else "not known", "main", cell["longest"], drawn=drawn)]
+    count = f"n = {runs}" if runs == planned else f"n = {runs} of {planned}"
+    between = [f"{duration(still.min)} – {duration(still.max)}"] if still.min != still.max else []
+    lines.append(Line(", ".join([*between, count]), "range"))
     if never:
-        yield Line(f"never went on: {_of_runs(never, runs)}", "bad")
+        lines.append(Line(f"never went on: {_of_runs(never, runs)}", "wrong"))
     if again.n < runs:
-        yield Line(f"records not known: {_of_runs(runs - again.n, runs)}")
-    if again.n:
-        words = "fetched again" if cell["fetched_only"] else "redelivered"
-        yield Line(f"{spread(again, number)} {words}")
-
-
-def _signs(cell: Row) -> Iterator[Line]:
+        lines.append(Line(f"records not known: {_of_runs(runs - again.n, runs)}", "unsure"))
+    if again.max:
+        verb = "fetched again" if cell["fetched_only"] else "redelivered"
+        lines.append(Line(f"{spread(again, number)} {verb}"))
     for sign in cell["signs"]:
         words = _WORDS[sign["rule"]]
-        never_fetched = cell["fetched_only"] and words is LOST
-        violated = "records never fetched" if never_fetched else words.violated
         if sign["violated"]:
-            yield Line(f"{violated}: {_of_runs(sign['violated'], sign['runs'])}", "bad")
+            tone = "warn" if words is STOPPED else "wrong"
+            lines.append(Line(f"{words.violated}: {_of_runs(sign['violated'], runs)}", tone))
         if sign["unknown"]:
-            unknown = _of_runs(sign["unknown"], sign["runs"])
-            yield Line(f"unknown if it {words.fine}: {unknown}", "doubt")
+            said = f"unknown if it {words.fine}: {_of_runs(sign['unknown'], runs)}"
+            lines.append(Line(said, "unsure"))
+    return lines
+
+
+def _scale(matrix: Row) -> list[float]:
+    """The ends of the scale of all bars, in ms, and each power of ten between them."""
+    every = (cell["standstill_ms"].p50 for client in matrix["clients"] for cell in client["cells"])
+    found = [ms for ms in every if ms]
+    if not found:
+        return []
+    low, high = min(found) / 1.5, max(found)
+    powers = range(math.ceil(math.log10(low)), math.ceil(math.log10(high)))
+    return [low, *(10.0**power for power in powers), high]
+
+
+def _bar(ms: float | None, scale: Sequence[float], cell: Row) -> list[Shape]:
+    """A median on the logarithmic scale, amber where a member went on after its removal."""
+    low, *powers, high = scale
+
+    def percent(value: float) -> float:
+        return round(100 * math.log(value / low) / math.log(high / low), 1)
+
+    went_on = any(each["rule"] == STOPPED.rule and each["violated"] for each in cell["signs"])
+    fill = [bar(0, percent(ms), 2, 8, "fill warn" if went_on else "fill")] if ms else []
+    ticks = [line(percent(each), 0, 12, "power") for each in powers]
+    return [bar(0, 100, 2, 8, "track"), *fill, *ticks]
 
 
 def _of_runs(count: int, runs: int) -> str:
     return f"{count} of {plural(runs, 'run')}"
 
 
-def _client(client: Row) -> blocks.Row:
-    name = Line(client["name"], "name")
-    return blocks.Row(([name, *_about(client)], *map(lines_of, client["cells"]), _ends(client)))
+def _client(client: Row, scale: Sequence[float], known: Container[str]) -> blocks.Row:
+    link = f"#why-{client['name']}" if client["name"] in known else ""
+    name = [Line(client["name"], "name", link), *ends_of(client), *_about(client)]
+    return blocks.Row((name, *(lines_of(cell, scale) for cell in client["cells"])))
 
 
 def _about(client: Row) -> list[Line]:
     if not client["runs"]:
-        return [Line("no run shows anything", "doubt")]
+        return [Line("no run shows anything", "unsure")]
     protocol = " / ".join(client["protocols"]) or "protocol not known"
     if client["assignors"]:
         protocol += f", {' / '.join(client['assignors'])}"
     sessions = " / ".join(f"{ms / 1_000:g} s" for ms in client["session_timeouts_ms"])
     days = " to ".join(dict.fromkeys((*client["dates"][:1], *client["dates"][-1:])))
-    return [
-        Line(", ".join(client["libraries"]) or NAMELESS),
-        Line(protocol),
-        Line(f"session timeout {sessions or 'not known'}"),
-        Line(f"Kafka {' / '.join(client['kafka'])}, {days or 'on a day not known'}"),
+    said = (
+        ", ".join(client["libraries"]) or NAMELESS,
+        protocol,
+        f"session timeout {sessions or 'not known'}",
+        f"Kafka {' / '.join(client['kafka'])}, {days or 'on a day not known'}",
+    )
+    return [Line(each, "quiet") for each in said]
+
+
+def ends_of(client: Row) -> list[Line]:
+    """What was found at the ends of all runs of a client."""
+    lines, fine, ends = list[Line](), list[str](), client["ends"]
+    for words in AT_THE_END:
+        wrong, unknown = (_runs_with(words, what, ends) for what in ("violated", "unknown"))
+        if wrong:
+            tone = "bad" if words is LOST else "wrong"
+            lines.append(Line(f"{_violated(words, client)}: {wrong}", tone))
+        if unknown:
+            lines.append(Line(f"unknown if it {words.fine}: {unknown}", "unsure"))
+        if not (wrong or unknown) and any(words.rule in each["fine"] for each in ends):
+            fine.append(words.fine)
+    return [*lines, Line(", ".join(fine), "quiet")]
+
+
+def _violated(words: Sign, client: Row) -> str:
+    never_fetched = words is LOST and any(each["fetched_only"] for each in client["ends"])
+    return "never fetched records" if never_fetched else words.violated
+
+
+def _runs_with(words: Sign, what: str, cells: Sequence[Row]) -> str:
+    """In how many runs that was found, experiment by experiment or situation by situation."""
+    found = [
+        f"{_of_runs(sign[what], sign['runs'])} of "
+        f"{cell['column']['situation'] if 'column' in cell else cell['experiment']}"
+        for cell in cells
+        for sign in cell["signs"]
+        if sign["rule"] == words.rule and sign[what]
     ]
+    return listed(found) if found else ""
 
 
-def _ends(client: Row) -> list[Line]:
-    """What was found at the ends, said once of the experiments of which the same is said."""
-    found: dict[tuple[Line, ...], list[str]] = {}
-    for end in client["ends"]:
-        found.setdefault(tuple(lines_of(end)), []).append(end["experiment"])
-    lines = []
-    for (*most, runs), names in found.items():
-        each = runs if len(names) == 1 else replace(runs, text=f"{runs.text} each")
-        lines += [Line(", ".join(names), "quiet"), *most, each]
-    return lines
+def _cost(client: Row) -> float:
+    """What a crash costs; what is not known comes last."""
+    crash = (cell for cell in client["cells"] if cell["column"]["situation"] == CRASH)
+    return next((cell["standstill_ms"].p50 for cell in crash if cell["standstill_ms"].n), math.inf)
+
+
+def _findings(clients: Sequence[Row], whose: str) -> str:
+    """What clients, in the order of what a crash costs, show: crashes, losses, work once out."""
+    stops, said = [each for each in clients if _cost(each) < math.inf], list[str]()
+    if stops:
+        ends = [f"{duration(_cost(each))} ({each['name']})" for each in (stops[0], stops[-1])]
+        said.append(f"{whose} crash stops a partition for {' to '.join(dict.fromkeys(ends))}")
+    for words, part, none in (
+        (LOST, "ends", "No run shows a lost record"),
+        (STOPPED, "cells", "No run shows work after a removal"),
+    ):
+        found = [
+            f"{client['name']} {_violated(words, client)} ({runs})"
+            for client in clients
+            if (runs := _runs_with(words, "violated", client[part]))
+        ]
+        said.append(listed(found) if found else none)
+    return " ".join(f"{each}." for each in said)
+
+
+def _causes(matrix: Row) -> dict[str, list[Line]]:
+    """What is known of the examples, each cause with what helps: what is bold in their README."""
+    if not (matrix["examples"] and _EXAMPLES.exists()):
+        return {}
+    found: dict[str, list[Line]] = {}
+    for part in _EXAMPLES.read_text(encoding="utf-8").split("\n### ")[1:]:
+        name, _, text = part.partition("\n")
+        plain = re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", " ".join(text.split()))
+        for each in f" {plain}".split(" - **")[1:]:
+            cause, _, more = each.partition(" - ")[0].partition("**")
+            helps = more.partition("**Remedy**")[2]
+            found.setdefault(name, []).append(Line(cause))
+            found[name].append(Line(helps and f"Remedy{helps}", "quiet"))
+    return found
 
 
 def _made(matrix: Row) -> str:
@@ -220,20 +290,43 @@ def _blocks(matrix: Row, suite: Suite | None) -> Iterator[Block]:
     missing = (
         f"{len(unshown)} of {plural(matrix['planned'], 'run')} show nothing, and are named below."
     )
-    situations = {each["situation"] for each in matrix["columns"]}
+    seen = {each["situation"] for each in matrix["columns"]}
     columns = [Column(each["situation"], each["experiment"]) for each in matrix["columns"]]
-    linked = "The first number of a cell leads to the run with the longest standstill."
+    linked = "The first number of a cell leads to the run in which a partition stopped for longest."
+    scale, causes = _scale(matrix), _causes(matrix)
+    clients = sorted(matrix["clients"], key=_cost)
+    powers = ", ".join(f"{each / 1_000:g} s" for each in scale[1:-1])
+    scaled = "for how long a partition stopped, on a logarithmic scale"
+    legend = [
+        ("fill", ", lines at ".join(filter(None, (scaled, powers)))),
+        ("fill warn", "a member went on after its removal"),
+        ("fill bad", "records were lost"),
+    ]
     yield Block(
         "clients",
-        "Clients",
+        "Clients, by the cost of a crash" if CRASH in seen else "Clients",
         linked if suite else "",
-        columns=["client", *columns, "at the end"],
-        rows=list(map(_client, matrix["clients"])),
+        columns=["client", *columns],
+        rows=[_client(each, scale, causes) for each in clients],
         records=True,
-        notes=(Line(missing, "bad"),) if unshown else (),
+        legend=legend,
+        notes=(Line(missing, "wrong"),) if unshown else (),
     )
-    meanings = [(name, f"{words}.") for name, words in MEANINGS.items() if name in situations]
-    crash = (_CRASH,) if CRASH in situations else ()
+    if causes:
+        yield Block(
+            "causes",
+            "Causes and remedies",
+            "What is surprising above. consumers/apps/README.md says more, with sources.",
+            columns=("client", "what it does, and what helps"),
+            rows=[
+                blocks.Row((Line(each["name"], "name"), known), id=f"why-{each['name']}")
+                for each in clients
+                if (known := causes.get(each["name"]))
+            ],
+            on=blocks.WRITTEN,
+        )
+    meanings = [(name, f"{words}.") for name, words in situations.MEANINGS.items() if name in seen]
+    crash = (_CRASH,) if CRASH in seen else ()
     items = [*meanings, *_READING, *crash, _FEW]
     yield Block("reading", "How to read it", items=items, on=blocks.WRITTEN)
     if unshown:
@@ -262,11 +355,13 @@ def markdown(matrix: Row) -> str:
     overview = shown(matrix)
     table, *others = overview.blocks
     parts = [replace(table, heading=""), *others]
-    return "\n".join([f"# {TITLE}", "", overview.claim, "", *blocks.in_markdown(parts, "##")])
+    head = [f"# {TITLE}", "", f"**{overview.headline}**", "", overview.claim, ""]
+    return "\n".join([*head, *blocks.in_markdown(parts, "##")])
 
 
 def shown(matrix: Row, suite: Suite | None = None) -> blocks.Overview:
     """All that is shown; with its suite it leads to the runs."""
+    whose = "With default settings a" if matrix["examples"] else "A"
     kafka = sorted({version for client in matrix["clients"] for version in client["kafka"]})
     facts = [
         Fact("clients", str(len(matrix["clients"]))),
@@ -278,8 +373,8 @@ def shown(matrix: Row, suite: Suite | None = None) -> blocks.Overview:
         kind="matrix",
         name=f"matrix {matrix['name']}",
         title=TITLE,
-        claim=_WHAT + _EXAMPLES if matrix["examples"] else _WHAT,
-        headline=_shown_runs(matrix),
+        claim=_WHAT + _DEFAULTS if matrix["examples"] else _WHAT,
+        headline=_findings(sorted(matrix["clients"], key=_cost), whose),
         outcome="",
         detail=_made(matrix),
         facts=facts,
@@ -292,6 +387,7 @@ def shown(matrix: Row, suite: Suite | None = None) -> blocks.Overview:
         known,
         headline=headline(suite),
         outcome=suite_rows.kind_of(suite),
+        detail=f"{known.headline} {known.detail}",
         facts=[*facts, Fact("took", duration(suite.took_s * 1_000))],
         made_from=blocks.Overview.made_from,
         files=[("page", here(suite.path / PAGE)), ("text", f"{TEXT} beside it")],

@@ -134,12 +134,12 @@ def _changes(ways: Iterable[_Way], measures: Iterable[Measure]) -> list[_Change]
         (measure, way, by > 0)
         for measure in measures
         for way in ways
-        if (by := _clear(measure, way[0].of(measure).every, way[-1].of(measure).every))
+        if (by := clear(measure, way[0].of(measure).every, way[-1].of(measure).every))
     ]
 
 
-def _clear(measure: Measure, before: Sequence[float], after: Sequence[float]) -> int:
-    """1 where it clearly rises, -1 where it falls, 0 where nothing is clear or known."""
+def clear(measure: Measure, before: Sequence[float], after: Sequence[float]) -> int:
+    """1 where a measure clearly rises, -1 where it falls, 0 where nothing is clear or known."""
     if not before or not after:
         return 0
     if min(after) > max(before):

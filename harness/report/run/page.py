@@ -1,14 +1,17 @@
-"""Assembles `report.html`: one file, no script, nothing loaded from anywhere.
+"""Assembles `report.html`: one file, one script of its own, nothing loaded from anywhere.
 
 Texts of a run (reasons, log lines, names) are escaped by the template engine; the page's content
-security policy forbids scripts and loads on top of that.
+security policy forbids loads on top of that, and every script but `COPY`.
 """
 
+import base64
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from textwrap import wrap
 from types import SimpleNamespace as Shown
 from typing import Any, Final
 from urllib.parse import quote
@@ -41,6 +44,8 @@ from harness.report.run.axis import axis_of
 from harness.report.run.heartbeats import heartbeat_chart
 from harness.report.run.timeline import timeline
 from harness.report.run.views import MOST_REBALANCES, two_views
+from harness.report.text.junit import NOT_XML
+from harness.report.text.summary import summary
 
 _TEMPLATES: Final = Path(__file__).parents[1] / "templates"
 _MOST_FILES: Final = 60
@@ -58,6 +63,20 @@ _SECTIONS: Final = (
 _MOST_CONFIGURATION: Final = 60_000  # characters
 MOST_ROWS: Final = 200  # of a table
 _OF_VERDICTS: Final = ("expected_of", "name_of", "sign_of", "standing", "title_of", "verdict_of")
+
+
+# Copies what the page comes to; where the browser does not allow that, the text is there to copy.
+COPY: Final = """
+const button = document.getElementById("copy"), text = document.getElementById("markdown");
+button.hidden = false;
+button.onclick = () => {
+  text.hidden = false;
+  text.select();
+  text.hidden = document.execCommand("copy");
+  button.textContent = text.hidden ? "Copied" : "Copy it from below";
+};
+"""
+_COPY_HASH: Final = base64.b64encode(hashlib.sha256(COPY.encode()).digest()).decode()
 
 
 @dataclass(frozen=True)
@@ -85,6 +104,9 @@ def page(run: JudgedRun) -> str:
             outcome=result.kind,
             headline=result.headline,
             detail=result.detail,
+            markdown=summary(run),
+            script=COPY,
+            script_hash=_COPY_HASH,
             sections=_SECTIONS,
             facts=_facts(run),
             figures=_figures(run, counts),
@@ -110,6 +132,19 @@ def page(run: JudgedRun) -> str:
             configuration=_configuration(run.manifest.effective),
         )
     )
+
+
+def picture(run: JudgedRun) -> str:
+    """The text of `timeline.svg`: what the run found, above who held the partitions that stopped
+    for longest. Nothing where neither is known.
+    """
+    axis = axis_of(run)
+    chart = timeline(run, axis, members_of(run), most=8) if axis else None
+    if chart is None:
+        return ""
+    said = wrap(of_run(run).headline.replace("`", ""), 66)
+    words = {"chart": chart, "said": said, "title": run.manifest.experiment}
+    return NOT_XML.sub("\ufffd", environment().get_template("timeline.svg.j2").render(words))
 
 
 @cache
@@ -290,5 +325,7 @@ def _file(run_dir: Path, path: Path) -> tuple[str, str, str]:
 
 def _configuration(effective: Mapping[str, Any]) -> str:
     text = json.dumps(effective, indent=2, sort_keys=True, default=str) if effective else ""
+    for python, json_ in (("None", "null"), ("True", "true"), ("False", "false")):
+        text = text.replace(f'"{python}"', json_)  # as some settings were recorded
     rest = "\n… the rest is in manifest.json" if len(text) > _MOST_CONFIGURATION else ""
     return text[:_MOST_CONFIGURATION] + rest

@@ -7,14 +7,14 @@ from harness.base.errors import HarnessError
 from harness.base.whole import whole
 from harness.history import judged
 from harness.report.load import load, load_verdicts
-from harness.report.run.page import page
+from harness.report.run.page import page, picture
 from harness.report.run.trace import trace
 from harness.report.text.junit import junit
 from harness.report.text.summary import summary
 
 
 def report(run_dir: Path) -> None:
-    """Write `report.html`, `summary.md`, `junit.xml` and `trace.json` into `run_dir`.
+    """Write `report.html`, its picture, `summary.md`, `junit.xml` and `trace.json` into `run_dir`.
 
     They take the place of earlier ones all at once, so they never tell of different states.
 
@@ -33,11 +33,12 @@ def write_pages(run_dir: Path, into: Path) -> None:
     `load` does.
     """
     run = load(run_dir)
-    texts = [page(run), summary(run), junit(run)]
+    texts = [page(run), picture(run), summary(run), junit(run)]
     with suppress(HarnessError):
         texts.append(trace(run_dir))
     for name, text in zip(judged.PAGES, texts, strict=False):
-        write_whole(into / name, text)
+        if text:
+            write_whole(into / name, text)
 
 
 def write_whole(path: Path, text: str) -> None:

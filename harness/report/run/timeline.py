@@ -17,14 +17,14 @@ from harness.report.parts.stops import longest_by
 from harness.report.run.axis import Axis, fits, stack
 from harness.report.run.backdrop import close_chart, open_chart, phase_lane
 
-MOST_PARTITIONS: Final = 24
 MOST_BARS: Final = 2_000
 _BAR_PX: Final = 15
 _STRIP_PX: Final = 14
 _TOTAL_PX: Final = 56
 
 
-def timeline(run: JudgedRun, axis: Axis, members: Members) -> Chart | None:
+def timeline(run: JudgedRun, axis: Axis, members: Members, most: int = 24) -> Chart | None:
+    """The chart of at most so many partitions; none where nothing is known of any."""
     rates = throughput(run, axis.start, axis.end)
     held = _held(run.tables["ownership"])
     partitions = sorted(set(held) | set(rates.per_partition))
@@ -33,17 +33,15 @@ def timeline(run: JudgedRun, axis: Axis, members: Members) -> Chart | None:
     chart = open_chart(run, axis, "Ownership and throughput of each partition over time")
     phase_lane(chart, run, axis)
     coordinator_lane(chart, run, axis)
-    shown = _worth_showing(partitions, run, chart)
+    shown = _worth_showing(partitions, run, chart, most)
     held = _capped({partition: held.get(partition, []) for partition in shown}, chart)
     still = longest_by(run, "topic", "partition")
-    several_topics = len({topic for topic, _ in partitions}) > 1
     for partition in shown:
-        name = f"partition {number(partition[1])}"
-        name = partition_name(*partition) if several_topics else name
+        name = partition_name(*partition)
         note = f"standstill {duration(still[partition]['ms'])}" if partition in still else ""
         rows = stack([(row["from_at"], row["to_at"] or axis.end) for row in held[partition]])
         depth = (max(rows, default=0) + 1) * (_BAR_PX + 1)
-        y = chart.lane(name, depth + _STRIP_PX + 10, note, partition_name(*partition))
+        y = chart.lane(name, depth + _STRIP_PX + 10, note, name)
         for owned, place in zip(held[partition], rows, strict=True):
             _owner(chart, axis, members, owned, y + 4 + place * (_BAR_PX + 1))
         if processed := rates.per_partition.get(partition):
@@ -144,13 +142,15 @@ def _held(ownership: Iterable[Row]) -> dict[Partition, list[Row]]:
     return {key: sorted(rows, key=lambda row: row["from_at"]) for key, rows in held.items()}
 
 
-def _worth_showing(partitions: list[Partition], run: JudgedRun, chart: Chart) -> list[Partition]:
+def _worth_showing(
+    partitions: list[Partition], run: JudgedRun, chart: Chart, most: int
+) -> list[Partition]:
     """Keep those that stopped for longest where there are too many to read."""
     still = longest_by(run, "topic", "partition")
     ranked = sorted(partitions, key=lambda each: -still[each]["ms"] if each in still else 0.0)
-    if left_out := len(ranked[MOST_PARTITIONS:]):
+    if left_out := len(ranked[most:]):
         chart.left_out.append(f"the {left_out:,} partitions that stopped least")
-    return sorted(ranked[:MOST_PARTITIONS])
+    return sorted(ranked[:most])
 
 
 def _capped(held: dict[Partition, list[Row]], chart: Chart) -> dict[Partition, list[Row]]:

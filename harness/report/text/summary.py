@@ -3,7 +3,7 @@
 from typing import Final
 
 from harness.report import outcome
-from harness.report.formats import NOTHING, bound, clip, measured, number, safe, table_row
+from harness.report.formats import NOTHING, bound, clip, coded, measured, number, safe, table_row
 from harness.report.headline import of_run
 from harness.report.load import JudgedRun, Row
 from harness.report.parts.story import figures
@@ -26,7 +26,7 @@ def summary(run: JudgedRun) -> str:
         f"Run {safe(manifest.run)}, seed {safe(manifest.seed)}, {kafka}, {safe(manifest.client)}."
     )
     lines = [
-        f"## {safe(manifest.experiment)}: {safe(result.headline)}",
+        f"## {safe(manifest.experiment)}: {coded(result.headline)}",
         "",
         f"> {safe(manifest.claim)}" if manifest.claim else "",
         "",
