@@ -31,8 +31,6 @@ LAST_LINES: Final = 5
 _PIPE_S: Final = 5.0  # for what it said last; its watchdog may have the pipe a little longer
 _COMPLAINS: Final = "kafka-chaos: "
 _SILENT: Final = "it said nothing"
-
-
 _COMMAND: Final = (
     "import sys; sys.path.append(sys.argv.pop(1)); "
     "from kafka_chaos.__main__ import main; sys.exit(main())"
@@ -79,6 +77,7 @@ class Result:
     """
 
     exit_code: int
+    finding: str | None  # a word for what was found, such as does-not-leave
     sentence: str
     page: Path
     folder: Path
@@ -116,7 +115,7 @@ def read(text: str) -> Result:
         name: float("nan") if found[name] is None else found[name]
         for name in ("standstill_s", "lost", "unread", "repeats", "acknowledged")
     }
-    same = ("exit_code", "sentence", "experiment", "fetched_only")
+    same = ("exit_code", "finding", "sentence", "experiment", "fetched_only")
     return Result(
         page=Path(found["page"]),
         folder=Path(found["folder"]),

@@ -68,7 +68,7 @@ def test_report_prints_the_result_for_programs(
 
 def test_a_result_has_numbers_verdicts_and_the_page(deployed: Path, result: Result) -> None:
     assert Exit.DIFFERS == result.exit_code
-    assert "rolling-deploy" == result.experiment
+    assert ("rolling-deploy", "loses-records") == (result.experiment, result.finding)
     assert deployed / "report.html" == result.page
     assert deployed == result.folder
     assert 0 < result.standstill_s < 60

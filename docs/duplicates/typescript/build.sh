@@ -1,0 +1,3 @@
+set -e
+npm ci --no-audit --no-fund
+npx tsc
