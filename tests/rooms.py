@@ -34,7 +34,7 @@ ROOMS: Final = {
     "kafka_chaos": Room(
         "what a wheel installs: the command `kafka-chaos`, its example, the plugin for pytest, and "
         "the server of agents (`mcp_server`)",
-        "where it is installed there is only Python, pytest for the plugin, an extra for the server",
+        "where it is installed there are only Python, pytest for the plugin, and an extra",
         ("provision", "base"),
         ("pytest", "anyio", "mcp"),
     ),

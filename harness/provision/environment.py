@@ -119,7 +119,7 @@ def install(env: Path, locks: Sequence[Path], shell: Shell) -> None:
     # Build tools first, and then no build isolation: isolated builds fetch tools without hashes.
     for several in ([BUILD_REQUIREMENTS], locks):
         exactly = ["--require-hashes", "--no-deps", "--no-build-isolation"]
-        exactly += [part for lock in several for part in ("-r", lock)]
+        exactly += [part for lock in several for part in ("-r", str(lock))]
         shell.run(
             "installing the Python packages",
             [*pip, *exactly],

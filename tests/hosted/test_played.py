@@ -162,7 +162,10 @@ def test_a_night_as_expected_succeeds_and_keeps_no_logs(
     workflows: dict[str, Any], runner_of: Callable[..., Runner], night: Path, code: int
 ) -> None:
     """Nor does one fail that this machine was too busy for."""
-    instead = [Instead(NIGHT, code, brings=night), Instead(("-m", "harness", "trend"), 1, "R01 moved\n")]
+    instead = [
+        Instead(NIGHT, code, brings=night),
+        Instead(("-m", "harness", "trend"), 1, "R01 moved\n"),
+    ]
     runner = runner_of(contexts(matrix={"backend": "embedded"}), instead=instead)
 
     assert "success" == runner.play(job(workflows, "nightly", "night"))

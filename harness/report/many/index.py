@@ -143,9 +143,9 @@ def _by_client(suite: Suite, verdicts: Verdicts) -> Iterator[Block]:
     columns = [(c, p) for c in CLIENTS for p in PROTOCOLS if (c, p) in there]
     judged: dict[tuple[str, str, str], list[tuple[Verdict, str]]] = {}
     for entry in suite.entries:
-        for row in suite_rows.shown_in(verdicts[entry.label]):
-            key = row["rule"], entry.client, entry.protocol
-            judged.setdefault(key, []).append((row, link_to(suite, entry)))
+        for verdict in suite_rows.shown_in(verdicts[entry.label]):
+            key = verdict["rule"], entry.client, entry.protocol
+            judged.setdefault(key, []).append((verdict, link_to(suite, entry)))
     rows, held, unjudged = list[Row](), list[Row](), list[str]()
     for rule in RULES.values():
         found = [judged.get((rule.id, *each), []) for each in columns]
