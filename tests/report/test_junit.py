@@ -36,7 +36,7 @@ def test_a_case_has_the_name_of_its_rule_and_its_id_as_a_property(tmp_path: Path
     assert case is not None
     assert "session/silent-member-is-evicted" == case.get("name")
     kept = {each.get("name"): each.get("value") for each in case.iterfind("properties/property")}
-    assert {"id": "R01"} == kept
+    assert {"id": "R01", "left_out": "0"} == kept
 
 
 def test_failure_says_verdict_expectation_and_reason(suite: ET.Element) -> None:
