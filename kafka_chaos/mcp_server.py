@@ -37,7 +37,7 @@ needs no run: it reads logs of any Kafka. Paths are those of the folder that the
 
 
 @dataclass(frozen=True)
-class Tools:
+class CommandTools:
     """Each of its tools is called as the command that it runs.
 
     `common` are options for every command. Runs are played one at a time: they are measured.
@@ -206,4 +206,4 @@ async def _end(process: Process, said: TextReceiveStream) -> None:
 
 def serve(common: Sequence[str]) -> None:
     """Serve until standard input ends; `common` are options for every command."""
-    Tools(common).server().run("stdio")
+    CommandTools(common).server().run("stdio")

@@ -59,7 +59,8 @@ def commands(page: Path) -> Iterator[str]:
             whole = MORE.sub("", found[1] + found[2])
             for short, long in SHORT.items():
                 whole = long + whole.removeprefix(short) if whole.startswith(short) else whole
-            yield whole
+            if "${" not in whole:  # words of a program
+                yield whole
 
 
 PRINTED_ON: Final = {each: page.name for page in PAGES for each in commands(page)}
@@ -69,7 +70,8 @@ PRINTED_ON: Final = {each: page.name for page in PAGES for each in commands(page
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where a reader types: with the programs that the documents name."""
     place = tmp_path_factory.mktemp("reader")
-    (place / "consumers").symlink_to(ROOT / "consumers")
+    for name in ("consumers", "docs"):
+        (place / name).symlink_to(ROOT / name)
     for name in ("path/to", "path/to/mine", "path/to/mine-tuned", "chaos"):
         (place / name).mkdir(parents=True, exist_ok=True)
         (place / name / "app.toml").write_text('command = ["true"]\n')

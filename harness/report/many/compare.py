@@ -19,17 +19,16 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.base.errors import NoData
-from harness.base.words import listed, plural
+from harness.base.words import plural
 from harness.experiment import label
 from harness.history.suites import is_suite, load_suite
-from harness.report.formats import NOTHING, duration, number, spread
+from harness.report.formats import NOTHING, number, spread
 from harness.report.load import Row, load
 from harness.report.many import blocks
 from harness.report.many.blocks import Block, Column, Line, in_terminal
+from harness.report.many.compare_words import SIDES, better, better_night, both_settings, items
 from harness.report.many.numbers import Numbers, Spread, numbers, spreads
 from harness.report.many.suite_rows import verdicts_of
-from harness.report.many.sweep import AGAIN, LOST, STANDSTILL
-from harness.report.many.sweep_words import clear
 from harness.report.outcome import Standing, name_of
 from harness.report.text.columns import show, width_of
 
@@ -39,10 +38,6 @@ _OWN: Final = re.compile(
     r"|log\.dirs|client\.id|group\.instance\.id|java_home|class_path)$"
 )
 MOST_TABLES: Final = 6  # of the runs of a sweep, or of a few experiments
-_SIDES: Final = (Column("A", free=True), Column("B", free=True))
-_SETTING: Final = (Column("setting", free=True), *_SIDES)
-# Figures of which less is better, the most important first.
-_COSTS: Final = {each.title: each for each in (LOST, STANDSTILL, AGAIN)}
 # How likely any number at all is shown that has not moved, over all rules and figures together.
 _CHANCE: Final = 0.05
 
@@ -281,40 +276,6 @@ def _chance(higher: int, of: int) -> float:
     return min(1.0, float(2 * ways / 2**of))
 
 
-def better(pair: Comparison) -> str:
-    """Which side is better, and by how much: where all runs of one lie beyond those of the other.
-
-    Nothing where one side shows nothing.
-    """
-    if not (pair.a.judged and pair.b.judged):
-        return ""
-    won: dict[str, list[str]] = {"A": [], "B": []}
-    figures = {each.name: each for each in pair.figures}
-    for name, measure in _COSTS.items():
-        a, b = figures[name].a, figures[name].b
-        if way := clear(measure, a.every, b.every):
-            low, high = sorted((a.median, b.median))
-            of = duration if figures[name].unit == "ms" else number
-            less = f" ({1 - low / high:.0%} less)" if low else ""
-            won["A" if way > 0 else "B"].append(f"{name} {of(low)} instead of {of(high)}{less}")
-    said = [f"{side} is better: {listed(found)}." for side, found in won.items() if found]
-    said = said or [f"Neither is clearly better in {listed(list(_COSTS))}."]
-    few = min(len(pair.a.judged), len(pair.b.judged)) < 2
-    return " ".join([*said, *(["One run may differ from another by chance."] if few else [])])
-
-
-def _better_night(moved: Sequence[Row]) -> str:
-    """The same of two nights, by what `shifts` found."""
-    said = [
-        f"{'A' if 2 * each['higher'] > each['runs'] else 'B'} is better: {each['name']} differs in "
-        f"nearly all of {each['runs']} runs"
-        + ("." if each["change"] is None else f", by {abs(each['change']):.0%} in the middle one.")
-        for each in moved
-        if each["name"] in _COSTS
-    ]
-    return " ".join(said) or f"Neither is clearly better in {listed(list(_COSTS))}."
-
-
 def as_json(compared: Compared) -> dict[str, Any]:
     return {
         "a": str(compared.path_a),
@@ -327,7 +288,7 @@ def as_json(compared: Compared) -> dict[str, Any]:
                 "a": {"label": pair.a.label, "runs": len(pair.a.verdicts)},
                 "b": {"label": pair.b.label, "runs": len(pair.b.verdicts)},
                 "better": better(pair),
-                "settings": _items(pair.settings),
+                "settings": items(pair.settings),
                 "rules": [_item(each) for each in pair.rules],
                 "figures": [_item(each) for each in pair.figures],
             }
@@ -336,10 +297,6 @@ def as_json(compared: Compared) -> dict[str, Any]:
         "settings": settings_over(compared),
         "moved": shifts(compared),
     }
-
-
-def _items(settings: Mapping[str, tuple[str | None, str | None]]) -> list[Row]:
-    return [{"name": name, "a": a, "b": b} for name, (a, b) in settings.items()]
 
 
 def _item(beside: Beside) -> dict[str, Any]:
@@ -401,28 +358,12 @@ def _of_pair(pair: Comparison) -> Iterator[Block]:
         said = f"no run of {missing} was judged, so there are no settings to compare"
     yield Block("", " against ".join(dict.fromkeys(sides)), notes=(Line(said),))
     if better(pair):
-        yield _settings("settings that differ", _items(pair.settings))
+        yield both_settings("settings that differ", items(pair.settings))
     rule, numbers = Column("rule", free=True), Column("measured", free=True)
     rules = [_rule(each) for each in pair.rules]
     yield _block("rules", (rule, "A", numbers, "B", numbers, "unit"), rules)
     rows = [blocks.Row((f.name, measured(f.a), measured(f.b), f.unit)) for f in pair.figures]
-    yield _block("figures", (Column("figure", free=True), *_SIDES, "unit"), rows)
-
-
-def _settings(heading: str, found: Sequence[Row], *more: str) -> Block:
-    """The settings that both sides have; of others there is how many."""
-    both = [each for each in found if NOTHING not in (each["a"] or NOTHING, each["b"] or NOTHING)]
-    names = ("name", "a", "b", *more)
-    rows = [blocks.Row([str(each[name]) for name in names]) for each in both]
-    rest = plural(len(found) - len(both), "more setting")
-    notes = (
-        (Line(f"{rest} that one side alone has: --json has them"),)
-        if len(both) < len(found)
-        else ()
-    )
-    if not rows:
-        return Block("", "", notes=notes or (Line("set up alike"),))
-    return Block("", heading, columns=(*_SETTING, *more), rows=rows, notes=notes)
+    yield _block("figures", (Column("figure", free=True), *SIDES, "unit"), rows)
 
 
 def _marked(each: Beside, name: str) -> tuple[Line, str]:
@@ -446,8 +387,10 @@ def measured(side: Spread) -> str:
 
 def _of_nights(compared: Compared) -> Iterator[Block]:
     both = f"{plural(len(compared.pairs), 'run')} that both have, by experiment and protocol"
-    yield Block("", both, notes=(Line(_better_night(shifts(compared))),))
-    yield _settings("settings that differ, and in how many runs", settings_over(compared), "runs")
+    yield Block("", both, notes=(Line(better_night(shifts(compared))),))
+    yield both_settings(
+        "settings that differ, and in how many runs", settings_over(compared), "runs"
+    )
     changed = [
         blocks.Row((where, name_of(each.name), each.a.verdict, each.b.verdict), tone)
         for pair in compared.pairs
@@ -457,7 +400,7 @@ def _of_nights(compared: Compared) -> Iterator[Block]:
     ]
     yield _block(
         "verdicts that differ",
-        (Column("run", free=True), "rule", *_SIDES),
+        (Column("run", free=True), "rule", *SIDES),
         changed,
         "every rule has the same verdict in both, run by run",
     )
