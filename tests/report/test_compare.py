@@ -16,12 +16,12 @@ from harness.report.many.compare import (
     Compared,
     Comparison,
     RunGroup,
+    better,
     compare,
     print_compared,
     settings_of,
     shifts,
 )
-from harness.report.many.compare_words import better
 from harness.report.many.numbers import UNITS, Spread
 from tests.report.sample_run import Row, manifest, verdict, write_manifest
 from tests.report.sample_suite import entry, write_judged, write_night, write_repeats

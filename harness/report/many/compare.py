@@ -26,7 +26,7 @@ from harness.report.formats import NOTHING, number, spread
 from harness.report.load import Row, load
 from harness.report.many import blocks
 from harness.report.many.blocks import Block, Column, Line, in_terminal
-from harness.report.many.compare_words import SIDES, better, better_night, both_settings, items
+from harness.report.many.compare_words import SIDES, better_by, better_night, both_settings, items
 from harness.report.many.numbers import Numbers, Spread, numbers, spreads
 from harness.report.many.suite_rows import verdicts_of
 from harness.report.outcome import Standing, name_of
@@ -274,6 +274,12 @@ def _chance(higher: int, of: int) -> float:
     more = max(higher, of - higher)
     ways: int = sum(comb(of, times) for times in range(more, of + 1))
     return min(1.0, float(2 * ways / 2**of))
+
+
+def better(pair: Comparison) -> str:
+    """Which side is better, and by how much; nothing where one shows nothing."""
+    runs = len(pair.a.judged), len(pair.b.judged)
+    return better_by(runs, {each.name: (each.a, each.b, each.unit) for each in pair.figures})
 
 
 def as_json(compared: Compared) -> dict[str, Any]:

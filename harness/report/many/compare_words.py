@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from harness.base.words import listed, plural
 from harness.report.formats import NOTHING, duration, number
 from harness.report.load import Row
 from harness.report.many import blocks
 from harness.report.many.blocks import Block, Column, Line
+from harness.report.many.numbers import Spread
 from harness.report.many.sweep import AGAIN, LOST, STANDSTILL
 from harness.report.many.sweep_words import clear
-
-if TYPE_CHECKING:
-    from harness.report.many.compare import Comparison
 
 SIDES: Final = (Column("A", free=True), Column("B", free=True))
 _SETTING: Final = (Column("setting", free=True), *SIDES)
@@ -22,26 +20,26 @@ _SETTING: Final = (Column("setting", free=True), *SIDES)
 _COSTS: Final = {each.title: each for each in (LOST, STANDSTILL, AGAIN)}
 
 
-def better(pair: Comparison) -> str:
+def better_by(runs: tuple[int, int], figures: Mapping[str, tuple[Spread, Spread, str]]) -> str:
     """Which side is better, and by how much: where all runs of one lie beyond those of the other.
 
+    Of each side there is how many runs it has, and of a figure its spread on both and its unit.
     Nothing where one side shows nothing.
     """
-    if not (pair.a.judged and pair.b.judged):
+    if not all(runs):
         return ""
     won: dict[str, list[str]] = {"A": [], "B": []}
-    figures = {each.name: each for each in pair.figures}
     for name, measure in _COSTS.items():
-        a, b = figures[name].a, figures[name].b
+        a, b, unit = figures[name]
         if way := clear(measure, a.every, b.every):
             low, high = sorted((a.median, b.median))
-            of = duration if figures[name].unit == "ms" else number
+            of = duration if unit == "ms" else number
             less = f" ({1 - low / high:.0%} less)" if low else ""
             won["A" if way > 0 else "B"].append(f"{name} {of(low)} instead of {of(high)}{less}")
     said = [f"{side} is better: {listed(found)}." for side, found in won.items() if found]
     said = said or [f"Neither is clearly better in {listed(list(_COSTS))}."]
-    few = min(len(pair.a.judged), len(pair.b.judged)) < 2
-    return " ".join([*said, *(["One run may differ from another by chance."] if few else [])])
+    few = ["One run may differ from another by chance."] if min(runs) < 2 else []
+    return " ".join([*said, *few])
 
 
 def better_night(moved: Sequence[Row]) -> str:
