@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import inf
 from typing import Any, Final
 
 from harness.base.errors import NoData
@@ -377,9 +378,11 @@ def _words(seen: _Evidence) -> Mapping[str, str]:
     known = {**(manifest.declared.get("group") or {}), **manifest.observed}
     evicted = [row["session_timeout_ms"] for row in seen.run.tables["evictions"]]
     session_ms = next(filter(None, evicted), known.get("session_timeout_ms")) or 0
-    left = [row for row in seen.stops if row["cause"] in _ENDS and row["trigger"] == "expiry"]
-    times = len({row["episode"] for row in left})
-    ends = f"each of {times} times " if times > 1 else ""
+    # Where its successor joined first, the rebalance began by that, and waited for the session.
+    waits = [r for r in seen.stops if r["trigger"] == "expiry" or r["ms"] > (session_ms or inf)]
+    episodes = {row["episode"] for row in waits if row["cause"] in _ENDS}
+    left = [row for row in seen.stops if row["episode"] in episodes]
+    ends = f"in {len(episodes)} rebalances " if len(episodes) > 1 else ""
     ends += _cost(left, [{"count": row["redelivered"]} for row in left])
     names = known.get("clients") or [str((manifest.app or {}).get("name"))]
     own = next((v for k, v in _LIBRARIES.items() for n in names if n.startswith(k)), ())

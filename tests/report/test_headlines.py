@@ -129,13 +129,16 @@ def test_an_end_without_leaving_costs_a_session_each_time(tmp_path: Path) -> Non
         stop(partition, 45_260 - partition, 45_000, cause="close", episode=episode)
         for partition, episode in ((0, 2), (1, 2), (0, 3))
     ]
+    # What moves meanwhile to the next process, and an end in order.
+    rows[1] = {**rows[1], "cause": "start-consumer", "trigger": "join"}
+    rows.append({**stop(2, 900, 0, cause="close", episode=4), "trigger": "leave"})
     run_dir = write_run(tmp_path / "run", **{**changes, "stops": rows, "reads": ()})
     app = {"name": "orders", "command": ["./orders"], "stop": {}}
     write_manifest(run_dir, declared={"group": {}, "app": app}, observed={"clients": ["kgo v1.22"]})
 
     assert (
-        "Your program does not leave its group when it ends: each of 2 times 2 partitions stopped "
-        "for up to 45.26 s and 12 records came again. Call `client.Close()` when it is asked "
+        "Your program does not leave its group when it ends: in 2 rebalances 2 partitions "
+        "stopped for up to 45.26 s and 12 records came again. Call `client.Close()` when it is asked "
         "to end."
     ) == found_in(load(run_dir))[1]
 
