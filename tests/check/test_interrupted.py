@@ -127,6 +127,8 @@ def test_an_interruption_of_a_query_is_one_sentence_and_changes_nothing(
         finally:
             process.kill()
 
-    assert "kafka-chaos: interrupted\n" == complained, said
+    # Before it, on a slow machine, are lines of progress.
+    assert complained.endswith("kafka-chaos: interrupted\n"), said
+    assert 1 == complained.count("kafka-chaos:")
     assert Exit.INTERRUPTED == process.returncode
     assert before == files(project)

@@ -186,17 +186,3 @@ def test_their_steps_play_the_wheel(
     found, said = played(tmp_path, wheel, system, steps, words)
 
     assert (code, True) == (found, says in said), said
-
-
-@pytest.mark.usefixtures("installed")
-@pytest.mark.cluster
-@pytest.mark.long(60)
-def test_a_night_is_shown_by_its_junit_file(wheel: Path, tmp_path: Path) -> None:
-    steps, junit = gitlab_steps("night")
-    assert junit == jenkins_steps("night")[1]
-
-    code, said = played(tmp_path, wheel, "gitlab", steps, "--only baseline --jobs 1")
-
-    assert code in (0, 6), said
-    (found,) = tmp_path.glob(junit)
-    assert "baseline" in found.read_text()

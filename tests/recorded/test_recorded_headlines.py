@@ -27,7 +27,10 @@ KEPT: Final = sorted([*RUNS.iterdir(), *PROGRAMS.iterdir(), *FOUND.glob("*/*")])
 PINNED: Final = Path(__file__).with_name("headlines.json")
 NONE: Final = "–"
 # What only Python reads: dictionaries, lists of texts, values, times.
-RAW: Final = re.compile(r"\{'|\['|\bNone\b(?! of)|\bTrue\b|\bFalse\b|\bPT\d|datetime\(|timedelta\(")
+# Brokers before 4.0 log an instance id that is not there as None.
+RAW: Final = re.compile(
+    r"\{'|\['|(?<!instance id )\bNone\b(?! of)|\bTrue\b|\bFalse\b|\bPT\d|datetime\(|timedelta\("
+)
 
 
 def name_of(run: Path) -> str:
