@@ -75,7 +75,7 @@ def test_they_are_on_the_page_and_in_the_summary_and_rules_left_out_are_folded(
         assert f"<li>{each}</li>" in text
         assert f"- {each}" in short
     folds = [part.partition("</summary>") for part in text.split("<details")]
-    folded = next(inside for said, _, inside in folds if "rules are left out" in said)
+    folded = next(inside for said, end, inside in folds if end and "rules are left out" in said)
     assert NAMES["R21-stop"] in folded.partition("</details>")[0]
     assert "gives brokers neither name nor version" in text
     assert NAMES["R21-stop"] not in short

@@ -129,7 +129,7 @@ def test_an_end_without_leaving_costs_a_session_each_time(tmp_path: Path) -> Non
         stop(partition, 45_260 - partition, 45_000, cause="close", episode=episode)
         for partition, episode in ((0, 2), (1, 2), (0, 3))
     ]
-    # What moves meanwhile to the next process, and an end in order.
+    # What moves to the next process at that time, and an end in order.
     rows[1] = {**rows[1], "cause": "start-consumer", "trigger": "join"}
     rows.append({**stop(2, 900, 0, cause="close", episode=4), "trigger": "leave"})
     run_dir = write_run(tmp_path / "run", **{**changes, "stops": rows, "reads": ()})
