@@ -11,6 +11,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
@@ -27,7 +28,7 @@ from tests.tampered.history import (
     kept,
     names_of,
     rules_of,
-    withheld,
+    withheld_since,
 )
 
 DRAWN: Final = Path(__file__).with_name("drawn.txt")
@@ -57,8 +58,9 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     found = {True: Counter[str](), False: Counter[str]()}
     for each, accused, doubtful in tried(given.seed, range(given.first, given.first + given.count)):
-        found[each.wrong][NOTICED if accused else DOUBTED if doubtful else PASSED] += 1
-        print(f"{each.number:5} {_text(each, accused, doubtful)}", flush=True)
+        came = NOTICED if accused else DOUBTED if doubtful else PASSED
+        found[each.wrong][came] += 1
+        print(f"{each.number:5} {_text(each, came, accused or doubtful)}", flush=True)
     wrong, neutral = found[True], found[False]
     print(
         f"{wrong.total()} wrong changes: {wrong[NOTICED]} noticed, {wrong[DOUBTED]} in doubt,"
@@ -69,9 +71,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def tried(seed: int, numbers: Sequence[int]) -> Iterator[tuple[Drawn, list[str], list[str]]]:
     """Each change with the rules that accuse more than they did without it, and that doubt more."""
-    engine = DuckDb()
     changes = list(language.read(DRAWN))
-    try:
+    with closing(DuckDb()) as engine:
         for start in range(0, len(numbers), _AT_ONCE):
             drawn = [draw(seed, number, changes) for number in numbers[start : start + _AT_ONCE]]
             unchanged = {each.run.name: kept(each.run.name) for each in drawn}
@@ -80,10 +81,8 @@ def tried(seed: int, numbers: Sequence[int]) -> Iterator[tuple[Drawn, list[str],
             before = dict(zip(unchanged, outcomes, strict=False))
             for each, after in zip(drawn, outcomes[len(unchanged) :], strict=True):
                 accused = sorted(accused_since(before[each.run.name], after))
-                then, now = withheld(before[each.run.name]), withheld(after)
-                yield each, accused, sorted(r for r in now if now[r] != then.get(r) and now[r] > 0)
-    finally:
-        engine.close()
+                others = withheld_since(before[each.run.name], after).items()
+                yield each, accused, sorted(rule for rule, rows in others if rows > 0)
 
 
 def draw(seed: int, number: int, changes: Sequence[Change]) -> Drawn:
@@ -101,12 +100,11 @@ def draw(seed: int, number: int, changes: Sequence[Change]) -> Drawn:
     raise NotThere(f"no change fits any run, in {_TRIES} tries")
 
 
-def _text(each: Drawn, accused: Sequence[str], doubtful: Sequence[str]) -> str:
-    rules = accused or doubtful
+def _text(each: Drawn, came: str, rules: Sequence[str]) -> str:
     by = ", ".join(name_of(rule) for rule in rules[:3]) + (", …" if rules[3:] else "")
-    came = "noticed by " if accused else "in doubt: " if doubtful else "passed over"
-    right = not accused if not each.wrong else bool(rules)
-    return f"{' ' if right else '!'} {each.change.name}, in {each.run.name}: {came}{by}"
+    right = came != (PASSED if each.wrong else NOTICED)
+    words = {NOTICED: f"noticed by {by}", DOUBTED: f"in doubt: {by}"}.get(came, came)
+    return f"{' ' if right else '!'} {each.change.name}, in {each.run.name}: {words}"
 
 
 if __name__ == "__main__":

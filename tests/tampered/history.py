@@ -244,6 +244,16 @@ def withheld(outcome: Outcome) -> dict[str, int]:
     )
 
 
+def withheld_since(before: Outcome, after: Outcome) -> dict[str, int]:
+    """The rules of which another number of rows could not be judged before, with that of now."""
+    then, now = withheld(before), withheld(after)
+    return {
+        rule: now.get(rule, 0)
+        for rule in then.keys() | now.keys()
+        if now.get(rule, 0) != then.get(rule, 0)
+    }
+
+
 Edit = Callable[[Kept], None]
 
 

@@ -27,7 +27,7 @@ from tests.tampered.history import (
     kept,
     names_of,
     rules_of,
-    withheld,
+    withheld_since,
 )
 
 CHANGES: Final = Path(__file__).with_name("changes")
@@ -86,6 +86,5 @@ def _noticed(change: Change, before: Outcome, after: Outcome) -> bool:
     new = accused_since(before, after)
     if not change.notices:
         return bool(new.keys() - accusations(before).keys())
-    then, now = (withheld(each) for each in (before, after))
-    doubts = any(now.get(rule, 0) != then.get(rule, 0) for rule in change.notices)
+    doubts = not withheld_since(before, after).keys().isdisjoint(change.notices)
     return bool(new) or (change.or_withholds and doubts)

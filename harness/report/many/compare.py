@@ -358,12 +358,10 @@ def _block(
 
 def _of_pair(pair: Comparison) -> Iterator[Block]:
     sides = [f"{group.label} ({plural(len(group.verdicts), 'run')})" for group in (pair.a, pair.b)]
-    said = better(pair)
-    if not said:
-        missing = "B" if pair.a.judged else "A"
-        said = f"no run of {missing} was judged, so there are no settings to compare"
-    yield Block("", " against ".join(dict.fromkeys(sides)), notes=(Line(said),))
-    if better(pair):
+    said, missing = better(pair), "B" if pair.a.judged else "A"
+    none = f"no run of {missing} was judged, so there are no settings to compare"
+    yield Block("", " against ".join(dict.fromkeys(sides)), notes=(Line(said or none),))
+    if said:
         yield both_settings("settings that differ", items(pair.settings))
     rule, numbers = Column("rule", free=True), Column("measured", free=True)
     rules = [_rule(each) for each in pair.rules]
