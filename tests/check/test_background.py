@@ -191,4 +191,5 @@ def test_nothing_is_left_of_it_when_whoever_asked_is_killed(tmp_path: Path) -> N
         wait_until("Java for Spark", lambda: process.children(recursive=True), timeout_s=60)
         family = [process, *process.children(recursive=True)]
         asked.kill()
-    assert [] == psutil.wait_procs(family, timeout=120)[1]
+    # It ends with the run that it judges, on an idle processor alone (SCHED_IDLE).
+    assert [] == psutil.wait_procs(family, timeout=600)[1]
