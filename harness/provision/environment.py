@@ -6,8 +6,10 @@ environment of their own, which then does for every command.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.util
+import os
 import platform
 import re
 import shutil
@@ -20,7 +22,7 @@ from pathlib import Path
 from harness.base.errors import SetupError
 from harness.base.paths import INSTALLED
 from harness.provision.cache import LOCKS, REPOSITORY, cache_dir, mark, write_atomically
-from harness.provision.shell import FETCH_REMEDY, Shell
+from harness.provision.shell import FETCH_REMEDY, Shell, answer
 
 REQUIREMENTS = REPOSITORY / "requirements.lock"
 DEVELOPERS = LOCKS / "developers.lock"  # what tests and checks need besides
@@ -28,6 +30,23 @@ BUILD_REQUIREMENTS = LOCKS / "build.lock"
 COMPLETE = ".complete"
 # Of the wheel that pip makes of PySpark, whose jars are compressed already.
 BUILDS = "[bdist_wheel]\ncompression = stored\n"
+# pip would compile on one processor.
+QUIETLY = ("--disable-pip-version-check", "--no-input", "--no-compile")
+# Settings of pip, and the variables by which uv takes the same.
+UV_WORDS = {
+    "cert": "SSL_CERT_FILE",
+    "default-timeout": "UV_HTTP_TIMEOUT",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "index-url": "UV_DEFAULT_INDEX",
+    "timeout": "UV_HTTP_TIMEOUT",
+    "trusted-host": "UV_INSECURE_HOST",
+}
+NOT_OF_PLACES = {  # settings of pip that do not say where packages come from
+    *("break-system-packages", "cache-dir", "disable-pip-version-check", "no-cache-dir"),
+    *("no-color", "no-compile", "no-input", "no-warn-script-location", "prefer-binary"),
+    *("progress-bar", "quiet", "require-virtualenv", "retries", "root-user-action", "verbose"),
+}
 NEWEST_PYTHON = (3, 14)  # that all locked packages are there for
 ANOTHER_PYTHON = (
     "install kafka-chaos with another Python"
@@ -71,6 +90,14 @@ def env_python(env: Path) -> Path:
     return env / "bin" / "python"
 
 
+def _pip(env: Path) -> list[object]:
+    return [env_python(env), "-m", "pip"]
+
+
+def _uv(env: Path) -> Path:
+    return env / "bin" / "uv"
+
+
 def site_packages(env: Path) -> Path:
     return env / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
 
@@ -106,26 +133,55 @@ def check_python() -> None:
         )
 
 
+def installer(env: Path) -> tuple[list[object], dict[str, str]]:
+    """The command that installs packages, and settings for its environment.
+
+    uv fetches several packages at a time, but reads none of pip's settings, which say where this
+    machine gets packages from. So it is used if it has a word for each of them, else pip is.
+    """
+    settings = pip_settings(answer([*_pip(env), "config", "list"])) if _uv(env).exists() else {}
+    if not _uv(env).exists() or settings.keys() - UV_WORDS.keys() - NOT_OF_PLACES:
+        return [*_pip(env), "install", *QUIETLY], {}
+    separators = {"find-links": ","}
+    given = {
+        UV_WORDS[name]: separators.get(name, " ").join(value.split())
+        for name, value in settings.items()
+        if name in UV_WORDS
+    }
+    # pip trusts the system's certificates, or those of the variables below. It looks into every
+    # index, which the hashes make safe.
+    alike = {"UV_SYSTEM_CERTS": "true", "UV_INDEX_STRATEGY": "unsafe-best-match"}
+    named = [os.environ.get(name) for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")]
+    alike |= {"SSL_CERT_FILE": next(filter(None, named))} if any(named) else {}
+    return [_uv(env), "pip", "install", "--python", env_python(env)], alike | given
+
+
+def pip_settings(listed: str) -> dict[str, str]:
+    """What `pip install` goes by, from the answer of `pip config list`; without the sections."""
+    found = re.findall(r"^(global|install|:env:)\.([\w-]+)=(.*)$", listed, re.M)
+    found.sort(key=lambda each: ("global", "install", ":env:").index(each[0]))
+    return {name: str(ast.literal_eval(value)) for _, name, value in found}
+
+
 def install(env: Path, locks: Sequence[Path], shell: Shell) -> None:
     """Make `env` anew and install these locks into it; the completion marker is written last."""
     check_python()
     shutil.rmtree(env, ignore_errors=True)
     mark(env)
     shell.run("making the Python environment", [sys.executable, "-m", "venv", env], log="pip.log")
-    pip = [env_python(env), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
-    pip.append("--no-compile")  # pip would do it on one processor
     builds = env / "builds.cfg"
     write_atomically(builds, BUILDS)
     # Build tools first, and then no build isolation: isolated builds fetch tools without hashes.
     for several in ([BUILD_REQUIREMENTS], locks):
+        command, settings = installer(env)
         exactly = ["--require-hashes", "--no-deps", "--no-build-isolation"]
         exactly += [part for lock in several for part in ("-r", str(lock))]
         shell.run(
             "installing the Python packages",
-            [*pip, *exactly],
+            [*command, *exactly],
             log="pip.log",
             remedy=FETCH_REMEDY,
-            env={"DIST_EXTRA_CONFIG": str(builds)},
+            env={"DIST_EXTRA_CONFIG": str(builds), **settings},
         )
     # Files for other Pythons fail, and whatever else is not compiled only starts more slowly.
     shell.run(

@@ -211,6 +211,62 @@ def test_install_wipes_what_was_half_made_and_marks_last(tmp_path: Path) -> None
     assert compiled.endswith(f"-m compileall -q -j 0 {environment.site_packages(env)}")
 
 
+LISTED = """
+:env:.find-links='/wheels  /more'
+global.cert='/ca.pem'
+global.index-url="https://a'b@mirror/simple"
+global.quiet='1'
+install.index-url='https://another/simple'
+download.index-url='https://third/simple'
+"""
+
+
+def test_settings_of_pip_are_those_that_its_install_goes_by() -> None:
+    assert environment.pip_settings(LISTED) == {
+        "find-links": "/wheels  /more",
+        "cert": "/ca.pem",
+        "index-url": "https://another/simple",
+        "quiet": "1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("listed", "installer", "given"),
+    [
+        (
+            LISTED,
+            "uv",
+            {
+                "UV_FIND_LINKS": "/wheels,/more",
+                "SSL_CERT_FILE": "/ca.pem",
+                "UV_DEFAULT_INDEX": "https://another/simple",
+            },
+        ),
+        ("", "uv", {"SSL_CERT_FILE": "/bundle.pem"}),
+        ("global.client-cert='/mine.pem'\n", "pip", {}),
+        ("global.no-index='1'\n", "pip", {}),
+    ],
+    ids=["each has a word", "no settings", "one without a word", "no index"],
+)
+def test_uv_installs_if_it_can_be_given_all_settings_of_pip(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    listed: str,
+    installer: str,
+    given: Mapping[str, str],
+) -> None:
+    env = half_made(tmp_path)
+    (env / "bin" / "uv").touch()
+    monkeypatch.setattr(environment, "answer", lambda _command: listed)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/bundle.pem")
+
+    command, settings = environment.installer(env)
+
+    assert installer in map(str, (Path(str(command[0])).name, command[2]))
+    assert given.items() <= settings.items()
+    assert (installer == "uv") == ("UV_SYSTEM_CERTS" in settings)
+
+
 def test_python_without_venv_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(

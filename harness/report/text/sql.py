@@ -53,7 +53,7 @@ def opened(runs: Sequence[Path]) -> Iterator[duckdb.DuckDBPyConnection]:
         processes.scratch("sql") as scratch,
         duckdb.connect(":memory:", config={"temp_directory": str(scratch)}) as database,
     ):
-        database.execute("SET TimeZone = 'UTC'")
+        database.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
         for run in runs:
             judged.settle(run)
         for name in EXAMPLES:

@@ -25,6 +25,7 @@ _SETTINGS: Final[dict[str, Any]] = {
     # Else DuckDB keeps what it had for the largest query, and Spark works beside it.
     "allocator_flush_threshold": _KEPT_MEMORY,
     "allocator_bulk_deallocation_flush_threshold": _KEPT_MEMORY,
+    "enable_progress_bar": "false",  # after 2 s it would write into what a command prints
 }
 
 
