@@ -39,8 +39,8 @@ between the start of this situation and that of the next: from the start, or fro
 stopped, until its next record was read. It is the median of the runs, of which n counts; a page has
 the shortest and the longest too. If a run has a situation twice, the worse one counts.
 
-“None”: no partition stopped for longer than it does without a fault. “≥”: one was still stopped when
-the run ended. “Unknown”: a run could not be judged, which does not mean that all was well.
+“None”: no partition stopped for longer than it does without a fault. “≥”: one was still stopped
+when the run ended. “Unknown”: a run could not be judged, which does not mean that all was well.
 
 “Redelivered” are records that the program showed as processed more than once in that time; without
 the word there was none. “Fetched again” is said of programs that do not show what they process:
