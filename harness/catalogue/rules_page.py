@@ -55,8 +55,8 @@ def _section(rule: Rule, experiments: dict[str, Experiment]) -> str:
         known = " and ".join(str(groups) for groups in rule.contradicted)
         known = "groups of every kind" if known == "groups" else known
         lines.append(
-            f"- known not to hold, at least at times, in {known}: judged there "
-            "only if an experiment declares it"
+            f"- known exception, at least at times: {known}; judged there only if an experiment "
+            "declares it"
         )
         lines += _judged_by(rule, experiments)
     elif rule.in_passing:

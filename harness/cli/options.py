@@ -38,7 +38,7 @@ EVERY
 RUN
 --seed int: fixes the random choices, such as when faults start
 --set * NAME=VALUE: a setting (see `describe`)
---backend: embedded (processes), docker, or for a single run of our own members compose
+--backend: embedded (processes), docker, or compose (for a single run of our own members)
 + CLUSTER LIMIT
 
 RUNS

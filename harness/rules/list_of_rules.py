@@ -9,23 +9,23 @@ from harness.rules.rule_names import FORMER, GROUPS, NAMES
 
 _HEAD: Final = """# Rules
 
-Runs are judged by these rules. A rule has a name, of its group and of what it says:
-`session/silent-member-is-evicted`. Its id, R01, stands in stored results, and every command and
-experiment takes either. Beside it are the ids of former rules whose place it took, which are
-understood as well; one with `not` said the opposite. Programs of yours are judged by those with †.
-`./kafka-chaos describe session/silent-member-is-evicted` prints its page: its statement, why
-it matters to people who run consumers, its source, the clients and protocols that it is about, and
-the experiments that judge it. A rule is the file of its name in [harness/rules](../harness/rules),
-its query below a header; `describe --sql` prints it. `make docs` writes this list.
+These rules judge runs. A rule is called by its group and what it says, such as
+`session/silent-member-is-evicted`. `./kafka-chaos describe session/silent-member-is-evicted`
+prints its page: statement, why it matters to people who run consumers, source, the clients and
+protocols that it is about, and the experiments that judge it. Its file in
+[harness/rules](../harness/rules) is a query below a header (`describe --sql`). `make docs` writes
+this list.
 
-An experiment declares the verdicts that it expects. Every other rule about the run's client and
-protocol is judged as well, and an unexpected violation fails the run.
+- † marks the rules that judge programs of yours.
+- In brackets is the rule's id, which stored results have, then ids of former rules that it
+  replaced; one with `not` said the opposite. Commands and experiments take names and ids.
+- An experiment declares the verdicts that it expects. Every other rule about the run's client and
+  protocol is judged as well, and an unexpected violation fails the run.
+- Some experiments expect VIOLATED: the statement does not hold any more or for this client, or a
+  saboteur (`saboteur-…`) breaks it on purpose, which proves that the rule notices.
 
-Some experiments expect VIOLATED: the statement does not hold, or does not hold any more, or a
-saboteur (`saboteur-…`) breaks it on purpose. This proves that the rule notices a violation.
-
-Sources and statements name five documents about consumer groups, written for Kafka 0.11 to 2.x.
-They are not published here: *tests* and *replaces* say in our words what they say.
+Sources name five documents about consumer groups, written for Kafka 0.11 to 2.x. They are not
+published here; *tests* and *replaces* on a rule's page say in our words what they say.
 
 """
 

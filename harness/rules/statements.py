@@ -83,16 +83,16 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="000.10",
         says="A heartbeat that is answered with a rebalance in progress counts as a sign of life.",
         rules=("R08-members", "R08-client"),
-        today="For the coordinator, and for the client. KIP-848 has no such answer.",
+        today="It does for coordinator and client. KIP-848 has no such answer.",
     ),
     Statement(
         id="000.11",
         says="A failed heartbeat is tried again after the retry backoff.",
         rules=("R09",),
         today="Java's backoff grows with each failure (since 3.7, KIP-580). Judged for its "
-        "classic protocol, and as the most that it may take, unless its application waits for the "
-        "answer to a commit, behind which heartbeats wait. librdkafka waits for its next turn, "
-        "by its source: brokers log a heartbeat when it arrives, which may be seconds later.",
+        "classic protocol, by the most that it may take; not while its application waits for a "
+        "commit, behind which heartbeats wait. librdkafka, by its source, waits for its next turn; "
+        "not judged, since brokers log a heartbeat when it arrives, which may be seconds later.",
     ),
     Statement(
         id="000.13",
@@ -268,7 +268,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         says="A new consumer sets off a rebalance.",
         rules=("R20a",),
         instead=("X02",),
-        today="Not a static member that comes back within its session.",
+        today="A static member that comes back within its session does not.",
         since="2.3 (KIP-345)",
     ),
     Statement(
@@ -401,8 +401,8 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="003.12",
         says="Once all members have joined, all their joins are answered.",
         rules=("R33-answered",),
-        today="Or when those that are missing have been removed (X09). KIP-848 has no joins "
-        "(X20-alone).",
+        today="They are also answered once those that are missing have been removed (X09). KIP-848 "
+        "has no joins (X20-alone).",
     ),
     Statement(
         id="003.13",
@@ -435,14 +435,14 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="004.3",
         says="A heartbeat carries group, generation and member id, and goes to the coordinator.",
         rules=("R35", "X06"),
-        today="And the instance id of a static member (since 2.3, KIP-345). In KIP-848 it carries "
+        today="Also the instance id of a static member (since 2.3, KIP-345). In KIP-848 it carries "
         "a member epoch, and at times what is owned and subscribed.",
     ),
     Statement(
         id="004.4",
         says="Between heartbeats the thread waits for the retry backoff, not for the interval.",
         rules=("R36",),
-        today="So that it notices within a tenth of a second that the polls have ended, that the "
+        today="It notices within a tenth of a second that the polls have ended, that the "
         "coordinator is gone, or that a rebalance is on. librdkafka looks twice a second. Java's "
         "KIP-848 client has no such thread: it sleeps until the next heartbeat is due.",
     ),

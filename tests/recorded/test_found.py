@@ -24,6 +24,7 @@ from tests.in_memory import tables_of_run
 from tests.recorded.keep import FOUND
 
 PAGE: Final = (ROOT / "docs" / "known-defects.md").read_text(encoding="utf-8")
+_HEAD: Final = re.compile(r"^\| `(?P<kept>[\w-]+)` \| violates (?P<rules>.+) \|$", re.MULTILINE)
 _ROW: Final = re.compile(r"^\| (?P<name>[\w ]+) \| (?P<text>.+) \|$", re.MULTILINE)
 
 
@@ -31,9 +32,9 @@ def described() -> dict[str, dict[str, str]]:
     """What the page says of each defect of which runs are kept, by the name of their folder."""
     found = {}
     for section in PAGE.split("\n## ")[1:]:
-        rows = {match["name"]: match["text"] for match in _ROW.finditer(section)}
-        if "Kept" in rows:
-            found[rows["Kept"].strip("`")] = rows
+        if head := _HEAD.search(section):
+            rows = {match["name"]: match["text"] for match in _ROW.finditer(section)}
+            found[head["kept"]] = {**rows, "Violated": head["rules"]}
     return found
 
 

@@ -163,8 +163,8 @@ def _by_client(suite: Suite, verdicts: Verdicts) -> Iterator[Block]:
     table = Block(
         "rules",
         "Rules by client and protocol",
-        "The worst verdict of all runs, linked to the run that it comes from, and how many runs "
-        "judged it. Empty where the statement is about others.",
+        "The worst verdict of all runs, linked to its run, and how many runs judged it. Empty: the "
+        "rule is not about this client and protocol.",
         columns=("rule", "", *map(" ".join, columns)),
         rows=rows,
         on=blocks.WRITTEN,

@@ -34,23 +34,22 @@ TITLE: Final = "Client libraries side by side"
 _WORDS: Final = {words.rule: words for words in (*IN_SITUATIONS, *AT_THE_END)}
 _EXAMPLES: Final = ROOT / "consumers" / "apps" / "README.md"
 _READING: Final = paragraphs("""
-The first number of a cell says for how long a partition stopped: the longest of those that stopped
-after this situation began and before the next did, from the start of the situation, or from when
-the partition stopped, until its next record was read. It is the median of the runs, of which n
-counts; a page has the shortest and the longest too. “None” means that no partition stopped for
-longer than it does without a fault; “≥” means that one was still stopped when the run ended. Where
-a run has a situation twice, the worse one counts.
+The first number of a cell says for how long a partition stopped, the longest of those that stopped
+between the start of this situation and that of the next: from the start, or from when the partition
+stopped, until its next record was read. It is the median of the runs, of which n counts; a page has
+the shortest and the longest too. If a run has a situation twice, the worse one counts.
 
-“Redelivered” counts the records that the program showed as processed more than once in that time;
-where it does not stand, none was. “Fetched again” counts for programs that do not show what they
-process: their code may have seen those records only once.
+“None”: no partition stopped for longer than it does without a fault. “≥”: one was still stopped
+when the run ended. “Unknown”: a run could not be judged, which does not mean that all was well.
 
-What a process did wrong stands where it was done to it: it did not leave in order, did not come
-back after its removal, or went on although it had learned of its removal. What is found at the end
-of a run stands with the client: it did not catch up, wedged, which means that a process ran without
-working, or lost records. A client is said to have done well only in what was judged.
+“Redelivered” are records that the program showed as processed more than once in that time; without
+the word there was none. “Fetched again” is said of programs that do not show what they process:
+their code may have seen those records only once.
 
-“Unknown” means that a run could not be judged. It does not mean that all was well.
+A cell also says what a process did wrong in this situation: it did not leave in order, did not come
+back after its removal, or went on although it had heard of its removal. Below the client's name is
+what was found at the end of its runs: it did not catch up, wedged (a process ran without working),
+or lost records. Nothing is called good that was not judged.
 """)
 _CRASH: Final = (
     "The group misses a crashed process only when its session timeout is over, so this timeout "
@@ -316,7 +315,7 @@ def _blocks(matrix: Row, suite: Suite | None) -> Iterator[Block]:
         yield Block(
             "causes",
             "Causes and remedies",
-            "What is surprising above. consumers/apps/README.md says more, with sources.",
+            "Of the surprising cells above. consumers/apps/README.md says more, with sources.",
             columns=("client", "what it does, and what helps"),
             rows=[
                 blocks.Row((Line(each["name"], "name"), known), id=f"why-{each['name']}")

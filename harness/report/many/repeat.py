@@ -38,8 +38,8 @@ DISTRIBUTIONS: Final = pa.schema(_COLUMNS)
 PAGE: Final = "repeat.html"
 _LEAD: Final = (
     "Over everything measured in all runs. Every run's verdict counts, and no run is played again. "
-    "“Median lies in” is an exact confidence interval for the median of the runs' medians, by "
-    "order statistics; fewer than six runs cannot reach 95 %."
+    "“Median lies in” is the 95 % confidence interval of the median of the runs' medians; with "
+    "fewer than six runs the confidence is lower."
 )
 
 
