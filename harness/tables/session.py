@@ -28,8 +28,8 @@ from harness.base.ports import LOOPBACK
 from harness.base.priority import SHARES
 from harness.tables.engines.spark import SETTINGS
 
-# A night judges on an idle processor alone (SCHED_IDLE). Where 40 processes waited for two processors,
-# eight starts in a row took more than two minutes.
+# A night judges on an idle processor alone (SCHED_IDLE). Where 40 processes waited for two
+# processors, eight starts in a row took more than two minutes.
 START_TIMEOUT_S: Final = 900
 _CONNECT_S: Final = 5
 # What Spark reaches into (org.apache.spark.launcher.JavaModuleOptions), less the vector module.

@@ -54,3 +54,14 @@ def test_a_java_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
     java.chmod(0o755)
     with pytest.raises(SetupError, match="no memory left"):
         session.start(java, None, tmp_path / "log")
+
+
+def test_a_java_that_takes_too_long_is_named_with_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\nexec tail -f /dev/null\n")
+    java.chmod(0o755)
+    monkeypatch.setattr(session, "START_TIMEOUT_S", 0)
+    with pytest.raises(SetupError, match="did not start within 0 s: it said nothing"):
+        session.start(java, None, tmp_path / "log")
