@@ -25,6 +25,7 @@ from harness.cluster import embedded, features
 from harness.cluster.embedded import EmbeddedCluster
 from harness.cluster.features import finalize, finalized_by
 from harness.cluster.plan import draw_plan
+from harness.cluster.proxies import Toxiproxy
 from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Probe, Verdict, holds
 from harness.history.effects import Breaks, Effects
 from harness.provision import kafka
@@ -161,7 +162,7 @@ class Started:
         self.commands: list[list[str]] = []
         monkeypatch.setattr(processes, "spawn", self._spawn)
         monkeypatch.setattr(EmbeddedCluster, "await_serving", lambda *_: None)
-        monkeypatch.setattr(EmbeddedCluster, "_start_toxiproxy", lambda _self: None)
+        monkeypatch.setattr(Toxiproxy, "start", lambda *_: None)
         monkeypatch.setattr(embedded, "write_files", self._write)
         with Ports() as ports:
             plan = draw_plan(Cluster(brokers=1), ("members",), "run", ports)
