@@ -95,7 +95,7 @@ class Librdkafka(Adapter):
 
     @property
     def versions(self) -> dict[str, str]:
-        return {"confluent-kafka": str(__version__), "librdkafka": str(libversion()[0])}
+        return versions()
 
     def subscribe(self, topic: str, listener: Listener) -> None:
         self._listener = listener
@@ -183,6 +183,10 @@ class Librdkafka(Adapter):
 
     def _on_error(self, error: KafkaError) -> None:
         self._safely("error_cb", lambda listener: listener.error(client_error(error)))
+
+
+def versions() -> dict[str, str]:
+    return {"confluent-kafka": str(__version__), "librdkafka": str(libversion()[0])}
 
 
 def parse_group_metadata(data: object) -> MemberIdentity:

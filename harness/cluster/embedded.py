@@ -7,14 +7,7 @@ from pathlib import Path
 from harness.base import processes
 from harness.base.errors import ClusterError
 from harness.cluster import ping
-from harness.cluster.backend import (
-    LOGGING,
-    PROXIES,
-    STOP_TIMEOUT_S,
-    RunningCluster,
-    properties_of,
-    write_files,
-)
+from harness.cluster.backend import LOGGING, PROXIES, STOP_TIMEOUT_S, RunningCluster, write_files
 from harness.cluster.features import log_of, starts_in
 from harness.cluster.plan import Node, Plan
 from harness.provision import java
@@ -61,7 +54,7 @@ class EmbeddedCluster(RunningCluster):
                 f"-Dlog4j2.configurationFile={self._folder / LOGGING.name}",
                 *("-cp", tools.kafka_classpath),
                 "kafka.Kafka",
-                self._folder / properties_of(node),
+                self._folder / node.properties,
             ],
             run=self.plan.run,
             log=self._logs / f"{node.name}.out",

@@ -386,7 +386,7 @@ def test_a_node_that_comes_back_with_another_release_is_not_healed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(broker_faults, "_LOGGED_S", 0.01)
-    monkeypatch.setattr(broker_faults, "_await_listening", lambda *_: None)
+    monkeypatch.setattr(broker_faults, "_await_back", lambda *_: None)
 
     with pytest.raises(WaitTimeout, match=r"Kafka 4\.3\.1 in the log of broker-1.*Kafka 4\.2\.2"):
         KINDS[UPGRADE.kind].settle(scene_of(release_of=lambda _: "4.2.2"), UPGRADE, BROKER)
