@@ -340,7 +340,7 @@ def test_a_container_is_made_as_it_must_be(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(images, "DockerContainer", Container)
     monkeypatch.setenv("DOCKER_HOST", "unix:///run/docker.sock")
     program = object.__new__(images.ProgramImage)
-    program.run, program._users, program.engine = "run", {}, None  # type: ignore[assignment]
+    program.run, program._users, program.engine = "run", {}, None
     program.app = App(name="orders", image="orders:1.4", folder="/")
     program.image = images.Image("orders:1.4", "sha256:00ff", (), ())
 
