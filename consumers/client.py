@@ -5,10 +5,9 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
-# Less than Kafka's own minute: what a crashed member leaves open hides later records for so long.
-TRANSACTION_TIMEOUT_MS: Final = 10_000
 TRANSACTION_PATIENCE_S: Final = 60.0
 
 
@@ -133,12 +132,31 @@ class GroupClient(Protocol):
         """Leave the group; runs callbacks."""
 
 
-class Transactions(Protocol):
+# Copies batches and commits positions with them: `Transactions.copy`.
+Copy = Callable[
+    [Sequence[Range], Sequence[Position], Any, Callable[[], None]],
+    tuple[list[Answer], ClientError | None],
+]
+
+
+@dataclass(frozen=True)
+class Transactions:
     """Copies batches to another topic, by a producer of the consumer's own library.
 
-    The group's metadata is asked for when a batch is handed over, so that a coordinator refuses
-    the positions of a member that is no longer what it was then.
+    All but the last two are calls of the producer: `send` takes a partition and a record, `offer`
+    positions and the group's metadata. These are asked for when a batch is handed over, so that a
+    coordinator refuses the positions of a member that is no longer what it was then. `said` has
+    what one of the library's `errors` says.
     """
+
+    begin: Callable[[], object]
+    send: Callable[[int, bytes], object]
+    flush: Callable[[], object]
+    offer: Callable[[Sequence[Position], Any], object]
+    commit: Callable[[], object]
+    abort: Callable[[], object]
+    errors: type[Exception]
+    said: Callable[[Any], ClientError]
 
     def copy(
         self,
@@ -153,6 +171,34 @@ class Transactions(Protocol):
         are in the log and nothing is committed yet. Returns the answers, and the error after which
         this producer is of no use any more.
         """
+        try:
+            self.begin()
+            for topic, partition, first, last, _ in ranges:
+                for offset in range(first, last + 1):
+                    self.send(partition, made_from(topic, partition, offset))
+            # On disk before the positions are offered, so that an abort has something to hide.
+            self.flush()
+            written()
+            self.offer(positions, metadata)
+            self.commit()
+        except self.errors as refusal:
+            error = self.said(refusal)
+            answers = answered(positions, error.code, error.name)
+            if not error.fatal:
+                try:
+                    self.abort()
+                    return answers, None
+                except self.errors as worse:
+                    error = self.said(worse)
+            return answers, error._replace(fatal=True)
+        return answered(positions), None
+
+
+def answered(
+    positions: Sequence[Position], code: int = 0, error: str | None = None
+) -> list[Answer]:
+    """The same answer for each of these positions."""
+    return [Answer(*position, code, error) for position in positions]
 
 
 def made_from(topic: str, partition: int, offset: int) -> bytes:

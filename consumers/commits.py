@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from consumers.client import Answer, GroupClient, MemberIdentity, Partition, Position
+from consumers.client import Answer, GroupClient, MemberIdentity, Partition, Position, answered
 from consumers.journal import Journal
 
 NEVER_ANSWERED_KEPT: Final = 10_000  # a bound on memory, far above what can be in flight
@@ -88,7 +88,7 @@ class PositionStore:
             path = self._folder / f"{topic}-{partition}"
             with path.open("r+b" if path.exists() else "wb", buffering=0) as file:
                 file.write(b"%0*d" % (_WIDTH, committed))
-        return [Answer(*position, 0, None) for position in positions]
+        return answered(positions)
 
     def read(self, partitions: Sequence[Partition]) -> list[Position]:
         """What is known of `partitions`; those that no member has worked on are left out."""

@@ -16,12 +16,12 @@ from typing import Final, NamedTuple
 from consumers.client import (
     Answer,
     ClientError,
+    Copy,
     GroupClient,
     MemberIdentity,
     Partition,
     Position,
     Range,
-    Transactions,
 )
 from consumers.commits import Committer, PositionStore
 from consumers.config import ConsumerConfig
@@ -59,7 +59,7 @@ class ConsumerLoop:
         client: GroupClient,
         journal: Journal,
         control: Control,
-        transactions: Transactions | None = None,
+        copy: Copy | None = None,
     ) -> None:
         self._config = config
         self._client = client
@@ -67,7 +67,7 @@ class ConsumerLoop:
         self._control = control
         self._conduct = conduct_of(config.sabotage)
         self._commits = Committer(client, journal)
-        self._transactions = transactions
+        self._copy = copy
         self._metadata: object = None
         self._owned: set[Partition] = set()
         self._uncommitted: dict[Partition, int] = {}  # worked off, to be committed later
@@ -116,7 +116,7 @@ class ConsumerLoop:
         polled = self._client.poll_batch(self._config.batch_records, POLL_TIMEOUT_S)
         self._returned_at = _now_us()
         self._polls += 1
-        if self._transactions is not None and polled.ranges:
+        if self._copy is not None and polled.ranges:
             # As who these records were got: the transaction is refused if that is past.
             self._metadata = self._client.group_metadata()
         for error in polled.errors:
@@ -201,21 +201,19 @@ class ConsumerLoop:
             time.sleep(self._config.process_us * batch.records / 1e6)
         if self._stalls:
             self._stall()
-        if self._transactions is not None and not self._transact(self._transactions, batch):
+        if self._copy is not None and not self._transact(self._copy, batch):
             return
         self._journal.write_encoded("processed", f'"poll":{batch.poll}')
         if self._conduct.commits == "after":
             self._commit_done(batch)
 
-    def _transact(self, transactions: Transactions, batch: Batch) -> bool:
+    def _transact(self, copy: Copy, batch: Batch) -> bool:
         """Copy a batch in a transaction; whether it was committed. If not, read it again."""
         broken: list[ClientError] = []
         refused: list[Answer] = []
 
         def make(positions: Sequence[Position]) -> list[Answer]:
-            answers, error = transactions.copy(
-                batch.ranges, positions, self._metadata, self._hold_if_ordered
-            )
+            answers, error = copy(batch.ranges, positions, self._metadata, self._hold_if_ordered)
             broken.extend([error] if error else [])
             refused.extend(answer for answer in answers if answer.error_code)
             return answers
@@ -329,22 +327,22 @@ def run(config: ConsumerConfig) -> int:
     """The program: consume until ordered to close. Returns the exit code; raises HarnessError."""
 
     def loop(journal: Journal, control: Control) -> None:
-        client, transactions = _connect(config)
-        ConsumerLoop(config, client, journal, control, transactions).run()
+        client, copy = _connect(config)
+        ConsumerLoop(config, client, journal, control, copy).run()
 
     return run_program(config, loop)
 
 
-def _connect(config: ConsumerConfig) -> tuple[GroupClient, Transactions | None]:
+def _connect(config: ConsumerConfig) -> tuple[GroupClient, Copy | None]:
     transacts = config.commit == "transaction"
     if config.client == "java":
-        from consumers.java_client import JavaClient, JavaTransactions
+        from consumers import java_client as java
 
-        return JavaClient(config), JavaTransactions(config) if transacts else None
+        return java.JavaClient(config), java.transactions(config).copy if transacts else None
 
-    from consumers.librdkafka import Librdkafka, LibrdkafkaTransactions
+    from consumers import librdkafka as rd
 
-    return Librdkafka(config), LibrdkafkaTransactions(config) if transacts else None
+    return rd.Librdkafka(config), rd.transactions(config).copy if transacts else None
 
 
 def _member_json(member: MemberIdentity) -> str:

@@ -17,7 +17,7 @@ What is peculiar to it, and why the code is as it is:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,6 @@ from consumers import jvm
 from consumers.client import (
     NO_MEMBER,
     TRANSACTION_PATIENCE_S,
-    TRANSACTION_TIMEOUT_MS,
     Adapter,
     Answer,
     ClientError,
@@ -40,7 +39,8 @@ from consumers.client import (
     Polled,
     Position,
     Range,
-    made_from,
+    Transactions,
+    answered,
 )
 from consumers.config import ConsumerConfig, shown
 from consumers.ranges import Runs
@@ -176,9 +176,8 @@ class JavaClient(Adapter):
                 return None
             self._consumer.commitSync(offsets)
         except JException as error:
-            code, name = jvm.code_of(error)
-            return [Answer(*position, code, name) for position in positions]
-        return [Answer(*position, 0, None) for position in positions]
+            return answered(positions, *jvm.code_of(error))
+        return answered(positions)
 
     def seek(self, positions: Sequence[Position]) -> None:
         for topic, partition, committed in positions:  # within the callback that is enough
@@ -245,66 +244,41 @@ def _ranges(part: Any, records: Any) -> list[Range]:
     return runs.of(topic)
 
 
-class JavaTransactions:
-    """See `consumers.client.Transactions`; the machine of the consumer has to run."""
+def transactions(config: ConsumerConfig) -> Transactions:
+    """Connect a producer, and end what an earlier process of this name has left open.
 
-    def __init__(self, config: ConsumerConfig) -> None:
-        """Connect, and end what an earlier process of this name has left open."""
-        assert config.output is not None  # the configuration has been checked
-        self._output = config.output
-        self._record = JClass(f"{_PRODUCER}.ProducerRecord")
-        self._number = JClass("java.lang.Integer")
-        self._bytes = JArray(JByte)
-        self._fatal = tuple(JClass(f"{_ERRORS}.{name}") for name in _FATAL)
-        settings = {
-            "bootstrap.servers": config.bootstrap,
-            "client.id": config.member,
-            "transactional.id": f"{config.group}-{config.member}",
-            "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
-            "max.block.ms": round(TRANSACTION_PATIENCE_S * 1_000),
-            "linger.ms": 5,
-            "key.serializer": _BYTES,
-            "value.serializer": _BYTES,
-            **config.admission_of_java(),
-        }
-        self._producer: Any = JClass(f"{_PRODUCER}.KafkaProducer")(jvm.properties(settings))
-        self._producer.initTransactions()
+    The machine of the consumer has to run.
+    """
+    record, number = JClass(f"{_PRODUCER}.ProducerRecord"), JClass("java.lang.Integer")
+    as_bytes = JArray(JByte)
+    fatal = tuple(JClass(f"{_ERRORS}.{name}") for name in _FATAL)
+    settings = {
+        **config.transacting(),
+        "max.block.ms": round(TRANSACTION_PATIENCE_S * 1_000),
+        "key.serializer": _BYTES,
+        "value.serializer": _BYTES,
+        **config.admission_of_java(),
+    }
+    producer: Any = JClass(f"{_PRODUCER}.KafkaProducer")(jvm.properties(settings))
+    producer.initTransactions()
 
-    def copy(
-        self,
-        ranges: Sequence[Range],
-        positions: Sequence[Position],
-        metadata: Any,
-        written: Callable[[], None],
-    ) -> tuple[list[Answer], ClientError | None]:
-        offsets = jvm.offsets(positions)
-        try:
-            self._producer.beginTransaction()
-            for topic, partition, first, last, _ in ranges:
-                where = self._number(JInt(partition))
-                for offset in range(first, last + 1):
-                    copied = self._bytes(made_from(topic, partition, offset))
-                    self._producer.send(self._record(self._output, where, None, copied))
-            # On disk before the positions are offered, so that an abort has something to hide.
-            self._producer.flush()
-            written()
-            self._producer.sendOffsetsToTransaction(offsets, metadata)
-            self._producer.commitTransaction()
-        except JException as error:
-            return self._given_up(positions, error)
-        return [Answer(*position, 0, None) for position in positions], None
+    def send(partition: int, copied: bytes) -> None:
+        producer.send(record(config.output, number(JInt(partition)), None, as_bytes(copied)))
 
-    def _given_up(
-        self, positions: Sequence[Position], error: Any
-    ) -> tuple[list[Answer], ClientError | None]:
-        code, name = jvm.code_of(error)
-        answers = [Answer(*position, code, name) for position in positions]
-        worst = error
-        if not isinstance(error, self._fatal):
-            try:
-                self._producer.abortTransaction()
-                return answers, None
-            except JException as worse:
-                worst = worse
-        code, name = jvm.code_of(worst)
-        return answers, ClientError(code, name, jvm.words(worst), True)
+    def offer(positions: Sequence[Position], metadata: Any) -> None:
+        producer.sendOffsetsToTransaction(jvm.offsets(positions), metadata)
+
+    def said(refusal: Any) -> ClientError:
+        code, name = jvm.code_of(refusal)
+        return ClientError(code, name, jvm.words(refusal), isinstance(refusal, fatal))
+
+    return Transactions(
+        begin=producer.beginTransaction,
+        send=send,
+        flush=producer.flush,
+        offer=offer,
+        commit=producer.commitTransaction,
+        abort=producer.abortTransaction,
+        errors=JException,
+        said=said,
+    )

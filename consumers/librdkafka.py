@@ -19,6 +19,7 @@ What is peculiar to it, and why the code is as it is:
 import struct
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from confluent_kafka import (
@@ -34,7 +35,6 @@ from confluent_kafka import (
 from consumers.client import (
     NO_MEMBER,
     TRANSACTION_PATIENCE_S,
-    TRANSACTION_TIMEOUT_MS,
     Adapter,
     Answer,
     ClientError,
@@ -43,8 +43,8 @@ from consumers.client import (
     Partition,
     Polled,
     Position,
-    Range,
-    made_from,
+    Transactions,
+    answered,
 )
 from consumers.config import ConsumerConfig, shown
 from consumers.ranges import ErrorAmongRecordsError, Ranger
@@ -95,7 +95,7 @@ class Librdkafka(Adapter):
 
     @property
     def versions(self) -> dict[str, str]:
-        return {"confluent-kafka": str(__version__), "librdkafka": str(libversion()[0])}
+        return versions()
 
     def subscribe(self, topic: str, listener: Listener) -> None:
         self._listener = listener
@@ -117,7 +117,7 @@ class Librdkafka(Adapter):
             return Polled(self._ranger.ranges(records), errors)
 
     def commit(self, positions: Sequence[Position], *, wait: bool) -> list[Answer] | None:
-        offsets = [TopicPartition(p.topic, p.partition, p.committed) for p in positions]
+        offsets = _offsets(positions)
         try:
             if not wait:
                 self._consumer.commit(offsets=offsets, asynchronous=True)
@@ -126,7 +126,7 @@ class Librdkafka(Adapter):
         except KafkaException as error:  # a refusal is an answer
             # The binding drops the answers per partition when the request as a whole failed.
             failed: KafkaError = error.args[0]
-            return [Answer(*position, failed.code(), failed.name()) for position in positions]
+            return answered(positions, failed.code(), failed.name())
 
     def seek(self, positions: Sequence[Position]) -> None:
         self._sought = {Partition(p.topic, p.partition): p.committed for p in positions}
@@ -185,6 +185,10 @@ class Librdkafka(Adapter):
         self._safely("error_cb", lambda listener: listener.error(client_error(error)))
 
 
+def versions() -> dict[str, str]:
+    return {"confluent-kafka": str(__version__), "librdkafka": str(libversion()[0])}
+
+
 def parse_group_metadata(data: object) -> MemberIdentity:
     """Member id and generation out of librdkafka's serialized group metadata.
 
@@ -210,6 +214,10 @@ def client_error(error: KafkaError) -> ClientError:
     return ClientError(code, error.name(), error.str(), fatal)
 
 
+def _offsets(positions: Sequence[Position]) -> list[TopicPartition]:
+    return [TopicPartition(p.topic, p.partition, p.committed) for p in positions]
+
+
 def _answers(error: KafkaError | None, partitions: Sequence[TopicPartition]) -> list[Answer]:
     found = []
     for each in partitions:
@@ -219,57 +227,21 @@ def _answers(error: KafkaError | None, partitions: Sequence[TopicPartition]) -> 
     return found
 
 
-class LibrdkafkaTransactions:
-    """See `consumers.client.Transactions`."""
-
-    def __init__(self, config: ConsumerConfig) -> None:
-        """Connect, and end what an earlier process of this name has left open."""
-        assert config.output is not None  # the configuration has been checked
-        self._output = config.output
-        self._producer = Producer(
-            {
-                "bootstrap.servers": config.bootstrap,
-                "client.id": config.member,
-                "transactional.id": f"{config.group}-{config.member}",
-                "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
-                "linger.ms": 5,
-                **config.admission_of_librdkafka(),
-            }
-        )
-        self._producer.init_transactions(TRANSACTION_PATIENCE_S)
-
-    def copy(
-        self,
-        ranges: Sequence[Range],
-        positions: Sequence[Position],
-        metadata: Any,
-        written: Callable[[], None],
-    ) -> tuple[list[Answer], ClientError | None]:
-        offsets = [TopicPartition(p.topic, p.partition, p.committed) for p in positions]
-        try:
-            self._producer.begin_transaction()
-            for topic, partition, first, last, _ in ranges:
-                for offset in range(first, last + 1):
-                    copied = made_from(topic, partition, offset)
-                    self._producer.produce(self._output, copied, partition=partition)
-            # On disk before the positions are offered, so that an abort has something to hide.
-            self._producer.flush(TRANSACTION_PATIENCE_S)
-            written()
-            self._producer.send_offsets_to_transaction(offsets, metadata, TRANSACTION_PATIENCE_S)
-            self._producer.commit_transaction(TRANSACTION_PATIENCE_S)
-        except KafkaException as error:
-            return self._given_up(positions, error.args[0])
-        return [Answer(*position, 0, None) for position in positions], None
-
-    def _given_up(
-        self, positions: Sequence[Position], error: KafkaError
-    ) -> tuple[list[Answer], ClientError | None]:
-        answers = [Answer(*position, error.code(), error.name()) for position in positions]
-        fatal = error
-        if not error.fatal():
-            try:
-                self._producer.abort_transaction(TRANSACTION_PATIENCE_S)
-                return answers, None
-            except KafkaException as worse:
-                fatal = worse.args[0]
-        return answers, ClientError(fatal.code(), fatal.name(), fatal.str(), True)
+def transactions(config: ConsumerConfig) -> Transactions:
+    """Connect a producer, and end what an earlier process of this name has left open."""
+    assert config.output is not None  # the configuration has been checked
+    output, patience_s = config.output, TRANSACTION_PATIENCE_S
+    producer = Producer({**config.transacting(), **config.admission_of_librdkafka()})
+    producer.init_transactions(patience_s)
+    return Transactions(
+        begin=producer.begin_transaction,
+        send=lambda partition, copied: producer.produce(output, copied, partition=partition),
+        flush=partial(producer.flush, patience_s),
+        offer=lambda positions, metadata: producer.send_offsets_to_transaction(
+            _offsets(positions), metadata, patience_s
+        ),
+        commit=partial(producer.commit_transaction, patience_s),
+        abort=partial(producer.abort_transaction, patience_s),
+        errors=KafkaException,
+        said=lambda refusal: client_error(refusal.args[0]),
+    )

@@ -12,11 +12,12 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer, __version__, libversion
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from consumers.config import ProducerConfig, shown
 from consumers.control import Control, run_program
 from consumers.journal import Journal
+from consumers.librdkafka import client_error, versions
 from consumers.ranges import Runs
 from harness.base.errors import BadInput, HarnessError
 from harness.experiment.app import NUMBER_HEADER, numbered
@@ -173,7 +174,7 @@ class ProducerLoop:
         """Produce until ordered to stop, flush for up to 60 s, and journal what is unanswered."""
         self._journal.write(
             "started",
-            versions={"confluent-kafka": str(__version__), "librdkafka": str(libversion()[0])},
+            versions=versions(),
             config=asdict(self._config),
             effective=self._settings,
         )
@@ -282,17 +283,11 @@ class ProducerLoop:
 
     def _on_error(self, error: KafkaError) -> None:
         with self._callback():
-            self._journal.write(
-                "error",
-                where="library",
-                code=error.code(),
-                name=error.name(),
-                text=error.str(),
-                fatal=error.fatal(),
-            )
-            if error.fatal():
+            found = client_error(error)
+            self._journal.write("error", where="library", **found._asdict())
+            if found.fatal:
                 self._broken = ProducerGaveUp(
-                    f"{self._config.member} cannot go on: {error.name()}: {error.str()}"
+                    f"{self._config.member} cannot go on: {found.name}: {found.text}"
                 )
 
     def _raise_what_broke(self) -> None:

@@ -15,7 +15,7 @@ import jpype
 
 from consumers.client import Answer, ClientError, Partition, Position
 from consumers.config import ConsumerConfig
-from consumers.java_client import JavaClient, JavaTransactions
+from consumers.java_client import JavaClient, transactions
 from harness.base.wait import wait_until
 from harness.bench import train_brokers
 
@@ -79,7 +79,7 @@ def main(args: list[str]) -> int:
 def consume(config: ConsumerConfig) -> None:
     """Read all records, copying and committing each batch, then leave the group."""
     client = JavaClient(config)
-    transactions = JavaTransactions(config)
+    copy = transactions(config).copy
     client.subscribe(config.topic, _Quiet())
     seen = 0
 
@@ -92,9 +92,7 @@ def consume(config: ConsumerConfig) -> None:
             refused = [
                 each for each in client.commit(positions, wait=True) or () if each.error_code
             ]
-            answers, error = transactions.copy(
-                ranges, positions, client.group_metadata(), lambda: None
-            )
+            answers, error = copy(ranges, positions, client.group_metadata(), lambda: None)
             if error or refused or any(answer.error_code for answer in answers):
                 raise RuntimeError(f"a commit was refused in training: {refused or answers}")
         seen += sum(each.records for each in ranges)

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from harness.base.errors import ClusterError
 from harness.base.wait import wait_until
 from harness.cluster import ping
-from harness.cluster.plan import Node, Plan, random_id
+from harness.cluster.plan import Plan, random_id
 from harness.cluster.proxies import Toxiproxy
 from harness.provision import kafka
 
@@ -111,10 +111,6 @@ class RunningCluster(Protocol):
         """End everything at once."""
 
 
-def properties_of(node: Node) -> str:
-    return f"{node.name}.properties"
-
-
 def write_files(plan: Plan, folder: Path, template: Path, seen_as: Path | None = None) -> None:
     """Everything that the cluster is started from, its formatted storage included.
 
@@ -137,7 +133,7 @@ def write_files(plan: Plan, folder: Path, template: Path, seen_as: Path | None =
         if node.role == "controller":
             shutil.copytree(template, data, dirs_exist_ok=True)
         properties = plan.properties(node, (seen_as or folder) / node.name)
-        (folder / properties_of(node)).write_text(properties_text(properties))
+        (folder / node.properties).write_text(properties_text(properties))
 
 
 def properties_text(values: dict[str, str]) -> str:

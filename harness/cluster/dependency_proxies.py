@@ -7,20 +7,17 @@ alone, and what the harness asks to see whether they bite, it asks a server of i
 import json
 import socket
 import socketserver
-import subprocess
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import psutil
 
-from harness.base import processes
 from harness.base.errors import BadInput, VoidRun
 from harness.base.ports import LOOPBACK, Ports
 from harness.cluster.proxies import Toxic, Toxiproxy
@@ -75,15 +72,13 @@ class Dependencies:
     ) -> None:
         self._addresses = addresses
         self._run = run
-        self._port = ports.take()
+        self.toxiproxy = Toxiproxy(ports.take())
         self.links = tuple(
             DependencyLink(lane, name, ports.take())
             for lane in lanes
             if lane.startswith("member-")
             for name in addresses
         )
-        self.toxiproxy = Toxiproxy(self._port)
-        self._process: subprocess.Popen[bytes] | None = None
         self._before: set[tuple[Address, Address]] = set()
 
     def start(self, binary: Path, folder: Path, logs: Path) -> None:
@@ -98,19 +93,9 @@ class Dependencies:
             for link in self.links
         ]
         (folder / _FILE).write_text(json.dumps(config))
-        log = logs / "dependencies.log"
         self._before = _connections()
-        started = processes.spawn(
-            [binary, "-host", LOOPBACK, "-port", str(self._port), "-config", folder / _FILE],
-            run=self._run,
-            log=log,
-        )
-        self._process = started
-        self.toxiproxy.await_up(
-            [link.proxy for link in self.links],
-            lambda: started.poll() is None,
-            partial(processes.last_lines, log),
-        )
+        names, log = [link.proxy for link in self.links], logs / "dependencies.log"
+        self.toxiproxy.start(binary, folder / _FILE, names, self._run, log)
 
     def places(self, lane: str) -> dict[str, str]:
         """What is filled in for each dependency in the command and environment of a process."""
@@ -133,14 +118,8 @@ class Dependencies:
         return [link for link in links if Address(LOOPBACK, link.port) in used]
 
     def unplanned_ends(self) -> list[str]:
-        if self._process is None or self._process.poll() is None:
-            return []
-        return [f"Toxiproxy before the dependencies (exit code {self._process.poll()})"]
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait(timeout=10)
+        code = self.toxiproxy.exit_code
+        return [] if code is None else [f"Toxiproxy before the dependencies (exit code {code})"]
 
     def echo_ms(self, toxics: Sequence[Toxic], timeout_s: float) -> float | None:
         """How long an echo takes through a proxy with such toxics, in ms; null without an answer.

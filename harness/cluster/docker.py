@@ -26,14 +26,7 @@ from harness.base.errors import ClusterError, SetupError, WaitTimeout
 from harness.base.ports import LOOPBACK
 from harness.base.wait import wait_until
 from harness.cluster import containers, features
-from harness.cluster.backend import (
-    LOGGING,
-    PROXIES,
-    STOP_TIMEOUT_S,
-    RunningCluster,
-    properties_of,
-    write_files,
-)
+from harness.cluster.backend import LOGGING, PROXIES, STOP_TIMEOUT_S, RunningCluster, write_files
 from harness.cluster.containers import engine_errors
 from harness.cluster.plan import Node, Plan
 from harness.provision import java
@@ -277,7 +270,7 @@ class DockerCluster(ContainerCluster):
             f"-Dlog4j2.configurationFile={_FOLDER / LOGGING.name}",
             *("-cp", _JARS),
             "kafka.Kafka",
-            str(_FOLDER / properties_of(node)),
+            str(_FOLDER / node.properties),
         ]
         with engine_errors(f"the containers of {node.name}"):
             keeper = self._make(

@@ -2,21 +2,12 @@
 
 import signal
 import subprocess
-from functools import partial
 from pathlib import Path
 
 from harness.base import processes
 from harness.base.errors import ClusterError
-from harness.base.ports import LOOPBACK
 from harness.cluster import ping
-from harness.cluster.backend import (
-    LOGGING,
-    PROXIES,
-    STOP_TIMEOUT_S,
-    RunningCluster,
-    properties_of,
-    write_files,
-)
+from harness.cluster.backend import LOGGING, PROXIES, STOP_TIMEOUT_S, RunningCluster, write_files
 from harness.cluster.features import log_of, starts_in
 from harness.cluster.plan import Node, Plan
 from harness.provision import java
@@ -36,32 +27,18 @@ class EmbeddedCluster(RunningCluster):
         self._upgraded: set[int] = set()
         self._folder = folder
         self._nodes: dict[int, subprocess.Popen[bytes]] = {}
-        self._toxiproxy: subprocess.Popen[bytes] | None = None
         self._down_on_purpose: set[int] = set()
 
     def start(self) -> None:
         first = self._tools.older or self._tools
         write_files(self.plan, self._folder, first.controller_template)
-        self._start_toxiproxy()
+        names = [str(proxy["name"]) for proxy in self.plan.proxies()]
+        log, config = self._logs / "toxiproxy.log", self._folder / PROXIES
+        self.proxies.start(self._tools.toxiproxy, config, names, self.plan.run, log)
         for node in self.plan.nodes:
             self._launch(node)
         for node in self.plan.nodes:
             self.await_serving(node.id)
-
-    def _start_toxiproxy(self) -> None:
-        log = self._logs / "toxiproxy.log"
-        toxiproxy = processes.spawn(
-            [
-                self._tools.toxiproxy,
-                *("-host", LOOPBACK),
-                *("-port", str(self.plan.toxiproxy_port)),
-                *("-config", self._folder / PROXIES),
-            ],
-            run=self.plan.run,
-            log=log,
-        )
-        self._toxiproxy = toxiproxy
-        self._await_proxies(lambda: toxiproxy.poll() is None, partial(processes.last_lines, log))
 
     def _launch(self, node: Node) -> None:
         older = None if node.id in self._upgraded else self._tools.older
@@ -77,7 +54,7 @@ class EmbeddedCluster(RunningCluster):
                 f"-Dlog4j2.configurationFile={self._folder / LOGGING.name}",
                 *("-cp", tools.kafka_classpath),
                 "kafka.Kafka",
-                self._folder / properties_of(node),
+                self._folder / node.properties,
             ],
             run=self.plan.run,
             log=self._logs / f"{node.name}.out",
@@ -138,8 +115,8 @@ class EmbeddedCluster(RunningCluster):
             for node_id, process in self._nodes.items()
             if process.poll() is not None and node_id not in self._down_on_purpose
         ]
-        if self._toxiproxy is not None and self._toxiproxy.poll() is not None:
-            ended.append(f"Toxiproxy (exit code {self._toxiproxy.poll()})")
+        if (code := self.proxies.exit_code) is not None:
+            ended.append(f"Toxiproxy (exit code {code})")
         return ended
 
     def stop(self) -> None:
@@ -147,11 +124,9 @@ class EmbeddedCluster(RunningCluster):
 
         An orderly shutdown would move leaders from broker to broker and take seconds to minutes.
         """
-        children = list(self._nodes.values())
-        if self._toxiproxy is not None:
-            children.append(self._toxiproxy)
         self._down_on_purpose.update(self._nodes)
-        for child in children:
+        for child in self._nodes.values():
             child.kill()
-        for child in children:
+        self.proxies.stop()
+        for child in self._nodes.values():
             child.wait(timeout=10)

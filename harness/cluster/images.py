@@ -16,7 +16,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -321,9 +321,33 @@ class ProgramImage:
 
         It may read the files `readable`, by the names that they have on this machine.
         """
+        # No reaper, and the engine and image that were looked up, whatever a user's file says.
+        testcontainers_config.ryuk_disabled = True
+        testcontainers_config.tc_properties = {}
+        testcontainers_config.hub_image_name_prefix = ""
+        os.environ.setdefault("DOCKER_HOST", _SOCKET)
         self._asked = True
         try:
-            started = self._start(name, entrypoint, command, environment, readable)
+            made = DockerContainer(
+                self.image.id,
+                docker_client_kw={"timeout": _TIMEOUT_S},
+                env=dict(environment),
+                name=f"kafka-chaos-{self.run}-{name}",
+            ).with_kwargs(
+                labels={**containers.labels(self.run), PROGRAM_LABEL: name},
+                network="host",
+                hostname=name,
+                detach=True,
+                log_config=_LOG,
+                **({"entrypoint": list(entrypoint)} if entrypoint else {}),
+                **self._users,
+            )
+            for file in readable:
+                made.with_volume_mapping(file, file, "ro")
+            if command:
+                made.with_command(list(command))
+            with closing(made.get_docker_client().client):
+                started = made.start().get_container_id()
             self._asked = False
         except (DockerException, RequestException) as error:
             self._asked = False
@@ -334,42 +358,6 @@ class ProgramImage:
                 f"({containers.said(error)}): see that {named!r} is in it"
             ) from error
         return ProgramContainer(self.engine, started, name, log)
-
-    def _start(
-        self,
-        name: str,
-        entrypoint: Sequence[str],
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        readable: Sequence[str],
-    ) -> str:
-        # No reaper, and the engine and image that were looked up, whatever a user's file says.
-        testcontainers_config.ryuk_disabled = True
-        testcontainers_config.tc_properties = {}
-        testcontainers_config.hub_image_name_prefix = ""
-        os.environ.setdefault("DOCKER_HOST", _SOCKET)
-        made = DockerContainer(
-            self.image.id,
-            docker_client_kw={"timeout": _TIMEOUT_S},
-            env=dict(environment),
-            name=f"kafka-chaos-{self.run}-{name}",
-        ).with_kwargs(
-            labels={**containers.labels(self.run), PROGRAM_LABEL: name},
-            network="host",
-            hostname=name,
-            detach=True,
-            log_config=_LOG,
-            **({"entrypoint": list(entrypoint)} if entrypoint else {}),
-            **self._users,
-        )
-        for file in readable:
-            made.with_volume_mapping(file, file, "ro")
-        if command:
-            made.with_command(list(command))
-        try:
-            return made.start().get_container_id()
-        finally:
-            made.get_docker_client().client.close()
 
     def remove(self) -> None:
         """Remove the containers of the run's program, and leave the engine alone from then on.

@@ -109,6 +109,11 @@ class Node:
         """Its name in records, logs and messages: broker-2, controller-101."""
         return f"{self.role}-{self.id}"
 
+    @property
+    def properties(self) -> str:
+        """The name of the file with its settings."""
+        return f"{self.name}.properties"
+
 
 @dataclass(frozen=True)
 class Hosts:

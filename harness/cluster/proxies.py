@@ -4,14 +4,18 @@ toxiproxy-python sets its server's address on a class, sets no time-outs, and ta
 success, so each call here is limited in time, checked, and read back.
 """
 
+import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import requests
 from toxiproxy.api import APIConsumer
 
+from harness.base import processes
 from harness.base.errors import ClusterError
 from harness.base.ports import LOOPBACK
 from harness.base.wait import wait_until
@@ -41,6 +45,27 @@ class Toxiproxy:
 
     def __init__(self, port: int) -> None:
         self._port = port
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(
+        self, binary: str | Path, config: Path, proxies: Iterable[str], run: str, log: Path
+    ) -> None:
+        """Start it as a process of a run on loopback, as `await_up`; `config` has the proxies."""
+        command = [binary, "-host", LOOPBACK, "-port", str(self._port), "-config", config]
+        self._process = process = processes.spawn(command, run=run, log=log)
+        tail = partial(processes.last_lines, log)
+        self.await_up(proxies, lambda: process.poll() is None, tail)
+
+    @property
+    def exit_code(self) -> int | None:
+        """That of the process which was started here; null while it runs, or if none was."""
+        return None if self._process is None else self._process.poll()
+
+    def stop(self) -> None:
+        """End the process that was started here."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(timeout=10)
 
     def await_up(
         self, proxies: Iterable[str], running: Callable[[], bool], tail: Callable[[], str]

@@ -21,19 +21,19 @@ from harness.experiment.enums import Need as Need
 from harness.experiment.enums import Verdict as Verdict
 from harness.experiment.enums import protocol_named as protocol_named
 from harness.experiment.expect import Expect as Expect
+from harness.experiment.expect import Within as Within
 from harness.experiment.expect import at_times as at_times
 from harness.experiment.expect import (
     commit_waits_for_the_rebalance as commit_waits_for_the_rebalance,
 )
-from harness.experiment.expect import handed_what_it_has_lost as handed_what_it_has_lost
+from harness.experiment.expect import handed_after_loss as handed_after_loss
 from harness.experiment.expect import holds as holds
-from harness.experiment.expect import late_commit_is_unnamed as late_commit_is_unnamed
+from harness.experiment.expect import unnamed_commit as unnamed_commit
 from harness.experiment.expect import violated as violated
 from harness.experiment.limits import Limits as Limits
 from harness.experiment.value_checks import all_are
 from harness.experiment.value_checks import at_least as at_least
 from harness.experiment.value_checks import one_of as one_of
-from harness.experiment.within import Within as Within
 
 # librdkafka looks at its timers every 500 ms while subscribed, so what it does "every 700 ms" it
 # does every 1,000 ms (rdkafka_cgrp.c, max-poll timer at 2 Hz; measured 0.5 s multiples ± 80 ms).

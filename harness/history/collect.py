@@ -5,30 +5,28 @@ Everything here can be done again by anyone from the run's `journals/` and `logs
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
 from consumers.config import ConsumerConfig, ProducerConfig
 from consumers.history_rows import consumer_rows, parse_client_log, producer_rows
-from consumers.journal import of_kinds
+from consumers.journal import FORMAT_VERSION, JournalContent, of_kinds, read_journal
 from harness.base import processes
 from harness.base.errors import BadInput, NoData
-from harness.history import app_record, broker_logs, seals, store
+from harness.history import app_record, broker_logs, seals, shown, store
 from harness.history.broker_logs import About
-from harness.history.journals import (
-    FAULTS,
-    OBSERVER,
-    OUTPUT,
-    PROGRAMS,
-    SINK,
-    WATCHDOG,
-    WRITTEN,
-    Journals,
-)
 from harness.history.schema import HISTORY
 
 Row = dict[str, Any]
+OBSERVER: Final = "observer"
+SINK: Final = Path(shown.JOURNAL).stem
+WRITTEN: Final = Path(shown.WRITTEN).stem
+
+_SUFFIX: Final = ".journal"
+_NOTHING: Final = JournalContent([], torn=False, whole_bytes=0)
+_ENDINGS: Final = {"closed": "closed", "fatal": "failed"}
 
 # What is needed of each role's settings here, which raises where they are damaged.
 _CONFIGS: Final[dict[str, Callable[[Row], object]]] = {
@@ -37,6 +35,78 @@ _CONFIGS: Final[dict[str, Callable[[Row], object]]] = {
     "probe": itemgetter("member"),
 }
 _TOPOLOGY: Final = frozenset({"broker", "partition", "group", "end_offset", "unreachable"})
+
+
+@dataclass
+class Journals:
+    """The journals in a folder; `rows` has one for each that was asked for.
+
+    `killed` names the processes that the harness ended by SIGKILL: these cannot close theirs.
+    `sealed` are the seals of the run's files.
+    """
+
+    folder: Path
+    killed: frozenset[str] = frozenset()
+    sealed: Mapping[str, Any] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+
+    def read(self, name: str, role: str | None = None, *, there: bool = True) -> JournalContent:
+        """The journal of this name; without a frame where it is not there.
+
+        `role` is that of the table; the name, where it is left out. `there` says whether the run
+        must have it: one that it need not have gives no row where there is none.
+        """
+        path = self.folder / f"{name}.journal"
+        beside = f"journals/{name}.journal", f"journals/{name}.json", f"logs/{name}.log"
+        row: Row = {
+            "journal": name,
+            "role": role or name,
+            "changed": seals.changed(self.folder.parent, self.sealed, *beside),
+        }
+        if not path.exists():
+            self.rows += [row] if there else []
+            return _NOTHING
+        self.rows.append(row)
+        try:
+            content = read_journal(path)
+        except NoData:  # it is no journal of this version
+            row |= {"frames": 0, "torn": True, "cut": False, "gaps": 0}
+            return _NOTHING
+        first, last = (content.frames[0], content.frames[-1]) if content.frames else ({}, {})
+        row |= {
+            "frames": len(content.frames),
+            "torn": content.torn,
+            "cut": content.cut,
+            "gaps": content.gaps,
+            "ending": self._ending(row, content),
+            "first_at": first.get("at"),
+            "last_at": last.get("at"),
+        }
+        return content
+
+    def unread(self, name: str) -> None:
+        """Put on record that it is not known what wrote this journal: its settings are damaged."""
+        self.rows.append({"journal": name, "frames": 0, "changed": True})
+
+    def note_others(self) -> None:
+        """Put on record each journal that is there, or was sealed, and was not asked for."""
+        known = {row["journal"] for row in self.rows}
+        there = [path.name for path in self.folder.glob(f"*{_SUFFIX}")]
+        sealed = [Path(name).name for name in self.sealed if name.startswith("journals/")]
+        for name in sorted({*there, *sealed}):
+            if name.endswith(_SUFFIX) and name.removesuffix(_SUFFIX) not in known:
+                self.unread(name.removesuffix(_SUFFIX))
+
+    def _ending(self, row: Row, content: JournalContent) -> str | None:
+        if row["journal"] in self.killed:
+            return "killed"
+        endings = [_ENDINGS[frame["kind"]] for frame in of_kinds(content.frames, *_ENDINGS)]
+        if endings:
+            return endings[-1]
+        ours = row["role"] in ("consumer", "producer")
+        header: Mapping[str, Any] = content.frames[0] if content.frames else {}
+        older = header.get("format", FORMAT_VERSION) < FORMAT_VERSION
+        return "untold" if older and not ours else None
 
 
 def collect(run_dir: Path, *, killed: Iterable[str] = ()) -> dict[str, Any]:
@@ -59,7 +129,7 @@ def _collect(run_dir: Path, killed: frozenset[str], scratch: Path) -> dict[str, 
     about = About.of(run_dir)
     app, of_programs = None, list[Row]()
     if about.app or (folder / app_record.JOURNAL).exists():
-        app = app_record.AppRecord(journals.read(PROGRAMS))
+        app = app_record.AppRecord(journals.read("programs"))
         of_programs = [journals.rows.pop()]  # which comes last, as it always did
     rows = {
         name: store.Packed(schema, scratch / name, broker_logs.ORDER.get(name))
@@ -69,7 +139,7 @@ def _collect(run_dir: Path, killed: frozenset[str], scratch: Path) -> dict[str, 
     for config in _clients(journals):
         _collect_client(run_dir, config, journals, rows, effective, app)
     _collect_observer(journals, rows)
-    outputs = journals.read(OUTPUT, there=about.transactions)
+    outputs = journals.read("output", there=about.transactions)
     rows["outputs"].extend(map(dict, of_kinds(outputs.frames, "output")))
     rows["faults"].extend(_faults(journals))
     broker_logs.collect(run_dir / "logs", about, sealed, rows, app.name if app else None)
@@ -156,7 +226,7 @@ def _within_its_look(waited: Mapping[str, Any]) -> float:
 
 
 def _faults(journals: Journals) -> Iterable[Row]:
-    for content in (journals.read(FAULTS), journals.read(WATCHDOG, there=False)):
+    for content in (journals.read("faults"), journals.read("watchdog", there=False)):
         for frame in of_kinds(content.frames, "fault"):
             at = frame.get("at_us", frame["at"])
             yield {**frame, "at": at, "kind": frame["fault_kind"]}

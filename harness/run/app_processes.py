@@ -5,9 +5,10 @@ into a journal, so that the history can be made from it whatever becomes of the 
 """
 
 import signal
+import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,9 +26,6 @@ from harness.run.sink import Sink
 
 if TYPE_CHECKING:  # it imports the engine's SDK, which programs without an image do without
     from harness.cluster.images import ProgramImage
-
-import subprocess
-from collections.abc import Iterable
 
 _LOOK_S: Final = 0.02
 _LONGEST_LINE: Final = 1_000_000  # bytes; no line that shows a record is that long

@@ -132,20 +132,15 @@ class Observation:
 
     def _look_at_group(self, port: int) -> None:
         coordinator = wire.find_coordinator(port, self.group, _ASK_S)
-        if coordinator not in self.broker_ports:
-            self.note("group", (), group=self.group, state="", coordinator=None, members=0)
-            return
-        port, kinds = self.broker_ports[coordinator], (wire.CONSUMER,)
-        if (answer := wire.describe(port, self.group, _ASK_S, kinds)) is not None:
-            _, found = answer
-            self.note(
-                "group",
-                (),
-                group=self.group,
-                state=found["groupState"],
-                coordinator=coordinator,
-                members=len(found["members"]),
-            )
+        seen = {"state": "", "coordinator": None, "members": 0}
+        if coordinator in self.broker_ports:
+            port, kinds = self.broker_ports[coordinator], (wire.CONSUMER,)
+            if (answer := wire.describe(port, self.group, _ASK_S, kinds)) is None:
+                return
+            found = answer[1]
+            seen = {"state": found["groupState"], "coordinator": coordinator}
+            seen |= {"members": len(found["members"])}
+        self.note("group", (), group=self.group, **seen)
 
     def _look_at_committed(self, broker: int) -> None:
         """Ask a broker that takes itself for the coordinator what is committed; its log keeps it.

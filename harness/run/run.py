@@ -221,7 +221,7 @@ class ExperimentRun:
                 last_first.callback(self._end_of, "processes", end_run)
                 last_first.callback(self._end_of, "cluster", started.stop)
                 if dependencies is not None:
-                    last_first.callback(dependencies.stop)
+                    last_first.callback(dependencies.toxiproxy.stop)
                 if observer is not None:
                     # It closes its journal while there still is a cluster to look at.
                     last_first.callback(processes.let_end, observer, beside.LAST_LOOK_S)

@@ -109,12 +109,12 @@ class Rig:
             self._open = False
 
     def loop(
-        self, *steps: Step, transactions: Any = None, **changes: Any
+        self, *steps: Step, copy: Any = None, **changes: Any
     ) -> tuple[ConsumerLoop, FakeClient]:
         config = ConsumerConfig.of({**self.settings, **changes})
         client = FakeClient(steps, self.end_orders)
         journal = Journal(config.journal, config.member)
-        return ConsumerLoop(config, client, journal, Control(self.read), transactions), client
+        return ConsumerLoop(config, client, journal, Control(self.read), copy), client
 
     def frames(self, *kinds: str) -> list[dict[str, Any]]:
         frames = read_journal(Path(self.settings["journal"])).frames
@@ -531,7 +531,7 @@ def test_a_member_that_is_to_die_in_a_transaction_says_so_and_stays_in_it(
         returns(records(0, 3, 4)),
         commit="transaction",
         output="t-copy",
-        transactions=FakeTransactions(),
+        copy=FakeTransactions().copy,
     )
     loop.run()
     kinds = [frame["kind"] for frame in rig.frames()]
@@ -547,7 +547,7 @@ def test_a_transaction_that_is_refused_is_not_processed_but_read_again(rig: Rig)
         returns(records(0, 3, 6)),
         commit="transaction",
         output="t-copy",
-        transactions=transactions,
+        copy=transactions.copy,
     )
     loop.run()
     assert [Position("t", 0, 3)] == client.rewound

@@ -25,7 +25,7 @@ from harness.base.errors import Exit, HarnessError
 from harness.check.check import check, judge_tables
 from harness.experiment import Verdict
 from harness.history import manifest, seals
-from harness.history.journals import Journals
+from harness.history.collect import Journals
 from harness.history.schema import HISTORY
 from harness.report import exit_code, report
 from harness.tables.engines.contract import Engine

@@ -99,7 +99,7 @@ class Setting:
             dependencies={name: server.address for name, server in self.servers.items()},
         )
         self.dependencies = Dependencies(app.addresses, LANES, "no-run", ports)
-        stack.callback(self.dependencies.stop)
+        stack.callback(self.dependencies.toxiproxy.stop)
         self.dependencies.start(toxiproxy.binary(), folder, folder)
         lanes = {f"member-{number}": f"member-{number}" for number in (1, 2)}
         self.scene = SimpleNamespace(
@@ -282,7 +282,7 @@ def test_what_used_the_port_before_the_proxy_is_no_use(tmp_path: Path) -> None:
         first.program("member-1").link.close()
         links = first.dependencies.links
         assert first.dependencies.connected(links)
-        first.dependencies.stop()
+        first.dependencies.toxiproxy.stop()
 
         given = stack.enter_context(Given(link.port for link in links))
         second = Setting(stack, tmp_path, given)
@@ -302,7 +302,7 @@ def test_the_same_port_of_another_address_is_no_use(setting: Setting) -> None:
 
 
 def test_toxics_that_are_lost_are_an_error(setting: Setting) -> None:
-    setting.dependencies.stop()
+    setting.dependencies.toxiproxy.stop()
 
     assert (
         "Toxiproxy before the dependencies (exit code -9)" in setting.dependencies.unplanned_ends()

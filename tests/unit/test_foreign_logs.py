@@ -30,8 +30,8 @@ from rich.console import Console
 
 from harness.base.errors import BadInput, NoData
 from harness.history.foreign import events, log_files
-from harness.history.foreign.clock import Clock
 from harness.history.foreign.lines import messages_in
+from harness.history.foreign.log import Clock
 from harness.history.foreign.wordings import row_of
 from harness.report.incident.explain_page import page
 from harness.report.incident.explain_terminal import print_view

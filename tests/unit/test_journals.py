@@ -16,8 +16,7 @@ import pytest
 from consumers.journal import MAGIC, Journal, read_journal
 from harness.history import broker_logs, seals, store
 from harness.history.broker_logs import About
-from harness.history.collect import collect
-from harness.history.journals import Journals
+from harness.history.collect import Journals, collect
 from harness.history.schema import HISTORY
 
 PAGE: Final = 4096

@@ -340,11 +340,14 @@ def test_a_container_is_made_as_it_must_be(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(images, "DockerContainer", Container)
     monkeypatch.setenv("DOCKER_HOST", "unix:///run/docker.sock")
     program = object.__new__(images.ProgramImage)
-    program.run, program._users = "run", {}
+    program.run, program._users, program.engine = "run", {}, None
     program.app = App(name="orders", image="orders:1.4", folder="/")
     program.image = images.Image("orders:1.4", "sha256:00ff", (), ())
 
-    program._start("member-1", (), ("--fast",), {"TOKEN": "hunter2"}, ["/run/ca.pem"])
+    monkeypatch.setattr(images, "ProgramContainer", lambda *_: None)
+    log = Path("member-1.log")
+
+    program.start("member-1", (), ("--fast",), {"TOKEN": "hunter2"}, log, ["/run/ca.pem"])
 
     (one,) = made
     assert ("sha256:00ff", "host", "member-1") == (one["image"], one["network"], one["hostname"])

@@ -25,6 +25,7 @@ from harness.cluster import embedded, features
 from harness.cluster.embedded import EmbeddedCluster
 from harness.cluster.features import finalize, finalized_by
 from harness.cluster.plan import draw_plan
+from harness.cluster.proxies import Toxiproxy
 from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Probe, Verdict, holds
 from harness.history.effects import Breaks, Effects
 from harness.provision import kafka
@@ -161,7 +162,7 @@ class Started:
         self.commands: list[list[str]] = []
         monkeypatch.setattr(processes, "spawn", self._spawn)
         monkeypatch.setattr(EmbeddedCluster, "await_serving", lambda *_: None)
-        monkeypatch.setattr(EmbeddedCluster, "_start_toxiproxy", lambda _self: None)
+        monkeypatch.setattr(Toxiproxy, "start", lambda *_: None)
         monkeypatch.setattr(embedded, "write_files", self._write)
         with Ports() as ports:
             plan = draw_plan(Cluster(brokers=1), ("members",), "run", ports)
@@ -385,7 +386,7 @@ def test_a_node_that_comes_back_with_another_release_is_not_healed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(broker_faults, "_LOGGED_S", 0.01)
-    monkeypatch.setattr(broker_faults, "_await_listening", lambda *_: None)
+    monkeypatch.setattr(broker_faults, "_await_back", lambda *_: None)
 
     with pytest.raises(WaitTimeout, match=r"Kafka 4\.3\.1 in the log of broker-1.*Kafka 4\.2\.2"):
         KINDS[UPGRADE.kind].settle(scene_of(release_of=lambda _: "4.2.2"), UPGRADE, BROKER)

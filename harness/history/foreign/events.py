@@ -20,8 +20,8 @@ from harness.history.broker_log import CALL, MARK, UNREADABLE, Row, texts_in
 from harness.history.coordinator_log import LAST_LINES, departed_at
 from harness.history.foreign import client_processes, client_words
 from harness.history.foreign.clients import CLIENT_CALLS, MEMBER_ID, KnownClient, client_of
-from harness.history.foreign.clock import Clock
 from harness.history.foreign.lines import Message, Page, calls_in, messages_in, plain
+from harness.history.foreign.log import Clock
 from harness.history.foreign.log import Event as Event
 from harness.history.foreign.log import Log as Log
 from harness.history.foreign.log_files import BLOCK, blocks_of

@@ -82,7 +82,7 @@ def _check_pause(fault: Fault, experiment: Experiment, needed: Needed) -> None:
         )
 
 
-def _await_listening(scene: Scene, _fault: Fault, target: Target) -> None:
+def _await_back(scene: Scene, _fault: Fault, target: Target) -> None:
     scene.cluster.await_serving(target.id)
     _listen(scene, target, on=True)
 
@@ -107,7 +107,7 @@ def _prove_older(scene: Scene, fault: Fault, target: Target) -> Evidence:
 
 def _await_newer(scene: Scene, fault: Fault, target: Target) -> str:
     """It serves again and its log names the newer release. Raises WaitTimeout."""
-    _await_listening(scene, fault, target)
+    _await_back(scene, fault, target)
     wanted = scene.experiment.cluster.kafka_version
     wait_until(
         f"Kafka {wanted} in the log of {target.name}",
@@ -217,32 +217,26 @@ def _prove_levels(scene: Scene, _fault: Fault, _target: Target) -> Evidence:
     return Evidence(True, f"every broker has finalized {meant}")
 
 
+def _restart(scene: Scene, _fault: Fault, target: Target) -> None:
+    scene.cluster.restart(target.id)
+
+
+def _await_serving(scene: Scene, _fault: Fault, target: Target) -> None:
+    scene.cluster.await_serving(target.id)
+
+
+_NODES: Final = ("broker", "controller")
 _GONE: Final = Effects(
     breaks=Breaks.BROKER, disturbs_heartbeats=True, broker_gone=True, proof=Proof.OBSERVER
 )
+_KILLED: Final = replace(_GONE, killed=True)
 
 KINDS: Final = (
-    Kind(
-        "kill-broker",
-        ("broker", "controller"),
-        _kill,
-        _prove_killed,
-        lambda scene, _fault, target: scene.cluster.restart(target.id),
-        _await_listening,
-        effects=replace(_GONE, killed=True),
-    ),
-    Kind(
-        "stop-broker",
-        ("broker",),
-        _stop,
-        _prove_killed,
-        lambda scene, _fault, target: scene.cluster.restart(target.id),
-        _await_listening,
-        effects=_GONE,
-    ),
+    Kind("kill-broker", _NODES, _kill, _prove_killed, _restart, _await_back, effects=_KILLED),
+    Kind("stop-broker", ("broker",), _stop, _prove_killed, _restart, _await_back, effects=_GONE),
     Kind(
         "upgrade-broker",
-        ("broker", "controller"),
+        _NODES,
         _stop,
         _prove_older,
         lambda scene, _fault, target: scene.cluster.upgrade(target.id),
@@ -253,11 +247,11 @@ KINDS: Final = (
     ),
     Kind(
         "pause-broker",
-        ("broker", "controller"),
+        _NODES,
         lambda scene, _fault, target: scene.cluster.pause(target.id),
         _prove_paused,
         lambda scene, _fault, target: scene.cluster.resume(target.id),
-        lambda scene, _fault, target: scene.cluster.await_serving(target.id),
+        _await_serving,
         check_needs=_check_pause,
         effects=_GONE,
     ),
@@ -267,7 +261,7 @@ KINDS: Final = (
         _cut,
         _prove_cut,
         lambda scene, fault, target: scene.cluster.reconnect(target.id, _network(fault)),
-        lambda scene, _fault, target: scene.cluster.await_serving(target.id),
+        _await_serving,
         _check_networks,
         effects={
             # Cut off from its peers, it still answers the observer.

@@ -10,14 +10,7 @@ from harness.experiment import Experiment, Fault, one_of
 from harness.history.effects import Breaks, Effects, Proof
 from harness.run import joining
 from harness.run.faults.kind import Evidence, Kind
-from harness.run.faults.member_faults import (
-    JOIN_S,
-    await_gone,
-    close,
-    ended_with,
-    kill,
-    terminate,
-)
+from harness.run.faults.member_faults import JOIN_S, await_gone, close, ended_with, kill, terminate
 from harness.run.faults.targets import Target
 from harness.run.member import Member
 from harness.run.scene import Scene
