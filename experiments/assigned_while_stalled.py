@@ -5,7 +5,14 @@ leaves. What the application has not been told by then belongs to a membership t
 Watch: what the stalled member is handed when it wakes up, and who has it by then.
 """
 
-from harness.experiment import Experiment, Fault, Group, handed_after_loss, holds, unnamed_commit
+from harness.experiment import (
+    Experiment,
+    Fault,
+    Group,
+    handed_what_it_has_lost,
+    holds,
+    late_commit_is_unnamed,
+)
 
 experiment = Experiment(
     claim="A member that was too slow is handed nothing that others have been given by then.",
@@ -17,10 +24,10 @@ experiment = Experiment(
     ),
     rules=(
         *holds("X99"),
-        handed_after_loss("X99"),
+        handed_what_it_has_lost("X99"),
         # The others may be given the partition only after the stalled member has woken up.
-        handed_after_loss("R15", by="* to {stall-consumer}", sometimes=True),
-        unnamed_commit("X41"),
+        handed_what_it_has_lost("R15", by="* to {stall-consumer}", sometimes=True),
+        late_commit_is_unnamed("X41"),
         *holds("R10", "R16", "R21", "R33"),
     ),
 )

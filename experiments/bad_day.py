@@ -12,9 +12,9 @@ from harness.experiment import (
     Fault,
     Group,
     commit_waits_for_the_rebalance,
-    handed_after_loss,
+    handed_what_it_has_lost,
     holds,
-    unnamed_commit,
+    late_commit_is_unnamed,
     violated,
 )
 
@@ -53,7 +53,7 @@ experiment = Experiment(
         ),
         # Two seconds more than the stall, as in callback-stall.
         commit_waits_for_the_rebalance("X01-kept", up_to=19_000),
-        handed_after_loss("X99", sometimes=True),
+        handed_what_it_has_lost("X99", sometimes=True),
         *holds("R07"),
         violated(
             "R07",
@@ -64,7 +64,7 @@ experiment = Experiment(
             clients=("librdkafka",),
             protocols=("consumer",),
         ),
-        unnamed_commit("X41-asked"),
+        late_commit_is_unnamed("X41-asked"),
         violated(
             "X41-asked",
             "Java's member has left by the time its application commits, and has epoch -1",

@@ -4,7 +4,15 @@ Why: the client itself leaves the group then, whatever the application still doe
 Watch: the LeaveGroup at the limit, the refused commit, and its work done twice by two members.
 """
 
-from harness.experiment import CLASSIC, Experiment, Fault, Group, holds, unnamed_commit, violated
+from harness.experiment import (
+    CLASSIC,
+    Experiment,
+    Fault,
+    Group,
+    holds,
+    late_commit_is_unnamed,
+    violated,
+)
 
 experiment = Experiment(
     claim="A member that does not poll leaves; its commit is refused and its work is done twice.",
@@ -32,7 +40,7 @@ experiment = Experiment(
             clients=("librdkafka",),
             protocols=("consumer",),
         ),
-        unnamed_commit("X41-asked"),
+        late_commit_is_unnamed("X41-asked"),
         *holds("R01", "X20", clients=("librdkafka",), protocols=("consumer",)),
         *holds("R36", "R16", "R35", "R19", "R02", "R20b", "R21", "R33", "X32a", "X32b", "X32c"),
     ),

@@ -4,7 +4,15 @@ Why: proof that the judge sees a member that cannot even leave, and partitions t
 Watch: a group that becomes empty, and a member that finds out when it wakes up.
 """
 
-from harness.experiment import CLASSIC, Experiment, Fault, Group, holds, unnamed_commit, violated
+from harness.experiment import (
+    CLASSIC,
+    Experiment,
+    Fault,
+    Group,
+    holds,
+    late_commit_is_unnamed,
+    violated,
+)
 
 experiment = Experiment(
     claim="A stopped process can neither leave at its limit nor take over from a crashed one.",
@@ -24,7 +32,7 @@ experiment = Experiment(
             at_most=1,
         ),
         violated("R10", "the only other member is stopped"),
-        unnamed_commit("X41-asked"),
+        late_commit_is_unnamed("X41-asked"),
         *holds("R01", "R02", "R20e", "R33", "X07", "X32a"),
     ),
     protocols=CLASSIC,

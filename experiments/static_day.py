@@ -6,7 +6,7 @@ Watch: the restart causes no rebalance, the older twin is fenced, and the stalle
 only when it has not polled for max.poll.interval.ms and then been silent for a session.
 """
 
-from harness.experiment import Experiment, Fault, Group, holds, unnamed_commit, violated
+from harness.experiment import Experiment, Fault, Group, holds, late_commit_is_unnamed, violated
 
 experiment = Experiment(
     claim="Static members are noticed late when they fail, return without a rebalance, and never "
@@ -27,7 +27,7 @@ experiment = Experiment(
             by="{bounce-consumer}",
             at_most=1,
         ),
-        unnamed_commit("X41-asked"),
+        late_commit_is_unnamed("X41-asked"),
         *holds("X02", "X03", "X04", "X05", "R01", "R02", "R12", "R14", "R21"),
         *holds("X32a", "X32b", "X32c"),
     ),

@@ -6,7 +6,15 @@ Watch: the commit is refused, since its client has let its member id go; whether
 again at its next poll, or takes the refusal for another process in its place, and ends for good.
 """
 
-from harness.experiment import CLASSIC, Experiment, Fault, Group, holds, unnamed_commit, violated
+from harness.experiment import (
+    CLASSIC,
+    Experiment,
+    Fault,
+    Group,
+    holds,
+    late_commit_is_unnamed,
+    violated,
+)
 
 experiment = Experiment(
     claim="A static member that is late, but back within its session, goes on with its work.",
@@ -15,7 +23,7 @@ experiment = Experiment(
     protocols=CLASSIC,
     rules=(
         *holds("X41-asked", "X42", clients=("java",)),
-        unnamed_commit("X41-asked"),
+        late_commit_is_unnamed("X41-asked"),
         violated(
             "X42",
             "a commit with the instance id and without the member id is answered "

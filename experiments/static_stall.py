@@ -5,7 +5,7 @@ timeout comes on top until somebody else gets its partitions.
 Watch: no LeaveGroup; the eviction comes at the sum of both limits, less the last heartbeat's age.
 """
 
-from harness.experiment import Experiment, Fault, Group, holds, unnamed_commit
+from harness.experiment import Experiment, Fault, Group, holds, late_commit_is_unnamed
 
 experiment = Experiment(
     claim="A static member that does not poll is evicted only after both its limits together.",
@@ -14,7 +14,7 @@ experiment = Experiment(
     duration_s=18,
     protocols=("eager", "cooperative"),
     rules=(
-        unnamed_commit("X41-asked"),
+        late_commit_is_unnamed("X41-asked"),
         *holds("X04", "R01", "R02", "R12", "R20b", "R21", "R33", "X32a", "X32b", "X32c"),
     ),
 )

@@ -12,7 +12,7 @@ from harness.experiment import (
     Fault,
     Group,
     Load,
-    handed_after_loss,
+    handed_what_it_has_lost,
     holds,
     violated,
 )
@@ -36,8 +36,8 @@ experiment = Experiment(
         # In KIP-848 librdkafka falls silent at the limit and is not evicted so soon.
         *holds("X29-fenced", clients=("java",), protocols=("consumer",)),
         # If the dead member is evicted before the stalled one is too slow.
-        handed_after_loss("R15", by="* to {stall-consumer}", sometimes=True),
-        handed_after_loss("X99", sometimes=True),
+        handed_what_it_has_lost("R15", by="* to {stall-consumer}", sometimes=True),
+        handed_what_it_has_lost("X99", sometimes=True),
         violated(
             "X29-uncommitted",
             "what an aborted transaction has written stays in the log, and these readers "

@@ -26,9 +26,9 @@ from harness.experiment.expect import at_times as at_times
 from harness.experiment.expect import (
     commit_waits_for_the_rebalance as commit_waits_for_the_rebalance,
 )
-from harness.experiment.expect import handed_after_loss as handed_after_loss
+from harness.experiment.expect import handed_what_it_has_lost as handed_what_it_has_lost
 from harness.experiment.expect import holds as holds
-from harness.experiment.expect import unnamed_commit as unnamed_commit
+from harness.experiment.expect import late_commit_is_unnamed as late_commit_is_unnamed
 from harness.experiment.expect import violated as violated
 from harness.experiment.limits import Limits as Limits
 from harness.experiment.value_checks import all_are

@@ -182,7 +182,7 @@ def violated(rule: str, because: str, **more: Any) -> Expect:
     return Expect(rule=rule, verdict=Verdict.VIOLATED, because=because, **more)
 
 
-def unnamed_commit(rule: str) -> Expect:
+def late_commit_is_unnamed(rule: str) -> Expect:
     """This rule, violated by what is known of stalled members whose limit, or session, is over."""
     return violated(
         rule,
@@ -193,7 +193,7 @@ def unnamed_commit(rule: str) -> Expect:
     )
 
 
-def handed_after_loss(
+def handed_what_it_has_lost(
     rule: str, *, by: str = "{stall-consumer}", sometimes: bool = False
 ) -> Expect:
     """This rule, violated where a rebalance gave a stalled member partitions before its limit."""
