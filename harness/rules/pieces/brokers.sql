@@ -12,7 +12,14 @@
     FROM {fault_windows} WHERE took_effect AND resolved LIKE 'member-%'
     UNION ALL
     SELECT member, at, :ended_at FROM {halts} WHERE what = 'close'
-), {NAMED_STARTS}, firsts AS (
+), named AS (
+    SELECT e.at, e.evidence, e.event, e.reason,
+           coalesce(b.named, nullif(regexp_extract(e.reason,
+               '([-_.\\w]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})', 1), ''))
+               AS member_id
+    FROM {coordinator_events} e LEFT JOIN {epoch_bumps} b ON same(b, e, at, evidence)
+    WHERE e.`group` = :group AND e.event IN ('rebalance_started', 'epoch_bumped')
+), firsts AS (
     SELECT member, min(struct(joined_at AS at, member_id)) AS joined
     FROM {memberships} WHERE joined_at IS NOT NULL GROUP BY member
 ), starts AS (
@@ -47,14 +54,3 @@
 -- let FOUND_OUT_MS = 1000
 --   How long a group may need to find out that a member is silent, or there again, beside a
 --   session.
-
--- let NAMED_STARTS
---   Starts of a rebalance, and bumps of the group epoch, with the member id that the reason names.
-named AS (
-    SELECT e.at, e.evidence, e.event, e.reason,
-           coalesce(b.named, nullif(regexp_extract(e.reason,
-               '([-_.\\w]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})', 1), ''))
-               AS member_id
-    FROM {coordinator_events} e LEFT JOIN {epoch_bumps} b ON same(b, e, at, evidence)
-    WHERE e.`group` = :group AND e.event IN ('rebalance_started', 'epoch_bumped')
-)

@@ -26,4 +26,4 @@ SELECT concat(topic, '-', partition, ' in ', step, ' (', `group`, ')') AS subjec
           NULL) AS wrong,
        IF(error_code IS NULL, 'was answered without an error code', NULL) AS unknown,
        concat('answered ', error_code) AS note
-FROM commits WHERE `group` IN (SELECT `group` FROM commits WHERE characters > 0)
+FROM commits c WHERE c.`group` IN (SELECT `group` FROM commits WHERE characters > 0)

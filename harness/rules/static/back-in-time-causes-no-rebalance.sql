@@ -17,17 +17,8 @@
 -- that leaving until the new process has its partitions no group epoch may be bumped because of the
 -- two. A process that asks an unready coordinator asks again.
 
-WITH {REPLACEMENTS}, gone AS (
-    -- Stays of static members that left for now (epoch -2), and since when.
-    SELECT m.stay, m.member_id, m.instance_id, m.removed_at, m.removed_by,
-           min(b.arrived_at) AS at
-    FROM {consumer_heartbeats} b JOIN {memberships} m
-      ON m.member_id = b.member_id AND m.instance_id IS NOT NULL
-     AND (m.since_at IS NULL OR b.arrived_at > m.since_at)
-     AND (m.removed_at IS NULL OR b.arrived_at < m.removed_at)
-    WHERE b.generation = -2 AND b.error_code = :NONE
-    GROUP BY ALL
-), offered AS (
+WITH {REPLACEMENTS}, {LEFT_FOR_NOW},
+offered AS (
     SELECT member_id, max_by(assignors, struct(arrived_at, evidence)) AS assignors
     FROM {joins} GROUP BY member_id
 ), stable AS (
