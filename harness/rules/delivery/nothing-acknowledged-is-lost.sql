@@ -3,7 +3,7 @@
 -- given a record that its partition does not have.
 -- why: At-least-once delivery promises this, whatever happens to members or brokers.
 -- source: Kafka documentation, Message Delivery Semantics (at least once)
--- id: X32a | was: X38, X87 | rows: partitions | unit: records | measured: missing | high: has
+-- id: X32a | was: X87 | rows: partitions | unit: records | measured: missing | high: has
 --   acknowledged records that no member processed
 --
 -- What lies past the last position read may only not have been polled yet: unseen, not lost, unless
