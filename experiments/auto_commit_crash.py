@@ -25,7 +25,7 @@ experiment = Experiment(
     ),
     duration_s=18,
     rules=(
-        *holds("R26", "R26-repeats", "R01", "R21", "R33", "X32b", "X32c"),
+        *holds("R26", "X32d", "R01", "R21", "R33", "X32b", "X32c"),
         *holds("R23", "R24", "R25", clients=("java",)),
         # In KIP-848 it depends on a race, which auto-commit-race has often enough.
         *holds("R26-processed", "X32a", clients=("java",), protocols=CLASSIC),

@@ -32,12 +32,11 @@ experiment = Experiment(
             "R15",
             clients=("librdkafka",),
         ),
-        *holds("X18", "X58", "X32b", "X32c"),
+        *holds("X18", "X32b", "X32c"),
         *at_times(
             "librdkafka fetches a partition on that it gave up before its first offset was known, "
             "and hands that out when it has it again (open in 2.16.0)",
             "X18",
-            "X58",
             "X32b",
             "X32c",
             clients=("librdkafka",),

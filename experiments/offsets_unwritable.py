@@ -29,7 +29,7 @@ experiment = Experiment(
     probes=(Probe(name="without-replica", beside=True),),
     duration_s=19,
     rules=(
-        *holds("X28", "X28-alive", "R31-append", "R21", "R33", "X32a", "X32b", "X32c"),
+        *holds("X28", "X28-alive", "R30", "R21", "R33", "X32a", "X32b", "X32c"),
         violated(
             "X28-alive",
             "a heartbeat is answered only when all that the coordinator wrote before it "

@@ -32,9 +32,9 @@ experiment = Experiment(
     duration_s=15,
     rules=(
         *holds("X29", "R21", "R33", "X32a"),
-        *holds("X29-fenced", protocols=CLASSIC),
+        *holds("R19", protocols=CLASSIC),
         # In KIP-848 librdkafka falls silent at the limit and is not evicted so soon.
-        *holds("X29-fenced", clients=("java",), protocols=("consumer",)),
+        *holds("R19", clients=("java",), protocols=("consumer",)),
         # If the dead member is evicted before the stalled one is too slow.
         handed_what_it_has_lost("R15", by="* to {stall-consumer}", sometimes=True),
         handed_what_it_has_lost("X99", sometimes=True),

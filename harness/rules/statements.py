@@ -365,7 +365,7 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
     Statement(
         id="003.8",
         says="A position is served once it has been appended to the log, and not before.",
-        rules=("R31-append", "X28"),
+        rules=("R30", "X28"),
         today="While it waits, the heartbeats behind it wait too, and fail with it.",
         since="4.0",
     ),

@@ -51,7 +51,7 @@ UNLIMITED: Final = {
     ("saboteur-stopped", "R10"): "it is about the crashed member's partitions alone, each once",
     **{
         ("join-together", rule): _CHANCE
-        for rule in ("R21", "R21-delivery", "R15", "X18", "X58", "X32b", "X32c")
+        for rule in ("R21", "R21-delivery", "R15", "X18", "X32b", "X32c")
     },
     **{
         ("join-together", rule): "every heartbeat takes longer than the interval"

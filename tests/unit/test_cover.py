@@ -212,7 +212,7 @@ def test_what_a_setting_makes_nonsense_of_is_left_out_and_said(night: cover.Cove
     }
     assert names | refused == {run.name for run in night.runs}
     assert night.uncovered == plan.uncovered  # experiments that are left out would show the rest
-    assert "R26-repeats" in {goal.rule for goal in plan.elsewhere}
+    assert "R26-processed" in {goal.rule for goal in plan.elsewhere}
     assert not names & refused
     assert {10_000} == {run.experiment.group.session_timeout_ms for run in plan.runs}
     assert f"skipped, since they make no sense with these settings: {len(refused)}" in cover.render(

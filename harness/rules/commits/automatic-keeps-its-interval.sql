@@ -14,7 +14,11 @@
 -- let IDLE_POLL_MS = 200
 --   How long a member waits in a poll that brings nothing (consumers/consumer.py).
 
-WITH {POLLS}, asked AS (
+WITH polls AS (
+    SELECT member, polled_at,
+           lead(polled_at) OVER (PARTITION BY member ORDER BY polled_at, poll) AS next_at
+    FROM {deliveries} WHERE :commit = 'auto'
+), asked AS (
     SELECT member, member_id, arrived_at AS at, evidence, lag(arrived_at) OVER (
                PARTITION BY member_id ORDER BY arrived_at, evidence) AS before
     FROM {own_requests} WHERE api = 'OFFSET_COMMIT' AND generation >= 0

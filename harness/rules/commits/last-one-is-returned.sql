@@ -1,24 +1,24 @@
 -- A coordinator returns the position that was committed last
 -- Every coordinator that the group has had returns the position that was committed last. Only a
 -- coordinator that has not written a commit of its own yet may return an older one, of 5.5 s before
--- its predecessor's last commit at most.
+-- its predecessor's last commit at most. None returns the position of a commit that fails for want
+-- of a replica, for as long as that is missing.
 -- why: An older position makes its reader repeat records; a newer one makes it skip some.
--- source: document 003, OFFSET_FETCH; OffsetMetadataManager, fetchOffsets
--- id: R30 | rows: partitions | unit: records | measured: behind the commit | high: was answered
---   with an older position than the one committed last | kind: always, broker
+-- source: document 003, OFFSET_FETCH, and OFFSET_COMMIT (visible only after the append);
+--   OffsetMetadataManager, fetchOffsets; KIP-447
+-- id: R30 | was: R31-append, X68 | rows: partitions | unit: records | measured: behind the commit |
+--   high: was answered with an older position than the one committed last | kind: always, broker
 --
 -- The answer is right if it is the last position whose committer had its answer, or a later one
 -- that was asked for by then and not refused: a commit that timed out may have been made. A
--- deletion is a commit of nothing. Commits of transactions count among the later ones only.
--- Automatic commits that were in flight when their broker died are on no record, and cover no more
--- than had been delivered by then. Two answers within the slack of each other may have come in the
--- other order.
+-- deletion is a commit of nothing. A transaction's positions may lag behind its end: its markers
+-- wait for their replicas, and for as long as a broker is gone. Automatic commits that were in
+-- flight when their broker died are on no record, and cover no more than had been delivered by
+-- then. Two answers within the slack of each other may have come in the other order.
 --
--- Positions expire a retention after the last commit at the earliest; those of a group that has had
--- members, once it was empty for as long (ClassicGroup.offsetExpirationCondition). No coordinator
--- logs that a group of KIP-848 is empty. A broker that has just loaded the group answers with what
--- was replicated everywhere by then, and learns of later commits when it writes one itself
--- (CoordinatorRuntime).
+-- Positions expire a retention after the last commit at the earliest (X17). A broker that has just
+-- loaded the group answers with what was replicated everywhere by then, and learns of later commits
+-- when it writes one itself (CoordinatorRuntime).
 
 -- let REFUSED
 --   Errors with which a coordinator refuses a commit for good (GroupMetadata and
@@ -32,17 +32,22 @@
 --   fetch, after 500 ms at most (replica.fetch.wait.max.ms). A broker that starts has the one that
 --   it wrote down last, every 5 s (replica.high.watermark.checkpoint.interval.ms).
 
+-- let MARKED_MS = 2000
+--   How long after its producer was answered a transaction may wait for its markers. In the kept
+--   runs no position came later than 0.3 s.
+
 -- query
-WITH asked AS (
+{UNWRITABLE}, asked AS (
     SELECT api, topic, partition, committed, error_code, arrived_at, answered_at
     FROM {positions} WHERE api IN ('OFFSET_COMMIT', 'OFFSET_DELETE', 'TXN_OFFSET_COMMIT')
     UNION ALL
     -- A commit that was sent again, to another coordinator, was asked for before that.
-    SELECT 'client', topic, partition, committed, coalesce(error_code, -1), asked_at,
+    SELECT how, topic, partition, committed, coalesce(error_code, -1), asked_at,
            IF(error_code = :NONE, answered_at, NULL)
     FROM {commits} WHERE asked_at IS NOT NULL AND how <> 'external'
 ), possible AS (
     SELECT topic, partition, committed, min(arrived_at) AS first_asked_at,
+           bool_or(error_code = :NONE) AS made,
            max(coalesce(answered_at, :ended_at)) AS open_to,
            max(coalesce(followed_at, :ended_at)) AS followed_at
     FROM (SELECT *, min(IF(error_code = :NONE AND api IN ('OFFSET_COMMIT', 'OFFSET_DELETE'),
@@ -62,6 +67,12 @@ WITH asked AS (
     SELECT topic, partition, after(:slack_ms, answered_at), arrived_at, committed,
            NULL, NULL, NULL, NULL, NULL
     FROM asked WHERE error_code = :NONE AND api IN ('OFFSET_COMMIT', 'OFFSET_DELETE')
+    UNION ALL
+    SELECT topic, partition, after(:MARKED_MS, answered_at), arrived_at, committed,
+           NULL, NULL, NULL, NULL, NULL
+    FROM asked a LEFT ANTI JOIN {unsettled} u
+      ON u.from_at <= after(:MARKED_MS, a.answered_at) AND u.to_at >= a.answered_at
+    WHERE api = 'transaction' AND error_code = :NONE AND a.answered_at IS NOT NULL
 ), ordered AS (
     SELECT *, coalesce(last_value(known, true) OVER before, -1) AS expected,
            last_value(since, true) OVER before AS expected_since
@@ -76,23 +87,13 @@ WITH asked AS (
     FROM {tenures} t LEFT JOIN {own_requests} r
       ON r.api = 'OFFSET_COMMIT' AND r.error_code = :NONE
     WHERE t.loaded GROUP BY t.broker, t.from_at
-), formed AS (
-    SELECT min(at) AS formed_at FROM {coordinator_events}
-    WHERE `group` = :group AND event = 'stabilized'
-), vacant AS (
-    SELECT e.at AS from_at, min(s.at) AS to_at
-    FROM {coordinator_events} e LEFT JOIN {coordinator_events} s
-      ON s.`group` = :group AND s.event = 'stabilized' AND s.at > e.at
-    WHERE e.`group` = :group AND e.event = 'emptied' GROUP BY e.at
 ), placed AS (
     SELECT o.* EXCEPT (since, known), count(n.from_at) > 0 AS fresh,
-           min(n.last_at) AS last_at, count(m.from_at) > 0 AS emptied
+           min(n.last_at) AS last_at, count(u.fault) > 0 AS unwritable
     FROM ordered o LEFT JOIN taken_over n
       ON n.broker = o.broker AND n.from_at <= o.given_at
      AND o.at <= after(:slack_ms, n.to_at)
-    LEFT JOIN vacant m
-      ON m.from_at <= o.at  -- `least` passes over a null
-     AND least(m.to_at, o.at) >= after(:retention_ms - :slack_ms, m.from_at)
+    LEFT JOIN unwritable u ON o.at BETWEEN u.from_at AND u.to_at
     WHERE o.given IS NOT NULL GROUP BY ALL
 ), possibly_lost AS (
     SELECT DISTINCT o.topic, o.partition, o.at, o.given
@@ -109,16 +110,13 @@ WITH asked AS (
                          false) AS stale,
            o.given = o.expected OR stale
            OR coalesce(p.first_asked_at <= after(:slack_ms, o.given_at)
-                       AND (o.expected_since IS NULL OR p.open_to >= o.expected_since),
-                       false)
+                       AND (o.expected_since IS NULL OR p.open_to >= o.expected_since)
+                       AND (p.made OR NOT o.unwritable), false)
            OR l.given IS NOT NULL
            OR o.given = -1
-              AND (o.emptied OR :protocol = 'consumer'
-                   OR coalesce(formed_at >= after(:retention_ms, o.expected_since),
-                               true))
               AND coalesce(ms_between(o.expected_since, o.at) >= :retention_ms, false) AS fits,
            IF(fits, 0, greatest(0, o.expected - o.given)) AS behind
-    FROM placed o CROSS JOIN formed LEFT JOIN possible p
+    FROM placed o LEFT JOIN possible p
       ON same(p, o, topic, partition) AND p.committed = o.given
     LEFT JOIN possibly_lost l ON same(l, o, topic, partition, at, given)
 ), summed AS (

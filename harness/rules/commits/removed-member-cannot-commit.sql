@@ -1,10 +1,10 @@
 -- A removed member cannot commit
--- Commits of a removed member are refused, and records that it had not committed are delivered
--- again; automatic commits do not save them either.
+-- Commits of a removed member are refused, and what it offers to a transaction. Records that it had
+-- not committed are delivered again; automatic commits do not save them either.
 -- why: Work that a removed member finishes late is done twice, so it has to be idempotent.
--- source: document 002, session.timeout.ms; CommitFailedException
--- id: R19 | was: R19-auto | rows: commits after a removal and partitions left uncommitted | unit:
---   error code | measured: in the answer | needs: max poll end
+-- source: document 002, session.timeout.ms; CommitFailedException; KIP-447
+-- id: R19 | was: R19-auto, X29-fenced | rows: commits after a removal and partitions left
+--   uncommitted | unit: error code | measured: in the answer | needs: max poll end
 --
 -- A member that closed gave its partitions back first, and is not examined. A commit without an
 -- answer at its client, and an automatic one, count by the coordinator's answer. Where positions
@@ -88,7 +88,16 @@ SELECT concat(c.member, ' commits ', c.topic, '-', c.partition, ' (coordinator)'
             THEN clause('was answered with error ', c.error_code) END AS wrong,
        IF(c.error_code IS NULL, 'was never answered', NULL) AS unknown,
        CAST(NULL AS STRING) AS note
-FROM {commits_judged} c JOIN removed r ON same(r, c, member_id, removed_at)
+FROM (SELECT member, member_id, removed_at, topic, partition, at, error_code
+      FROM {commits_judged}
+      UNION ALL
+      SELECT p.member, p.member_id, r.removed_at, p.topic, p.partition, p.processed_at,
+             coalesce(nullif(p.request_error_code, 0), p.error_code)
+      FROM {positions} p JOIN removed r ON r.member_id = p.member_id
+       AND p.arrived_at > after(:slack_ms, r.removed_at)
+       AND coalesce(p.arrived_at < r.back_at, true)
+      WHERE p.api = 'TXN_OFFSET_COMMIT') c
+JOIN removed r ON same(r, c, member_id, removed_at)
 -- A broker that does not have the group, or may not be asked, says nothing of its members.
 WHERE coalesce(c.error_code NOT IN (
           :COORDINATOR_LOAD_IN_PROGRESS, :NOT_COORDINATOR, :GROUP_AUTHORIZATION_FAILED,

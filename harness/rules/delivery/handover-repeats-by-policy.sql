@@ -1,9 +1,9 @@
 -- A hand-over repeats no more than the commit policy allows
 -- A hand-over repeats no more records than the commit policy had left uncommitted.
 -- why: The commit policy bounds the duplicates of a rebalance.
--- source: enable.auto.commit; KafkaConsumer, Manual Offset Control
--- id: X32d | rows: hand-overs | unit: records | measured: delivered again | high: had more records
---   delivered again than its commit policy allows
+-- source: document 002, enable.auto.commit; KafkaConsumer, Manual Offset Control
+-- id: X32d | was: R26-repeats | rows: hand-overs | unit: records | measured: delivered again |
+--   high: had more records delivered again than its commit policy allows
 --
 -- What the commit policy had left open may be read again. sync, async: a batch is committed before
 -- (async: while) the next is polled, so one batch (async: two), and one more for each commit since

@@ -1,11 +1,11 @@
 -- auto.offset.reset counts only without a usable position
--- A member begins at its committed position. It begins at what auto.offset.reset says if there is
--- none, or if the log no longer has it. Where that is to begin nowhere, its application hears of
--- it.
+-- A member that is given a partition asks its coordinator for the committed position, and begins
+-- there. It begins at what auto.offset.reset says if there is none, or if the log no longer has it.
+-- Where that is to begin nowhere, its application hears of it.
 -- why: Without a position, earliest repeats all records and latest skips those it missed.
 -- source: auto.offset.reset; KafkaConsumer, Offsets and Consumer Position
--- id: X18 | rows: assignments | unit: records | measured: after the right position | low: began
---   before the right position | high: began after the right position
+-- id: X18 | was: X58 | rows: assignments | unit: records | measured: after the right position |
+--   low: began before the right position | high: began after the right position
 --
 -- Where each member began to read a partition, and where it should have begun: at the committed
 -- position, as its coordinator answered it, if the log still has that; else where the policy says,
@@ -17,11 +17,14 @@
 -- goes there without another lookup (rdkafka_offset.c, rd_kafka_offset_reset). A leader that has no
 -- record of that time or later answers with no position; where the client goes then is not on
 -- record. An application hears of an error with a poll: one that cannot poll, or whose heartbeats a
--- fault holds up, hears of it later.
+-- fault holds up, hears of it later. No broker knows a position in a store of the application's
+-- own, and one that is killed may not have logged its last answer.
 
 -- let HEARD_MS = 2000
 --   How long an application that polls may take until it hears that a partition has no position.
 --   Measured: 0.04 s.
+-- let ASKED_MS = 1000
+--   A client may ask for its positions just before its application hears of its partitions.
 
 WITH named AS (
     SELECT api, client_id AS member, p.topic, p.partition, p.committed AS position,
@@ -61,6 +64,7 @@ WITH named AS (
                FILTER (WHERE p.api = 'OFFSET_FETCH') AS committed,
            min_by(struct(p.position, p.which), struct(p.at, p.which, p.position))
                FILTER (WHERE p.api = 'LIST_OFFSETS') AS lookup,
+           min(p.at) FILTER (WHERE p.api = 'READ') AS first_at,
            min_by(p.position, struct(p.at, p.position)) FILTER (WHERE p.api = 'READ') AS first
     FROM started s JOIN placed p
       ON same(p, s, topic, partition, member, from_at) AND p.at <= s.to_at
@@ -121,3 +125,12 @@ SELECT concat(r.topic, '-', r.partition, ' to ', r.member) AS subject, r.from_at
        u.from_at AS guard_from, after(:HEARD_MS + :guard_ms, u.from_at) AS guard_to
 FROM read r LEFT JOIN unheard u ON same(u, r, topic, partition, member, from_at)
 WHERE begin = 'nothing' OR first IS NOT NULL
+UNION ALL
+SELECT concat(s.topic, '-', s.partition, ' to ', s.member), s.from_at, NULL, NULL, NULL,
+       'began to read without having asked for its position', NULL, s.from_at, s.first_at
+FROM seen s LEFT ANTI JOIN named n
+  ON same(n, s, topic, partition, member) AND n.api = 'OFFSET_FETCH'
+ AND n.at BETWEEN after(-:ASKED_MS, s.from_at) AND s.from_at
+LEFT ANTI JOIN {broker_faults} b
+  ON b.killed AND b.injecting_at BETWEEN after(-:ASKED_MS, s.from_at) AND s.first_at
+WHERE s.committed IS NULL AND s.first_at IS NOT NULL AND :commit <> 'external'

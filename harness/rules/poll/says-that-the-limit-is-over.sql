@@ -1,15 +1,20 @@
 -- A client says that its poll limit is over
 -- A client whose application has not polled for max.poll.interval.ms says so: librdkafka by an
--- error, Java in its log. No other client says so.
+-- error, Java in its log. No other client says so, nor does Java give it as the reason why it
+-- leaves.
 -- why: Users do not find a consumer that is too slow if its client leaves the group in silence.
--- source: max.poll.interval.ms; rd_kafka_max_poll_exceeded; AbstractCoordinator
--- id: X85 | was: X78 | rows: stalls longer than max.poll.interval.ms, and times that a client said
---   so | kind: in passing, compares clocks
+-- source: max.poll.interval.ms; rd_kafka_max_poll_exceeded; KIP-800;
+--   AbstractCoordinator.maybeLeaveGroup
+-- id: X85 | was: R07-reason, X78 | rows: stalls longer than max.poll.interval.ms, and times that a
+--   client said so | kind: in passing, compares clocks
 --
 -- Stalls that outlast the limit, unless the process ended before. librdkafka's application hears of
 -- it when it polls again. Java looks at the limit only while it has a coordinator.
 --
 -- And what a client says, beside its last poll with records: one without is on no record.
+
+-- let NOT_POLLED = 'consumer poll timeout has expired.'
+--   What Java's AbstractCoordinator gives as its reason.
 
 SELECT concat(e.member, ' (limit)') AS subject, e.event_at AS at,
        IF(count(n.member) = 0, 'said nothing of its poll limit', NULL) AS wrong,
@@ -37,3 +42,13 @@ SELECT concat(e.member, ' (poll limit)'), e.event_at,
 FROM {client_events} e JOIN {members} m ON m.member = e.member
 JOIN {deliveries} d ON d.member = e.member AND d.polled_at < e.event_at
 WHERE e.event = 'max_poll_exceeded' GROUP BY e.member, e.event_at, m.max_poll_interval_ms
+UNION ALL
+SELECT concat(m.member, ' leaves'), l.at,
+       'left for its poll limit, of which it had said nothing', NULL
+FROM {coordinator_events} l JOIN {memberships} m
+  ON m.member_id = l.member_id AND m.joined_at <= l.at
+LEFT JOIN {client_events} n
+  ON n.member = m.member AND n.event = 'max_poll_exceeded'
+ AND n.event_at BETWEEN m.joined_at AND after(:slack_ms, l.at)
+WHERE l.`group` = :group AND l.event = 'left' AND l.reason = :NOT_POLLED
+GROUP BY m.member, m.member_id, l.at HAVING count(n.member) = 0

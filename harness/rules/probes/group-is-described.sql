@@ -10,7 +10,8 @@
 
 {DESCRIBED}, shown AS (
     SELECT d.* EXCEPT (members), one.*
-    FROM described d LATERAL VIEW explode(members) AS one WHERE d.state IS NOT NULL
+    FROM described d LATERAL VIEW explode(members) AS one
+    WHERE d.state IS NOT NULL AND d.`group` <> :group
 ), known AS (
     SELECT t.call, t.subject, t.sent_at, t.state, t.memberId, t.clientId, t.clientHost,
            t.memberMetadata, t.memberAssignment, t.probe, m.member_id,
@@ -23,7 +24,7 @@
     LEFT JOIN {calls} s
       ON s.api = 'SYNC_GROUP' AND s.error_code = :NONE AND s.`group` = t.`group`
      AND s.member_id = t.memberId AND s.sent_at < t.sent_at
-    WHERE t.`group` <> :group GROUP BY ALL
+    GROUP BY ALL
 ), chosen AS (
     SELECT d.call, max(struct(j.answered_at, get_json_object(j.answer, '$.protocolName')
                                   AS assignor)).assignor AS assignor
@@ -33,7 +34,7 @@
     GROUP BY d.call
 )
 SELECT concat('member in ', subject) AS subject, sent_at AS at,
-       CAST(NULL AS STRING) AS unknown, CAST(NULL AS STRING) AS note,
+       CAST(NULL AS STRING) AS note,
        CASE WHEN member_id IS NULL THEN 'is no member'
             WHEN NOT same_instance THEN 'is described with another instance id'
             WHEN NOT clientId <=> concat('probe-', probe)
@@ -46,7 +47,7 @@ SELECT concat('member in ', subject) AS subject, sent_at AS at,
             END AS wrong
 FROM known
 UNION ALL
-SELECT subject, sent_at, NULL, concat(described_as, ' with ', size(members), ' members'),
+SELECT subject, sent_at, concat(described_as, ' with ', size(members), ' members'),
        CASE WHEN NOT (error_code = :NONE AND described_as <=> state
                       AND size(members) <=> size)
             THEN concat('was answered ', concat_ws(', ', error_code, described_as),
@@ -66,18 +67,3 @@ SELECT subject, sent_at, NULL, concat(described_as, ' with ', size(members), ' m
                         state) END
 FROM described d LEFT JOIN chosen c ON c.call = d.call
 WHERE state IS NOT NULL AND state <> 'Dead' AND `group` <> :group
-UNION ALL
--- The group under test: no script made it, so its members are those of the request log.
-SELECT subject, sent_at, NULL, described_as,
-       IF(error_code = :NONE, NULL,
-          concat('was answered ', error_code, ' when it was stable'))
-FROM described WHERE state = 'Stable' AND `group` = :group
-UNION ALL
-SELECT concat('member in ', t.subject), t.sent_at,
-       IF(m.member IS NULL, 'is no member by the request log', NULL), NULL,
-       IF(m.member <> t.clientId,
-          concat('is ', m.member, ', described as client ', t.clientId), NULL)
-FROM shown t LEFT JOIN {memberships} m
-  ON m.member_id = t.memberId AND m.joined_at < t.sent_at
- AND (m.removed_at IS NULL OR m.removed_at > t.sent_at)
-WHERE t.`group` = :group
