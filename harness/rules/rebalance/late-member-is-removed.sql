@@ -4,9 +4,9 @@
 -- why: A member that is busy for too long loses its partitions without noticing, and others repeat
 --   its work.
 -- source: KIP-62; GroupMetadataManager.completeClassicGroupJoin
--- id: X09 | rows: members removed as late | unit: ms | measured: after the rebalance started | low:
---   was removed too early | high: was removed too late | protocols: classic | delayed by: member,
---   toxiproxy, broker | kind: broker
+-- id: X09 | was: X31 | rows: members removed as late | unit: ms | measured: after the rebalance
+--   started | low: was removed too early | high: was removed too late | protocols: classic |
+--   delayed by: member, toxiproxy, broker | kind: broker
 
 {PHASES}
 SELECT concat(coalesce(member, member_id), ' (straggler)') AS subject, removed_at AS at,
