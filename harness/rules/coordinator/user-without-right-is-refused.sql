@@ -17,8 +17,21 @@
 --
 -- By the time that counts as the deletion of credentials every broker had refused a login of the
 -- user, so no connection can have been logged in after it.
+--
+-- What each fault took from a member's user: the right that its way names, or, where it has no
+-- ways, all of them at once. An older journal names the way only where its experiment does. Every
+-- broker had refused the user by `gone_from_at`, and none let it in again before `gone_to_at`;
+-- between these and the other two it depends.
 
-{LOST}, served AS (
+WITH lost AS (
+    SELECT fault, resolved AS member,
+           coalesce(get_json_object(parameters, '$.way'),
+                    get_json_object(parameters, '$.how')) AS lost,
+           injecting_at AS from_at, injected_at, after(:slack_ms, injected_at) AS gone_from_at,
+           coalesce(healing_at, :ended_at) AS gone_to_at,
+           coalesce(healed_at, :ended_at) AS to_at
+    FROM {fault_windows} WHERE breaks = 'rights' AND took_effect
+), served AS (
     SELECT d.member, d.injected_at, count(r.arrived_at) AS requests,
            max(struct(r.arrived_at, r.evidence)) AS last
     FROM lost d LEFT JOIN {own_requests} r
