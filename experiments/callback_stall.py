@@ -24,7 +24,7 @@ experiment = Experiment(
     protocols=CLASSIC,
     duration_s=15,
     rules=(
-        *holds("R04", "R04-longest", "X09", "X31", "R02", "R15-all", "R20a", "R21"),
+        *holds("R04", "R04-longest", "R02", "R15-all", "R20a", "R21"),
         violated(
             "R15-all",
             "members of a cooperative group keep what does not move (KIP-429)",

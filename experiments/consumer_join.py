@@ -12,7 +12,7 @@ experiment = Experiment(
     faults=(Fault(kind="start-consumer", target="new member"),),
     duration_s=8,
     rules=(
-        *holds("R15-all", "R22", "X01", "X01-two"),
+        *holds("R15-all", "R22", "X01"),
         violated(
             "R15-all",
             "members of a cooperative group keep what does not move (KIP-429)",

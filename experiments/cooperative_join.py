@@ -15,7 +15,7 @@ experiment = Experiment(
     duration_s=10,
     rules=(
         violated("R15-all", "members of a cooperative group keep what does not move (KIP-429)"),
-        *holds("X01", "X01-two", "X01-kept", "R02", "R12", "R20a", "R21", "R33"),
+        *holds("X01", "X01-kept", "R02", "R12", "R20a", "R21", "R33"),
         *holds("X32a", "X32b", "X32c", "X32d"),
     ),
 )

@@ -401,8 +401,8 @@ STATEMENTS: Final[tuple[Statement, ...]] = (
         id="003.12",
         says="Once all members have joined, all their joins are answered.",
         rules=("R33-answered",),
-        today="They are also answered once those that are missing have been removed (X09). KIP-848 "
-        "has no joins (X20-alone).",
+        today="They are also answered once those that are missing have been removed (R04-longest). "
+        "KIP-848 has no joins (X20-alone).",
     ),
     Statement(
         id="003.13",

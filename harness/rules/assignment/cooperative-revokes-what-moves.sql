@@ -2,8 +2,8 @@
 -- In a cooperative rebalance a member gives up only partitions that another member gets.
 -- why: A partition that is revoked without moving stops for nothing, and its cache is thrown away.
 -- source: KIP-429; CooperativeStickyAssignor
--- id: X01 | rows: partitions given up | unit: ms | measured: until another member had it |
---   protocols: cooperative
+-- id: X01 | was: X01-two | rows: partitions given up | unit: ms | measured: until another member
+--   had it | protocols: cooperative
 --
 -- Partitions that a member was to give up, and who had each next. Neither what it gives up because
 -- it closes nor what it loses is examined. The group leader decides twice: to have a partition

@@ -9,6 +9,12 @@
 -- What comes at one moment is one rebalance: partitions are taken before others are handed over. A
 -- Java member of KIP-848 that closes gives up what it was about to be handed, too.
 
+-- let SAYS
+min(struct(at, odd)) FILTER (WHERE odd IS NOT NULL AND NOT left_over).odd AS wrong,
+IF(count(odd) > 0 AND bool_and(odd IS NULL OR left_over), '{LEFT_OVER}', NULL) AS excused,
+concat(count(*), ' partitions in its callbacks') AS note
+
+-- query
 WITH {WOKEN}, ordered AS (
     SELECT member, event, event_at, at, topic, partition,
            lag(event) OVER w AS event_before, lag(event_at) OVER w AS before_at
@@ -18,31 +24,20 @@ WITH {WOKEN}, ordered AS (
      AND c.member = b.member AND c.event = 'closing' AND c.event_at <= b.event_at
     WINDOW w AS (PARTITION BY member, topic, partition
                  ORDER BY event_at, IF(event = 'assigned', 1, 0))
-), odd AS (
-    SELECT o.member, o.event_at, o.topic, o.partition,
-           CASE WHEN o.at < o.event_at
-                THEN concat('heard before it was so that it was ', o.event, ' ')
-                WHEN o.event = 'assigned' AND o.event_before = 'assigned'
-                THEN 'was handed what it had already: '
-                WHEN o.event <> 'assigned' AND coalesce(o.event_before, '') <> 'assigned'
-                THEN concat(IF(o.event = 'lost', 'lost', 'gave up'),
-                            ' what it had not got: ') END AS odd,
+), judged AS (
+    SELECT concat(o.member, ' (callbacks)') AS subject, o.event_at AS at,
+           CAST(NULL AS STRING) AS evidence,
+           concat(CASE WHEN o.at < o.event_at
+                       THEN concat('heard before it was so that it was ', o.event, ' ')
+                       WHEN o.event = 'assigned' AND o.event_before = 'assigned'
+                       THEN 'was handed what it had already: '
+                       WHEN o.event <> 'assigned' AND coalesce(o.event_before, '') <> 'assigned'
+                       THEN concat(IF(o.event = 'lost', 'lost', 'gave up'),
+                                   ' what it had not got: ') END,
+                  o.topic, '-', o.partition) AS odd,
            count(w.from_at) > 0 AS left_over
     FROM ordered o LEFT JOIN woken w
       ON w.member = o.member AND w.to_at > o.before_at AND w.from_at < o.event_at
     GROUP BY o.member, o.event_at, o.at, o.topic, o.partition, o.event, o.event_before
-), worst AS (
-    SELECT member, min(event_at) AS at, count(*) AS callbacks,
-           count_if(odd IS NOT NULL) AS times,
-           count_if(odd IS NOT NULL AND NOT left_over) AS unexplained,
-           min(struct(event_at, topic, partition, odd))
-               FILTER (WHERE odd IS NOT NULL AND NOT left_over) AS first
-    FROM odd GROUP BY member
 )
-SELECT concat(member, ' (callbacks)') AS subject, coalesce(first.event_at, at) AS at,
-       times AS measured, 0 AS bound_high,
-       IF(unexplained > 0, clause(first.odd, first.topic, '-', first.partition), NULL)
-           AS wrong,
-       IF(times > 0 AND unexplained = 0, '{LEFT_OVER}', NULL) AS excused,
-       concat(callbacks, ' partitions in its callbacks') AS note
-FROM worst
+{ODD_ONES} GROUP BY subject

@@ -13,6 +13,8 @@
 -- application has returned from its callbacks: so any answer counts that was the last one at some
 -- time since the poll limit and a session before.
 
+-- let SAYS = {FIRST_ODD} AS wrong, concat(count(*), ' partitions compared') AS note
+
 WITH given AS (
     SELECT member, api, coalesce(member_epoch, generation) AS generation, processed_at, next_at,
            p.topic, p.partition
@@ -84,15 +86,10 @@ WITH given AS (
       ON coalesce(d.member = t.member, true) AND d.from_at <= t.to_at
      AND d.to_at >= t.from_at
     WHERE ms_between(t.from_at, t.to_at) > :heartbeat_ms + :slack_ms
-), worst AS (
-    SELECT member, min(at) AS at, count(*) AS partitions, count_if(times = 0) AS odd,
-           min(struct(at, what, topic, partition)) FILTER (WHERE times = 0) AS first
+), judged AS (
+    SELECT concat(member, ' (part)') AS subject, at, CAST(NULL AS STRING) AS evidence,
+           IF(times = 0, concat(what, topic, '-', partition), NULL) AS odd
     FROM (SELECT * FROM taken UNION ALL SELECT * FROM missed
           UNION ALL SELECT * FROM out_of_turn UNION ALL SELECT * FROM kept_silent)
-    GROUP BY member
 )
-SELECT concat(member, ' (part)') AS subject, coalesce(first.at, at) AS at, odd AS measured,
-       0 AS bound_high,
-       IF(odd > 0, clause(first.what, first.topic, '-', first.partition), NULL) AS wrong,
-       concat(partitions, ' partitions compared') AS note
-FROM worst
+{ODD_ONES} GROUP BY subject

@@ -8,25 +8,23 @@
 -- A change begins with the fault that hit the former coordinator, else with the last sign that this
 -- was at work. A member that had died before then is not examined. One that had been given its part
 -- was stored with it, so the next coordinator has to load it, by the number of members that it
--- logs, and to know it. R01 is about when sessions end after that.
+-- logs. R01 is about when sessions end after that, and X70 about a member that is not known.
 --
 -- A librdkafka member counts its session too, from its last answered heartbeat, and gives all up by
 -- itself where that ends before another coordinator has answered it (R06-client). A rebalance that
 -- was under way goes on: who had heard of it, or waited in it, joins again.
 
 WITH spans AS (
-    SELECT t.tenure AS span, t.broker, t.from_at AS loaded_at, t.next_at, t.members,
+    SELECT t.tenure AS span, t.broker, t.from_at AS loaded_at, t.members,
            coalesce(max(f.injected_at), t.to_at_before) AS from_at,
            after(2000, t.from_at) AS to_at
     FROM {tenures} t LEFT JOIN {broker_faults} f
       ON f.resolved = concat('broker-', t.broker_before)
      AND f.injected_at <= t.from_at AND f.injected_at >= after(-60000, t.from_at)
     WHERE t.loaded AND coalesce(t.members > 0, true) AND t.broker_before IS NOT NULL
-    GROUP BY t.tenure, t.broker, t.from_at, t.to_at_before, t.next_at, t.members
+    GROUP BY t.tenure, t.broker, t.from_at, t.to_at_before, t.members
 ), kept AS (
-    SELECT s.*, m.member, m.member_id, m.removed_at,
-           CASE WHEN m.removed_by = 'evicted' AND m.removed_at >= s.loaded_at
-                THEN ms_between(s.loaded_at, m.removed_at) END AS evicted_ms,
+    SELECT s.*, m.member, m.member_id,
            coalesce(m.session_timeout_ms, :session_ms) AS session_ms
     FROM spans s JOIN {memberships} m
       ON m.joined_at < s.from_at AND (m.removed_at IS NULL OR m.removed_at >= s.from_at)
@@ -65,13 +63,6 @@ WITH spans AS (
 ), stored AS (
     SELECT k.*, count(*) OVER (PARTITION BY k.span) AS stored
     FROM kept k JOIN given g ON g.member_id = k.member_id AND g.at < k.from_at
-), unknown AS (
-    SELECT k.span, k.member_id, min(struct(r.arrived_at, r.api)) AS first
-    FROM stored k JOIN {own_requests} r ON same(r, k, member_id, broker)
-     AND r.error_code = :UNKNOWN_MEMBER_ID AND r.arrived_at >= k.loaded_at
-     AND (k.removed_at IS NULL OR r.processed_at < k.removed_at)
-     AND (k.next_at IS NULL OR r.processed_at < k.next_at)
-    GROUP BY k.span, k.member_id
 )
 {REBALANCES}, of_others AS (
     SELECT DISTINCT c.span, c.member_id
@@ -81,16 +72,9 @@ WITH spans AS (
 )
 SELECT concat(k.member, ' at broker-', k.broker) AS subject, k.loaded_at AS at,
        ms_between(k.from_at, k.loaded_at) AS measured,
-       CASE WHEN u.first IS NOT NULL
-            THEN clause('was not known to the next coordinator, by its answer to ',
-                        u.first.api)
-            WHEN l.stored > l.members
+       CASE WHEN l.stored > l.members
             THEN clause('is one of ', l.stored, ' stored members, of whom the next ',
                         'coordinator loaded ', l.members)
-            WHEN k.evicted_ms < k.session_ms - :slack_ms
-            THEN clause('was evicted ', CAST(round(k.evicted_ms) AS INT),
-                        ' ms after the group was loaded, with a session of ',
-                        k.session_ms, ' ms')
             WHEN k.first.event IS NOT NULL AND o.at IS NULL AND w.span IS NULL
                  AND x.span IS NULL
             THEN clause('had its assignment ', k.first.event)
@@ -105,7 +89,6 @@ SELECT concat(k.member, ' at broker-', k.broker) AS subject, k.loaded_at AS at,
                         ' the group was loaded')
             WHEN w.span IS NOT NULL THEN 'a rebalance was under way' END AS note
 FROM callbacks k JOIN rebalanced r USING (span)
-LEFT JOIN unknown u USING (span, member_id)
 LEFT JOIN of_others x USING (span, member_id)
 LEFT JOIN stored l USING (span, member_id)
 LEFT JOIN timed_out o USING (span, member_id)

@@ -1,14 +1,16 @@
 -- Epochs count up, and members follow them
 -- Each change raises the group epoch by one: each member that joins, leaves or is removed is a
--- change. A target assignment is computed for an epoch that the group has. A member is given only
--- epochs that the group has, and none below its last unless it joins anew. Each heartbeat names the
--- epoch that the member was given last.
+-- change. A target assignment is computed for an epoch that the group has, by the assignor that
+-- members name, or, where they name none, always by the same. A member is given only epochs that
+-- the group has, and none below its last unless it joins anew. Each heartbeat names the epoch that
+-- the member was given last.
 -- why: Commits and assignments are fenced by the epoch: one that goes back lets a former owner in
 --   again.
--- source: KIP-848, group epoch and member epoch; ConsumerGroup.validateMemberEpoch
--- id: X35 | rows: group epochs, their targets, members, and those that came or went | unit: epochs
---   | measured: above the epoch before | low: repeats an epoch or goes back | high: skips epochs |
---   protocols: consumer | kind: always
+-- source: KIP-848, group epoch and member epoch; ConsumerGroup.validateMemberEpoch and
+--   preferredServerAssignor
+-- id: X35 | was: X83 | rows: group epochs, their targets, members, and those that came or went |
+--   unit: epochs | measured: above the epoch before | low: repeats an epoch or goes back | high:
+--   skips epochs | protocols: consumer | kind: always
 --
 -- One thread of a coordinator changes a group: it writes who came or went, and next the new epoch.
 -- A static member that takes its own place changes nothing. A program may ask for topics by a
@@ -49,15 +51,24 @@ WITH bumps AS (
       ON m.joined_at <= s.before_at
      AND (m.removed_at IS NULL OR m.removed_at > after(:slack_ms, s.before_at))
     WHERE s.generation = 1 GROUP BY s.evidence
+), wanted AS (
+    SELECT max(assignor) AS assignor, count(DISTINCT coalesce(assignor, '')) AS kinds
+    FROM {members} WHERE role = 'consumer' AND protocol = 'consumer'
+), computed AS (
+    SELECT t.*, first_value(t.reason) OVER (PARTITION BY 1 ORDER BY t.at, t.generation) AS first
+    FROM {coordinator_events} t WHERE t.`group` = :group AND t.event = 'target_computed'
 ), targets AS (
     SELECT t.at, t.generation, t.evidence,
-           IF(count_if(b.generation = t.generation) = 0,
-              concat('was computed when the group was in ',
-                     coalesce(CAST(max(b.generation) AS STRING), 'none')), NULL) AS odd,
+           CASE WHEN count_if(b.generation = t.generation) = 0
+                THEN concat('was computed when the group was in ',
+                            coalesce(CAST(max(b.generation) AS STRING), 'none'))
+                WHEN max(w.kinds) = 1 AND max(t.reason) <> max(coalesce(w.assignor, t.first))
+                THEN concat('was computed by another assignor than ',
+                            max(coalesce(w.assignor, t.first))) END AS odd,
            concat('by the assignor ', max(t.reason)) AS note
-    FROM {coordinator_events} t CROSS JOIN changes c
+    FROM computed t CROSS JOIN changes c
     LEFT JOIN bumps b ON b.at <= after(:slack_ms, t.at)
-    WHERE t.`group` = :group AND t.event = 'target_computed' AND NOT c.changed
+    CROSS JOIN wanted w WHERE NOT c.changed
     GROUP BY t.at, t.generation, t.evidence
 ), beats AS (
     SELECT *, lag(member_epoch) OVER w AS epoch_before, lag(arrived_at) OVER w AS before_at

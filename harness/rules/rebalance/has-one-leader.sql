@@ -8,26 +8,19 @@
 --   assignment by its leader | high: was given more than one assignment | protocols: classic
 --
 -- Generations of which some member was given a part, or that had time for it. The leader stays
--- while it is among those that rejoined under the same member id. A static member stays in the
--- group for its session without joining.
+-- while it is among those that rejoined under the same member id.
 
 WITH joined AS (
     SELECT broker, generation, collect_set(member_id) AS member_ids
     FROM {joins} GROUP BY broker, generation
 ), led AS (
     SELECT g.*, array_contains(j.member_ids, g.leader) AS leader_joined,
-           array_contains(j.member_ids, g.leader_before) AS former_joined,
-           -- All that joined it, whenever: lines of joins may be stamped late (R12-all).
-           coalesce(size(j.member_ids), 0) AS known, count(m.member_id) AS static
+           array_contains(j.member_ids, g.leader_before) AS former_joined
     FROM {generations} g LEFT JOIN joined j ON same(j, g, broker, generation)
-    LEFT JOIN {memberships} m
-      ON m.instance_id IS NOT NULL AND m.joined_at <= g.joined_at
-     AND (m.removed_at IS NULL OR m.removed_at >= g.joined_at)
     WHERE g.event = 'stabilized' AND g.members > 0
       -- Without an assignment: only if some member has one, or nothing came between.
       AND (g.times > 0 OR g.answered > 0
            OR g.next_started_at IS NULL AND g.broker_after IS NULL)
-    GROUP BY ALL
 )
 SELECT concat('generation ', generation) AS subject, joined_at AS at, times AS measured,
        1 AS bound_low, 1 AS bound_high,
@@ -43,8 +36,6 @@ SELECT concat('generation ', generation) AS subject, joined_at AS at, times AS m
             WHEN times > 0 AND size(leaders) = 1 AND leader <> element_at(leaders, 1)
             THEN clause('its assignment came from ', leader, ', although ',
                         element_at(leaders, 1), ' led it')
-            WHEN joined > 0 AND known + static < members
-            THEN clause('has ', members, ' members, of whom ', known, ' joined it')
             WHEN times > 0 AND former_joined AND leader <> leader_before
                  AND generation_before < generation
             THEN clause('the former leader ', leader_before, ' rejoined and was replaced')

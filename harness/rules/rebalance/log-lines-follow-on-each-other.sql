@@ -13,6 +13,8 @@
 -- a dying broker still wrote within the slack is no sign of life. A coordinator that is cut off
 -- removes members by itself, and its successor too; one that cannot write a removal takes it back.
 
+-- let SAYS = {FIRST_ODD} AS wrong, concat(count(*) - count(odd), ' lines') AS note
+
 -- let FORMER = lag(struct(broker, at, event, generation)) OVER w AS former
 -- let IN_ORDER = WINDOW w AS (PARTITION BY broker ORDER BY at, length(evidence), evidence)
 
@@ -69,14 +71,10 @@ WITH lines AS (
     FROM lines l JOIN {broker_faults} d
       ON d.killed AND d.took_effect AND d.resolved = concat('broker-', l.broker)
      AND l.at > after(:slack_ms, d.injected_at) AND l.at < coalesce(d.healing_at, :ended_at)
-), worst AS (
-    SELECT broker, count(*) AS times, min(struct(at, evidence, what)) AS first
-    FROM odd GROUP BY broker
+), judged AS (
+    SELECT concat('lines of broker-', broker) AS subject, at, evidence, CAST(NULL AS STRING) AS odd
+    FROM lines
+    UNION ALL
+    SELECT concat('lines of broker-', broker), at, evidence, concat('logged: ', what) FROM odd
 )
-SELECT concat('lines of broker-', l.broker) AS subject, coalesce(w.first.at, min(l.at)) AS at,
-       coalesce(w.times, 0) AS measured, 0 AS bound_high,
-       IF(w.times IS NOT NULL, clause('logged: ', w.first.what), NULL) AS wrong,
-       concat(count(*), ' lines') AS note,
-       coalesce(w.first.evidence, min_by(l.evidence, struct(l.at, l.evidence))) AS evidence
-FROM lines l LEFT JOIN worst w ON w.broker = l.broker
-GROUP BY l.broker, w.first, w.times
+{ODD_ONES} GROUP BY subject

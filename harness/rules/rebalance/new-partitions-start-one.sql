@@ -4,8 +4,8 @@
 -- heartbeat intervals and one second are enough.
 -- why: Until then what producers already write to the new partitions is not read.
 -- source: document 002, rebalance conditions; metadata.max.age.ms
--- id: R20c | rows: new partitions | unit: ms | measured: until a member had it | high: was given to
---   a member too late | delayed by: members, toxiproxy, brokers, controller
+-- id: R20c | was: X16 | rows: new partitions | unit: ms | measured: until a member had it | high:
+--   was given to a member too late | delayed by: members, toxiproxy, brokers, controller
 --
 -- In a classic group the leader has to ask for metadata first; in a KIP-848 group the broker knows,
 -- and has to hear from one member and then from the partition's new owner.

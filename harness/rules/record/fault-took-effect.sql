@@ -19,7 +19,16 @@ WITH active AS (
     SELECT f.*, after(:SETTLE_MS, injected_at) AS settled_at,
            coalesce(healing_at, healed_at, :drained_at) AS over_at,
            lead(injecting_at) OVER (PARTITION BY resolved ORDER BY injecting_at) AS next_at,
-           m.member, m.instance_id, m.started_at, m.sabotage
+           m.member, m.instance_id, m.started_at, m.sabotage,
+           -- What is seen of a member or its link names it; of two with one instance id, either.
+           CASE WHEN f.proof <> 'fenced' AND f.resolved RLIKE '^member-[0-9]+$'
+                     AND f.evidence RLIKE 'member-[0-9]'
+                     AND NOT concat(f.evidence, ' ') RLIKE concat(f.resolved, '[^0-9]')
+                THEN clause('what was seen of it is of another member: ', f.evidence)
+                WHEN f.proof = 'join' AND m.started_at < after(-:slack_ms, f.injecting_at)
+                THEN clause('the member ran already, ',
+                            round(ms_between(m.started_at, f.injecting_at) / 1e3, 1),
+                            ' s before the fault') END AS elsewhere
     FROM {fault_windows} f LEFT JOIN {members} m ON m.member = f.resolved
 ), phases AS (
     SELECT fault, phase, at, array_position(
@@ -69,18 +78,6 @@ WITH active AS (
     FROM active a LEFT JOIN {requests} r
       ON coalesce(r.program, r.client_id) = a.resolved AND r.arrived_at >= a.injecting_at
     GROUP BY a.fault
-), elsewhere AS (
-    -- What is seen of a member or its link names it; of two with one instance id, either.
-    SELECT a.fault,
-           CASE WHEN proof <> 'fenced' AND resolved RLIKE '^member-[0-9]+$'
-                     AND evidence RLIKE 'member-[0-9]'
-                     AND NOT concat(evidence, ' ') RLIKE concat(resolved, '[^0-9]')
-                THEN clause('what was seen of it is of another member: ', evidence)
-                WHEN proof = 'join' AND started_at < after(-:slack_ms, injecting_at)
-                THEN clause('the member ran already, ',
-                            round(ms_between(started_at, injecting_at) / 1e3, 1),
-                            ' s before the fault') END AS why
-    FROM active a
 ),
 -- The older of two with one instance id, or in KIP-848 the newer.
 fenced AS (
@@ -127,7 +124,7 @@ SELECT concat(fault, coalesce(concat(' of ', resolved), '')) AS subject,
             WHEN took_effect IS NULL THEN 'was not proved to have taken effect'
             WHEN NOT took_effect
             THEN clause('took no effect: ', coalesce(a.evidence, 'no reason is on record'))
-            WHEN e.why IS NOT NULL THEN NULL
+            WHEN elsewhere IS NOT NULL THEN NULL
             WHEN s.down = 0 THEN 'the observer never saw that the broker was gone'
             WHEN proof = 'join' AND h.joins = 0
             THEN 'no coordinator accepted a join of the member'
@@ -148,7 +145,7 @@ SELECT concat(fault, coalesce(concat(' of ', resolved), '')) AS subject,
        CASE WHEN t.fault IS NOT NULL
             THEN clause('has its phases out of order: ', t.first.phase, ' after ',
                         coalesce(t.first.before, 'nothing'))
-            WHEN e.why IS NOT NULL THEN e.why
+            WHEN elsewhere IS NOT NULL THEN elsewhere
             WHEN proof = 'silence' AND breaks = 'member' AND h.requests > 0
             THEN clause(h.requests, ' requests of the member arrived during the fault')
             WHEN b.requests > 0
@@ -169,7 +166,7 @@ SELECT concat(fault, coalesce(concat(' of ', resolved), '')) AS subject,
 FROM active a JOIN heard h USING (fault) LEFT JOIN seen s USING (fault)
 LEFT JOIN answered b USING (fault) LEFT JOIN polls p USING (fault)
 LEFT JOIN narrowed n USING (fault) LEFT JOIN fenced d USING (fault) LEFT JOIN went_on w USING (fault)
-LEFT JOIN turned t USING (fault) LEFT JOIN elsewhere e USING (fault)
+LEFT JOIN turned t USING (fault)
 UNION ALL
 SELECT 'schedule', max(planned_at),
        concat(count(*), ' of ', :faults, ' declared faults are on record'), NULL, NULL,

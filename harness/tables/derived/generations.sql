@@ -53,7 +53,7 @@ WITH ends AS (
     SELECT number, member_id FROM joiners
     GROUP BY number, member_id HAVING NOT bool_or(in_time)
 ), given AS (
-    -- A follower of librdkafka may join again, and is given the same again (X16).
+    -- A follower of librdkafka may join again, and is given the same again.
     SELECT d.number, s.member_id, min(s.answered_at) AS at
     FROM done d JOIN {own_requests} s
       ON same(s, d, broker, generation) AND in_time_of(d, s.processed_at)
