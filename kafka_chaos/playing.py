@@ -98,7 +98,7 @@ class Result:
     def __str__(self) -> str:
         """The sentence, what differs, what it cost, and the page: what a failure prints."""
         numbers = (
-            f"standstill {self.standstill_s:.2f} s, {self.lost:g} lost, {self.unread:g} unread, "
+            f"standstill {self.standstill_s:.3g} s, {self.lost:g} lost, {self.unread:g} unread, "
             f"{self.repeats:g} repeats"
         )
         lines = [f"{self.experiment}: {self.sentence}", *map(str, self.differing)]

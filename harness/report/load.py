@@ -276,10 +276,9 @@ def _why(problem: Exception) -> str:
 def load_manifest(run_dir: Path) -> Manifest:
     """Read how a run ended. Raises NoData as `harness.history.manifest.read` does."""
     raw = manifest_file.read(run_dir)
-    known: dict[str, Any] = {
-        name: _mapping(raw.get(name))
-        for name in ("versions", "host", "declared", "effective", "observed")
-    }
+    parts = ("versions", "host", "declared", "effective", "observed")
+    known: dict[str, Any] = {name: _mapping(raw.get(name)) for name in parts}
+    known["effective"] = _as_json(known["effective"])
     for name in ("claim", "status_reason", "group", "topic"):
         known[name] = str(raw.get(name) or "")
     phases = raw.get("phases")
@@ -301,6 +300,14 @@ def load_manifest(run_dir: Path) -> Manifest:
 
 def _mapping(raw: object) -> Mapping[str, Any]:
     return raw if isinstance(raw, dict) else {}
+
+
+def _as_json(settings: Any) -> Any:
+    """Older runs have nulls and switches as texts of Python: as JSON has them."""
+    if isinstance(settings, dict):
+        return {name: _as_json(value) for name, value in settings.items()}
+    texts = {"None": None, "True": True, "False": False}
+    return texts.get(settings, settings) if isinstance(settings, str) else settings
 
 
 def moment(text: object) -> datetime | None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from harness.report.headline import of_run
 from harness.report.load import load
 from harness.report.parts.story import costs
 from harness.report.run.page import page
@@ -67,7 +68,8 @@ def test_they_are_on_the_page_and_in_the_summary_and_rules_left_out_are_folded(
     tmp_path: Path,
 ) -> None:
     run = load(write_app_run(tmp_path / "everyday" / "run", observed={"clients": []}))
-    text, short = page(run), summary(run)
+    found = of_run(run)
+    text, short = page(run, found), summary(run, found)
 
     assert "After steady state came" not in text  # each is named below
     assert "kafka-chaos experiment with kafkajs (gives brokers neither name nor version)" in text

@@ -14,6 +14,7 @@ from typing import Final
 from harness.base.errors import SetupError
 from harness.base.paths import ROOT, here
 from harness.base.words import listed, plural
+from harness.experiment import protocol_said
 from harness.history.suites import Suite
 from harness.report.formats import NOTHING, duration, number, spread
 from harness.report.load import NAMELESS, Row
@@ -177,7 +178,7 @@ def _client(client: Row, scale: Sequence[float], known: Container[str]) -> block
 def _about(client: Row) -> list[Line]:
     if not client["runs"]:
         return [Line("no run shows anything", "unsure")]
-    protocol = " / ".join(client["protocols"]) or "protocol not known"
+    protocol = " / ".join(map(protocol_said, client["protocols"])) or "protocol not known"
     if client["assignors"]:
         protocol += f", {' / '.join(client['assignors'])}"
     sessions = " / ".join(f"{ms / 1_000:g} s" for ms in client["session_timeouts_ms"])
