@@ -89,7 +89,7 @@ def test_one_run_of_three_is_not_all() -> None:
         "worked to the end",
     ] == end(matrix, "franz-go")
     stopped = cell(matrix, "franz-go")
-    assert ["≥ 7.50 s", "7.50 s – 17.00 s, n = 3", "never went on: 1 of 3 runs"] == stopped[:3]
+    assert ["≥ 7.50 s", "7.50 s – 17.0 s, n = 3", "never went on: 1 of 3 runs"] == stopped[:3]
 
 
 def test_what_is_not_on_record_is_not_shown() -> None:
@@ -138,7 +138,7 @@ def test_the_headline_says_what_a_crash_costs_who_lost_records_and_who_went_on()
         run_of("kafka-go", standstill_ms=31_000.0, ends=lost),
     )
     said = (
-        "With default settings a crash stops a partition for 7.50 s (sarama) to 31.00 s (kafka-go)."
+        "With default settings a crash stops a partition for 7.50 s (sarama) to 31.0 s (kafka-go)."
         " kafka-go lost records (1 of 1 run of everyday)."
         " sarama went on after its removal (1 of 2 runs of crash)."
     )
