@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any, Final
 
@@ -253,16 +252,6 @@ def test_what_is_published_leads_to_no_run(suite: Suite, tmp_path: Path) -> None
     assert "kafkajs, everyday, run 3" not in page  # it was never begun
     assert "report.html" not in (tmp_path / "matrix.json").read_text()
     assert "4 of 5 runs shown" in (tmp_path / "clients.md").read_text()
-
-
-def test_a_run_that_was_removed_is_named(tmp_path: Path) -> None:
-    run = write_app_run(tmp_path / "everyday" / "run-1")
-    suite = suite_of(tmp_path, played(tmp_path, run))
-    write(suite)
-    shutil.rmtree(run)
-    matrix = matrix_of(suite)
-
-    assert (0, "its folder has been removed") == (matrix["shown"], matrix["runs"][0]["reason"])
 
 
 def test_the_record_of_a_matrix_that_goes_on_is_its_own(tmp_path: Path) -> None:
