@@ -77,17 +77,13 @@ def bound(low: Any, high: Any, unit: str = "") -> str:
     return f"{number(low)} – {number(high, unit)}"
 
 
-def measured(row: Any) -> str:
-    """Format a verdict's measurement on one line: "6,000 / 6,001 / 6,003 ms", or one number."""
-    return _measured(row, " / ", "min", "p50", "max")
-
-
 def measured_range(row: Any) -> str:
     """Format a verdict's measurement for a narrow column: "6,000 – 6,003 ms"."""
-    return _measured(row, " – ", "min", "max")
+    return measured(row, ("min", "max"), " – ")
 
 
-def _measured(row: Any, between: str, *which: str) -> str:
+def measured(row: Any, which: Sequence[str] = ("min", "p50", "max"), between: str = " / ") -> str:
+    """Format a verdict's measurement on one line: "6,000 / 6,001 / 6,003 ms", or one number."""
     values = [row.get(f"measured_{name}") for name in which]
     if all(map(absent, values)):
         return NOTHING
@@ -113,7 +109,6 @@ def names(several: Sequence[str], most: int = 3) -> str:
 
 
 def seconds(at: datetime | None, zero: datetime | None) -> str:
-    """Format a time as seconds since `zero`."""
     if at is None or zero is None:
         return NOTHING
     value = (at - zero).total_seconds()

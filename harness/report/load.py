@@ -210,16 +210,9 @@ def again(run_dir: Path) -> str:
     return f"judge the run again with `{COMMAND} check {run_dir}`"
 
 
-DELIVERY_COLUMNS: Final = (
-    "topic",
-    "partition",
-    "first_offset",
-    "last_offset",
-    "count",
-    "polled_at",
-    "processed_at",
-)
-SEND_COLUMNS: Final = ("topic", "partition", "outcome", "first_offset", "last_offset", "count")
+_RANGE: Final = ("topic", "partition", "first_offset", "last_offset", "count")
+DELIVERY_COLUMNS: Final = (*_RANGE, "polled_at", "processed_at")
+SEND_COLUMNS: Final = (*_RANGE, "outcome")
 
 
 @dataclass(frozen=True)

@@ -330,7 +330,6 @@ def _numbers(several: Sequence[Row], unit: str, measures: str) -> Iterator[str]:
 
 
 def _where(several: Sequence[Row]) -> str:
-    """Clients, each with its protocols."""
     clients: dict[str, list[str]] = {}
     for client in dict.fromkeys(each["client"] for each in several):
         seen = {each["protocol"] for each in several if each["client"] == client}

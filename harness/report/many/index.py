@@ -30,6 +30,7 @@ from harness.rules import RULES
 MOST_ROWS: Final = 200
 _MOST_ON_TERMINAL: Final = 20
 PAGE: Final = "index.html"
+_RULES: Final = Column("rules", below=True)  # their names are long
 
 
 def write(suite: Suite) -> Overview:
@@ -67,7 +68,7 @@ def shown(suite: Suite, verdicts: Verdicts) -> Overview:
         Block(
             "differs",
             "What differs",
-            columns=("run", "rules", "verdict", "expected", Column("why", below=True)),
+            columns=("run", _RULES, "verdict", "expected", Column("why", below=True)),
             rows=differs[:MOST_ROWS],
             notes=(*_left_out(differs), *none, *suite.notes),
             most=_MOST_ON_TERMINAL,

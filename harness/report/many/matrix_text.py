@@ -276,14 +276,10 @@ def _made(matrix: Row) -> str:
     words = ", ".join(f"{setting[each]} {name}" for each, name in names.items() if setting[each])
     cores = setting["cores"]
     machine = f", all on one machine with {cores} cores" if cores else ""
-    runs = _shown_runs(matrix)
+    runs = f"{matrix['shown']} of {plural(matrix['planned'], 'run')} shown"
     if matrix["repeats"]:
         runs = f"{plural(matrix['repeats'], 'run')} of each, {runs}"
     return f"{runs}; {words}{machine}." if words else f"{runs}."
-
-
-def _shown_runs(matrix: Row) -> str:
-    return f"{matrix['shown']} of {plural(matrix['planned'], 'run')} shown"
 
 
 def _blocks(matrix: Row, suite: Suite | None) -> Iterator[Block]:

@@ -71,7 +71,6 @@ def shown(rows: Sequence[Row]) -> blocks.Overview:
 
 
 def _row(row: Row) -> blocks.Row:
-    """On a terminal, what moved."""
     about = [protocol_said(row[name]) for name in ("client", "protocol", "kafka", "backend")]
     rule = Line(name_of(row["rule"]), sign="✗" if row["trend"] == "worse" else "≠")
     experiment = f"{row['experiment']} {row['setup']}".strip()

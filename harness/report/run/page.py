@@ -244,7 +244,6 @@ def _of_an_app(manifest: Manifest) -> list[Fact]:
 
 
 def _figures(run: JudgedRun, counts: RecordCounts) -> list[Fact]:
-    """Choose the few numbers that say what the faults did."""
     count, *about = rebalanced(run)
     still = stops.longest(run)
     where = f"of {partition_name(still['topic'], still['partition'])}" if still else ""
