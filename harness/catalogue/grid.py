@@ -10,15 +10,8 @@ from typing import Final
 from harness.base.errors import BadInput
 from harness.catalogue import kafka_settings, registry
 from harness.catalogue.choice import Choice
-from harness.experiment import (
-    CLIENTS,
-    PROTOCOLS,
-    Expect,
-    Experiment,
-    Verdict,
-    one_of,
-    protocol_said,
-)
+from harness.experiment import CLIENTS, PROTOCOLS, Expect, Experiment, Verdict, one_of
+from harness.experiment.enums import protocol_said
 
 # An experiment is declared for some of each, with a verdict expected of each.
 _OFFERED: Final = {"group.client": CLIENTS, "group.protocol": PROTOCOLS}
