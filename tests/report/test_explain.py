@@ -175,37 +175,6 @@ def test_the_cause_of_a_cooperative_storm_comes_first(tmp_path: Path, old: bool)
     assert printed[1].startswith(f"{who} left 8 times because it exceeded max.poll.interval.ms")
 
 
-@pytest.mark.parametrize("old", [True, False], ids=["3.x", "4.x"])
-def test_the_cause_of_a_fenced_static_member_comes_first(tmp_path: Path, old: bool) -> None:
-    """Two processes with one instance id, each started again: no rebalance, and no progress."""
-    group = Classic(old=old)
-    group.joins(0, member("pod-0"), 1, instance="pod-0")
-    group.joins(1, member("pod-1"), 2, instance="pod-1")
-    word = "current" if old else "existing"
-    for turn in range(6):
-        before, after = member("pod-1", turn), member("pod-1", turn + 1)
-        at = 10 + 5 * turn
-        group.says(
-            at,
-            "Static member with groupInstanceId=pod-1 and unknown member id joins group g in "
-            f"Stable state. Replacing previously mapped member {before} with this groupInstanceId.",
-        )
-        group.says(
-            at + 3,
-            f"Request memberId={before} for static member with groupInstanceId=pod-1 is fenced by "
-            f"{word} memberId={after} during operation heartbeat",
-        )
-
-    shown = view(write(tmp_path, group.said, old=old))
-
-    [first, *_] = shown.groups[0].findings
-    assert "instance_fenced" == first.cause.name
-    assert (("pod-1", 6),) == first.who
-    assert "Two processes use the instance id of pod-1: each fenced the other, 6" in first.sentence
-    assert 6 == len(shown.groups[0].group.removals)
-    assert "Find the second process with this group.instance.id" in page(shown)
-
-
 def test_a_static_member_that_comes_back_too_soon_is_named(tmp_path: Path) -> None:
     owned = (
         "[GroupId g] Static member B with instance id i-1 cannot join the group because the "
