@@ -271,7 +271,7 @@ def load_manifest(run_dir: Path) -> Manifest:
     raw = manifest_file.read(run_dir)
     parts = ("versions", "host", "declared", "effective", "observed")
     known: dict[str, Any] = {name: _mapping(raw.get(name)) for name in parts}
-    known["effective"] = _as_json(known["effective"])
+    known["effective"] = manifest_file.as_json(known["effective"])  # older runs have such texts
     for name in ("claim", "status_reason", "group", "topic"):
         known[name] = str(raw.get(name) or "")
     phases = raw.get("phases")
@@ -293,14 +293,6 @@ def load_manifest(run_dir: Path) -> Manifest:
 
 def _mapping(raw: object) -> Mapping[str, Any]:
     return raw if isinstance(raw, dict) else {}
-
-
-def _as_json(settings: Any) -> Any:
-    """Older runs have nulls and switches as texts of Python: as JSON has them."""
-    if isinstance(settings, dict):
-        return {name: _as_json(value) for name, value in settings.items()}
-    texts = {"None": None, "True": True, "False": False}
-    return texts.get(settings, settings) if isinstance(settings, str) else settings
 
 
 def moment(text: object) -> datetime | None:

@@ -44,15 +44,7 @@ def first_record(
 
 def broker_facts(plan: Plan) -> dict[str, Any]:
     """What the brokers have that was not set. Raises ClusterError."""
-    return {"broker_defaults": as_json(defaults(plan)), "features": finalized(plan)}
-
-
-def as_json(settings: Any) -> Any:
-    """Settings whose nulls and switches libraries gave as texts of Python, as JSON has them."""
-    if isinstance(settings, dict):
-        return {name: as_json(value) for name, value in settings.items()}
-    texts = {"None": None, "True": True, "False": False}
-    return texts.get(settings, settings) if isinstance(settings, str) else settings
+    return {"broker_defaults": manifest.as_json(defaults(plan)), "features": finalized(plan)}
 
 
 def keep_sources(run_dir: Path, experiment: Experiment) -> None:

@@ -40,7 +40,7 @@ from harness.run.interrupts import Interrupted, Progress, interruptible, uninter
 from harness.run.named import naming_of_app
 from harness.run.nemesis import Nemesis, plan_faults
 from harness.run.output import read_output, read_written
-from harness.run.record import as_json, broker_facts, first_record, keep_sources
+from harness.run.record import broker_facts, first_record, keep_sources
 from harness.run.roles import authorized, lanes
 from harness.run.scene import ClusterView, Patience, Scene
 from harness.run.turns import Turn
@@ -403,7 +403,7 @@ class ExperimentRun:
             had = self._manifest["effective"].get("broker_defaults", {})
             settings = {**had, **self._experiment.cluster.settings}
             self._manifest["observed"] = observed(self.run_dir, settings)
-        clients, releases = as_json(effective), releases_in(self._logs)
+        clients, releases = manifest.as_json(effective), releases_in(self._logs)
         self._manifest["effective"] |= {"clients": clients, "releases": releases}
         self._manifest["killed"] = sorted(killed)
         self._manifest[seals.FIELD] = seals.made(self.run_dir)

@@ -139,6 +139,13 @@ def test_how_a_secured_cluster_was_spoken_to_is_shown_and_plain_text_is_not(tmp_
         assert kafka in (tmp_path / "run" / "summary.md").read_text(encoding="utf-8")
 
 
+def test_settings_that_older_runs_have_as_texts_of_python_are_json(tmp_path: Path) -> None:
+    settings = {"check.crcs": "True", "group.instance.id": "None", "client.id": "None of ours"}
+    text = text_of(tmp_path, about={"effective": {"clients": {"member-1": settings}}})
+
+    assert '"check.crcs": true, "client.id": "None of ours", "group.instance.id": null' in text
+
+
 def test_expected_violation_is_shown_as_a_result_with_its_reason(page: str) -> None:
     row = next(r for r in page.split("<tr") if "session_expiry_keeps_assignment" in r)
 
