@@ -252,6 +252,8 @@ def _run(suite: Suite, entry: Entry, rows: Sequence[Row], *, night: bool) -> blo
     if entry.state is State.DIFFERS:
         outcome = f"{bad} of {plural(len(rows), 'verdict')} {'differs' if bad == 1 else 'differ'}"
     reason = f"({clip(entry.reason, MOST_REASON)})" if entry.reason else ""
+    of_run = _of_run(suite, entry)  # which says what it found
+    found = "" if of_run is None else of_run.findtext("system-out", "")
     name = entry.experiment if night else protocol_said(entry.label)
     took = duration(entry.took_s * 1_000) if entry.took_s else NOTHING
     return blocks.Row(
@@ -260,18 +262,12 @@ def _run(suite: Suite, entry: Entry, rows: Sequence[Row], *, night: bool) -> blo
             entry.client,
             protocol_said(entry.protocol),
             entry.kafka,
-            [Line(outcome, how, sign=sign), Line(reason, "sub"), _found(suite, entry)],
+            [Line(outcome, how, sign=sign), Line(reason, "sub"), Line(found, ASIDE)],
             str(len(rows)),
             [Line(took), Line(f"of ≈ {entry.estimate_s:.0f} s", ASIDE)],
         ),
         how,
     )
-
-
-def _found(suite: Suite, entry: Entry) -> Line:
-    """What a run found, as its own report says it."""
-    of_run = _of_run(suite, entry)
-    return Line("" if of_run is None else of_run.findtext("system-out", ""), ASIDE)
 
 
 def shown_of(
