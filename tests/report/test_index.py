@@ -137,13 +137,6 @@ def test_what_is_documented_is_held_against_what_the_runs_showed(night: Suite) -
     rows = pq.read_table(night.path / "documented.parquet").to_pylist()
     crash = {row["status"] for row in rows if row["rule"] == "R01" and row["part"] == "stated"}
     assert {documented.PARTLY} == crash  # it held in one run and not in the other
-    sentence = documented.sentence(
-        documented.judged(pq.read_table(night.path / "verdicts.parquet").to_pylist())
-    )
-    assert "4 hold for some clients, protocols or situations only" in sentence
-    page = (night.path / "index.html").read_text()
-    assert sentence in page
-    assert 'href="documented.html"' in page
-    assert sentence in (night.path / "summary.md").read_text()
+    assert 'href="documented.html"' in (night.path / "index.html").read_text()
     page = (night.path / "documented.html").read_text()
     assert 'href="../../consumer-crash/run-2/report.html">consumer-crash:' in page
