@@ -19,17 +19,8 @@ from harness.base.errors import BadInput
 from harness.base.paths import COMMAND
 from harness.base.words import plural
 from harness.catalogue import registry
-from harness.experiment import (
-    CLASSIC,
-    CLIENTS,
-    PROTOCOLS,
-    Experiment,
-    Verdict,
-    label,
-    one_of,
-    protocol_named,
-    protocol_said,
-)
+from harness.experiment import CLASSIC, CLIENTS, PROTOCOLS, Experiment, Verdict, label, one_of
+from harness.experiment.enums import protocol_named, protocol_said
 from harness.rules.rule_names import name_of
 from harness.run.estimate import WARMED_UP_S, estimate_s
 

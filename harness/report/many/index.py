@@ -16,14 +16,7 @@ from harness.report.formats import NOTHING, clip, duration, names
 from harness.report.load import Row as Verdict
 from harness.report.many import blocks, documented, suite_rows
 from harness.report.many.blocks import Block, Cell, Column, Line, Overview, Row
-from harness.report.many.suite_rows import (
-    MOST_REASON,
-    Verdicts,
-    differing,
-    link_to,
-    read_verdicts,
-    rows_in,
-)
+from harness.report.many.suite_rows import MOST_REASON, Verdicts, differing, link_to
 from harness.report.run.page import Fact
 from harness.rules import RULES
 
@@ -39,7 +32,7 @@ def write(suite: Suite) -> Overview:
 
     Raises NoData where the verdicts of a run that was judged cannot be read.
     """
-    verdicts = read_verdicts(suite)
+    verdicts = suite_rows.read_verdicts(suite)
     documented.write(suite.path, list(chain(*verdicts.values())), _see(suite))
     return suite_rows.write_suite(suite, verdicts, shown(suite, verdicts), PAGE, "summary.md")
 
@@ -244,7 +237,8 @@ def night_before(suite: Suite) -> tuple[Path, Sequence[Verdict]] | None:
             found = load_suite(folder)
             judged = any(entry.judged for entry in found.entries)
             if found.kind == suite.kind and found.asked == suite.asked and judged:
-                return folder, rows_in(folder / VERDICTS_FILE, "an earlier night is compared")
+                path = folder / VERDICTS_FILE
+                return folder, suite_rows.rows_in(path, "an earlier night is compared")
         except (NoData, OSError):
             continue
     return None
