@@ -97,8 +97,10 @@ class Result:
 
     def __str__(self) -> str:
         """The sentence, what differs, what it cost, and the page: what a failure prints."""
+        still_s = self.standstill_s
+        still = f"{still_s:.0f}" if still_s >= 100 else f"{still_s:.3g}"
         numbers = (
-            f"standstill {self.standstill_s:.2f} s, {self.lost:g} lost, {self.unread:g} unread, "
+            f"standstill {still} s, {self.lost:g} lost, {self.unread:g} unread, "
             f"{self.repeats:g} repeats"
         )
         lines = [f"{self.experiment}: {self.sentence}", *map(str, self.differing)]

@@ -19,16 +19,8 @@ from harness.base.errors import BadInput
 from harness.base.paths import COMMAND
 from harness.base.words import plural
 from harness.catalogue import registry
-from harness.experiment import (
-    CLASSIC,
-    CLIENTS,
-    PROTOCOLS,
-    Experiment,
-    Verdict,
-    label,
-    one_of,
-    protocol_named,
-)
+from harness.experiment import CLASSIC, CLIENTS, PROTOCOLS, Experiment, Verdict, label, one_of
+from harness.experiment.enums import protocol_named, protocol_said
 from harness.rules.rule_names import name_of
 from harness.run.estimate import WARMED_UP_S, estimate_s
 
@@ -309,7 +301,7 @@ def render(cover: Cover) -> str:
     lines = []
     for number, (run, adds) in enumerate(zip(cover.runs, cover.adds, strict=True), start=1):
         added = ", ".join(dict.fromkeys(name_of(goal.rule) for goal in adds)) or "nothing new"
-        line = f"{number:>3}  {run.label:<46} ≈ {run.estimate_s:>3.0f} s  {added}"
+        line = f"{number:>3}  {protocol_said(run.label):<46} ≈ {run.estimate_s:>3.0f} s  {added}"
         lines += wrap(line, _WIDEST, subsequent_indent=" " * 5, break_on_hyphens=False)
     total = f"{plural(len(cover.runs), 'run')}, about {cover.estimate_s / 60:.0f} min"
     shown = plural(len(goals(cover.runs)), "rule")
@@ -333,7 +325,7 @@ def _left_out(by: str, left: Sequence[Goal]) -> list[str]:
     lines = [f"covered by {by}: {len(left) or 'none'}"]
     variants: dict[str, list[str]] = {}
     for goal in left:
-        variants.setdefault(goal.rule, []).append(f"{goal.client}/{goal.protocol}")
+        variants.setdefault(goal.rule, []).append(protocol_said(f"{goal.client}/{goal.protocol}"))
     for rule, found in variants.items():
         lines.append(f"     {name_of(rule):<46} {', '.join(found)}")
     return lines

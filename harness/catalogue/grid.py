@@ -11,6 +11,7 @@ from harness.base.errors import BadInput
 from harness.catalogue import kafka_settings, registry
 from harness.catalogue.choice import Choice
 from harness.experiment import CLIENTS, PROTOCOLS, Expect, Experiment, Verdict, one_of
+from harness.experiment.enums import protocol_said
 
 # An experiment is declared for some of each, with a verdict expected of each.
 _OFFERED: Final = {"group.client": CLIENTS, "group.protocol": PROTOCOLS}
@@ -82,7 +83,7 @@ def grid_of(names: Sequence[str], over: Iterable[str], choice: Choice) -> Grid:
     if not points:
         raise BadInput(next(iter(refused.values())))
     left_out = [
-        f"{name} with {in_words(dict(zip(short, values, strict=True)))}: {why}"
+        f"{name} with {protocol_said(in_words(dict(zip(short, values, strict=True))))}: {why}"
         for (name, values), why in refused.items()
     ]
     return Grid(axes, tuple(points), tuple(left_out))

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from harness.catalogue import registry
-from harness.experiment import APP, Expect, Experiment, Verdict
+from harness.experiment import APP, Expect, Experiment, Verdict, protocol_said
 from harness.rules import RULES, Rule
 from harness.rules.rule import OF_A_PROGRAM, OF_THE_KIND
 from harness.rules.rule_names import NAMES, name_of
@@ -121,7 +121,8 @@ def render_experiments() -> str:
 
 def _of_whom(expect: Expect) -> tuple[str, ...]:
     """The clients, protocols and releases that are expected to; empty for all."""
-    return (*expect.clients, *expect.protocols, *(f"Kafka {each}*" for each in expect.kafka))
+    protocols = map(protocol_said, expect.protocols)
+    return (*expect.clients, *protocols, *(f"Kafka {each}*" for each in expect.kafka))
 
 
 def in_words(expect: Expect) -> str:
@@ -144,7 +145,7 @@ def render_rules() -> str:
     lines, every = [], registry.every()[0]
     order = {rule: number for number, rule in enumerate(NAMES)}
     for item in sorted(rules(), key=lambda item: order.get(item["id"], len(order))):
-        about = f"{', '.join(item['clients'])}; {', '.join(item['protocols'])}"
+        about = f"{', '.join(item['clients'])}; {', '.join(map(protocol_said, item['protocols']))}"
         lines += [
             item["name"],
             f"  {item['title']}",

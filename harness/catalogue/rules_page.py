@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from experiments import ANY_RUN
 from harness.catalogue import registry
-from harness.experiment import APP, CLIENTS, PROTOCOLS, Expect, Experiment, Verdict
+from harness.experiment import APP, CLIENTS, PROTOCOLS, Expect, Experiment, Verdict, protocol_said
 from harness.rules.catalogue import RULES
 from harness.rules.rule import OF_A_PROGRAM, OF_THE_KIND, Rule
 from harness.rules.rule_file import written
@@ -95,11 +95,12 @@ def _judged_by(rule: Rule, experiments: dict[str, Experiment]) -> list[str]:
 
 
 def _only(expect: Expect) -> str:
-    parts = [*expect.clients, *expect.protocols, *(f"Kafka {each}*" for each in expect.kafka)]
+    parts = [*expect.clients, *map(protocol_said, expect.protocols)]
+    parts += [f"Kafka {each}*" for each in expect.kafka]
     parts += [f"commit={' or '.join(expect.commits)}"] if expect.commits else []
     parts += ["sometimes"] if expect.sometimes else []
     return f" ({', '.join(parts)})" if parts else ""
 
 
 def _some(chosen: Sequence[str], all_of_them: Sequence[str]) -> str:
-    return "all" if tuple(chosen) == tuple(all_of_them) else ", ".join(chosen)
+    return "all" if tuple(chosen) == tuple(all_of_them) else ", ".join(map(protocol_said, chosen))

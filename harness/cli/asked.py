@@ -45,7 +45,6 @@ def limits_of(arguments: Namespace) -> Limits:
 
 
 def names_a_program(arguments: Namespace) -> bool:
-    """Whether the arguments say which program is played."""
     given = vars(arguments)
     return bool(given["app"] or given.get("program") or given["--image image"])
 

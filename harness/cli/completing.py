@@ -86,7 +86,6 @@ def _patterns(shown: Mapping[str, Sequence[argparse.Action]]) -> list[tuple[str,
 
 
 def _shown(parser: argparse.ArgumentParser) -> dict[str, list[argparse.Action]]:
-    """What the help of each command has."""
     [commands] = [each for each in parser._actions if each.nargs == argparse.PARSER]
     return {
         name: [each for each in command._actions if shows(each)]

@@ -274,7 +274,6 @@ class _OptionParser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        """Raise BadInput with a sentence."""
         if found := _NO_CHOICE.fullmatch(message):
             option, value, known = found[1], found[2], re.findall(r"[\w-]+", found[3])
             what, all_of = f"{option} {value!r} is not offered", f"choose {listed(known, 'or')}"
@@ -291,7 +290,6 @@ class _OptionParser(argparse.ArgumentParser):
 
 
 def shows(action: argparse.Action) -> bool:
-    """Whether an option is in the help."""
     return action.help != argparse.SUPPRESS
 
 

@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
 from harness.base.errors import BadInput, Exit
-from harness.experiment import Fault
+from harness.experiment import Fault, protocol_said
 from harness.run.screen import LATER_S, Screen
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def describe_command(arguments: argparse.Namespace) -> int:
     experiment = registry.load(arguments.name)
     print(f"{arguments.name}: {experiment.claim}\n\n{registry.describe(arguments.name)}\n")
     if not needs_app(experiment):
-        print(f"for    {', '.join(experiment.clients)}; {', '.join(experiment.protocols)}")
+        protocols = ", ".join(map(protocol_said, experiment.protocols))
+        print(f"for    {', '.join(experiment.clients)}; {protocols}")
     for fault in experiment.faults:
         print(f"fault  {described(fault, one_by_one=experiment.one_by_one)}")
     if experiment.at_random:

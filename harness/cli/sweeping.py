@@ -11,6 +11,7 @@ from harness.base.errors import BadInput, Exit
 from harness.base.paths import COMMAND, here
 from harness.cli.plays import check_repeat, play_suite, refuse_compose
 from harness.cli.showing import described
+from harness.experiment import protocol_said
 
 if TYPE_CHECKING:
     from harness.catalogue.cover import Candidate
@@ -72,7 +73,7 @@ def _listing(candidates: Sequence[tuple[Point, Candidate]], grid: Grid, repeat: 
     from harness.catalogue.grid import in_words
 
     lines = [
-        f"{each.estimate_s:4.0f} s  {point.name}, {in_words(point.settings)}"
+        f"{each.estimate_s:4.0f} s  {point.name}, {protocol_said(in_words(point.settings))}"
         for point, each in candidates
     ]
     lines += [f"left out: {sentence}" for sentence in grid.left_out]

@@ -20,6 +20,7 @@ from harness.experiment.enums import PROTOCOLS as PROTOCOLS
 from harness.experiment.enums import Need as Need
 from harness.experiment.enums import Verdict as Verdict
 from harness.experiment.enums import protocol_named as protocol_named
+from harness.experiment.enums import protocol_said as protocol_said
 from harness.experiment.expect import Expect as Expect
 from harness.experiment.expect import Within as Within
 from harness.experiment.expect import at_times as at_times

@@ -1,5 +1,6 @@
 """What members can speak, what a verdict can be, and what a rule can need of a run."""
 
+import re
 from enum import StrEnum
 from typing import Final
 
@@ -14,6 +15,11 @@ COMMITS: Final = ("auto", "sync", "async", "interval", "revoke", "external", "tr
 def protocol_named(text: str) -> str:
     """A protocol by its name in Kafka's setting, whichever of its names is given."""
     return "consumer" if text.strip().lower() in (KIP_848, "kip848") else text
+
+
+def protocol_said(text: str) -> str:
+    """A protocol, or a label with one, as people say it: `x:java/consumer` is `x:java/kip-848`."""
+    return re.sub(r"^consumer$|(?<=[/=])consumer(?![\w-])", KIP_848, text)
 
 
 class Verdict(StrEnum):

@@ -107,6 +107,14 @@ def update(run_dir: Path, **changes: Any) -> None:
     write(run_dir, {**read(run_dir), **changes})
 
 
+def as_json(settings: Any) -> Any:
+    """Settings whose nulls and switches libraries gave as texts of Python, as JSON has them."""
+    if isinstance(settings, dict):
+        return {name: as_json(value) for name, value in settings.items()}
+    texts = {"None": None, "True": True, "False": False}
+    return texts.get(settings, settings) if isinstance(settings, str) else settings
+
+
 def client_of(declared: Mapping[str, Any], versions: Mapping[str, Any]) -> tuple[str, str | None]:
     """The members' client library and its version; Java's is the brokers', unless one was named."""
     group = declared.get("group") or {}

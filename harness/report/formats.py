@@ -33,6 +33,8 @@ def number(value: Any, unit: str = "") -> str:
 
 
 def _decimals(value: float) -> str:
+    """Three digits that count, or a whole number that has more."""
+    value = value if abs(value) >= 100 else float(f"{value:.3g}")
     size = abs(value)
     if size >= 100:
         return f"{value:,.0f}"
@@ -44,14 +46,14 @@ def _decimals(value: float) -> str:
 
 
 def duration(ms: Any) -> str:
-    """Format milliseconds as "340 ms", "6.20 s" or "2 min 05 s"."""
+    """Format milliseconds as "340 ms", "6.20 s", "13.9 s" or "2 min 05 s"."""
     if absent(ms):
         return NOTHING
     value = float(ms)
     if abs(value) < 1_000:
         return f"{value:.0f} ms" if abs(value) >= 1 or value == 0 else f"{value:.2f} ms"
     if abs(value) < 120_000:
-        return f"{value / 1_000:.2f} s"
+        return f"{_decimals(value / 1_000)} s"
     minutes, seconds = divmod(round(value / 1_000), 60)
     return f"{minutes} min {seconds:02d} s"
 
@@ -75,17 +77,13 @@ def bound(low: Any, high: Any, unit: str = "") -> str:
     return f"{number(low)} – {number(high, unit)}"
 
 
-def measured(row: Any) -> str:
-    """Format a verdict's measurement on one line: "6,000 / 6,001 / 6,003 ms", or one number."""
-    return _measured(row, " / ", "min", "p50", "max")
-
-
 def measured_range(row: Any) -> str:
     """Format a verdict's measurement for a narrow column: "6,000 – 6,003 ms"."""
-    return _measured(row, " – ", "min", "max")
+    return measured(row, ("min", "max"), " – ")
 
 
-def _measured(row: Any, between: str, *which: str) -> str:
+def measured(row: Any, which: Sequence[str] = ("min", "p50", "max"), between: str = " / ") -> str:
+    """Format a verdict's measurement on one line: "6,000 / 6,001 / 6,003 ms", or one number."""
     values = [row.get(f"measured_{name}") for name in which]
     if all(map(absent, values)):
         return NOTHING
@@ -111,12 +109,11 @@ def names(several: Sequence[str], most: int = 3) -> str:
 
 
 def seconds(at: datetime | None, zero: datetime | None) -> str:
-    """Format a time as seconds since `zero`, to the millisecond."""
     if at is None or zero is None:
         return NOTHING
     value = (at - zero).total_seconds()
     sign = "−" if value < 0 else ""
-    return f"{sign}{abs(value):,.3f} s"
+    return f"{sign}{_decimals(abs(value))} s"
 
 
 def utc(at: datetime | None) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from math import inf
 from typing import Any, Final
 
@@ -250,11 +251,11 @@ class _Evidence:
     put_out: Sequence[PutOut]
     violated: Mapping[str, Row]
 
-    @property
+    @cached_property
     def worst(self) -> Row:
         return max(self.stops, key=lambda row: float(row["ms"]), default={})
 
-    @property
+    @cached_property
     def what(self) -> str:
         """What was broken, in words."""
         named = list(dict.fromkeys(map(done, self.faults))) or ["steady state"]

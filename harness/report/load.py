@@ -210,16 +210,9 @@ def again(run_dir: Path) -> str:
     return f"judge the run again with `{COMMAND} check {run_dir}`"
 
 
-DELIVERY_COLUMNS: Final = (
-    "topic",
-    "partition",
-    "first_offset",
-    "last_offset",
-    "count",
-    "polled_at",
-    "processed_at",
-)
-SEND_COLUMNS: Final = ("topic", "partition", "outcome", "first_offset", "last_offset", "count")
+_RANGE: Final = ("topic", "partition", "first_offset", "last_offset", "count")
+DELIVERY_COLUMNS: Final = (*_RANGE, "polled_at", "processed_at")
+SEND_COLUMNS: Final = (*_RANGE, "outcome")
 
 
 @dataclass(frozen=True)
@@ -276,10 +269,9 @@ def _why(problem: Exception) -> str:
 def load_manifest(run_dir: Path) -> Manifest:
     """Read how a run ended. Raises NoData as `harness.history.manifest.read` does."""
     raw = manifest_file.read(run_dir)
-    known: dict[str, Any] = {
-        name: _mapping(raw.get(name))
-        for name in ("versions", "host", "declared", "effective", "observed")
-    }
+    parts = ("versions", "host", "declared", "effective", "observed")
+    known: dict[str, Any] = {name: _mapping(raw.get(name)) for name in parts}
+    known["effective"] = manifest_file.as_json(known["effective"])  # older runs have such texts
     for name in ("claim", "status_reason", "group", "topic"):
         known[name] = str(raw.get(name) or "")
     phases = raw.get("phases")

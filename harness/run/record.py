@@ -44,7 +44,7 @@ def first_record(
 
 def broker_facts(plan: Plan) -> dict[str, Any]:
     """What the brokers have that was not set. Raises ClusterError."""
-    return {"broker_defaults": defaults(plan), "features": finalized(plan)}
+    return {"broker_defaults": manifest.as_json(defaults(plan)), "features": finalized(plan)}
 
 
 def keep_sources(run_dir: Path, experiment: Experiment) -> None:

@@ -403,7 +403,8 @@ class ExperimentRun:
             had = self._manifest["effective"].get("broker_defaults", {})
             settings = {**had, **self._experiment.cluster.settings}
             self._manifest["observed"] = observed(self.run_dir, settings)
-        self._manifest["effective"] |= {"clients": effective, "releases": releases_in(self._logs)}
+        clients, releases = manifest.as_json(effective), releases_in(self._logs)
+        self._manifest["effective"] |= {"clients": clients, "releases": releases}
         self._manifest["killed"] = sorted(killed)
         self._manifest[seals.FIELD] = seals.made(self.run_dir)
 

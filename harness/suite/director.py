@@ -19,7 +19,7 @@ from harness.catalogue.cover import Candidate, Cover
 from harness.catalogue.promises import promised_in
 from harness.cluster.backends import check_engines
 from harness.cluster.dependency_proxies import check_reachable
-from harness.experiment import Verdict
+from harness.experiment import Verdict, protocol_said
 from harness.history import manifest
 from harness.history.suites import AGAIN, Entry, State, Suite
 from harness.run.folder import fresh, point_latest, sweep, sweep_results
@@ -167,14 +167,14 @@ def play(
                 todo = []
                 for number, (entry, candidate) in enumerate(zip(suite.entries, runs, strict=True)):
                     entry.seed = default_seed(entry.experiment) if seed is None else seed + number
-                    said = f"run {number + 1} of {len(runs)}: {entry.label}, "
+                    said = f"run {number + 1} of {len(runs)}: {protocol_said(entry.label)}, "
                     todo.append((entry, candidate, f"{said}about {entry.estimate_s:.0f} s"))
                 stage.play(todo, _saving(suite, publish, stage, say))
                 stage.settle(wait=True)
                 for spoilt, candidate in _to_play_again(suite, runs):
                     again = _again(spoilt, candidate)
                     suite.entries.append(again)
-                    said = f"{again.label}: this machine stalled in the run before"
+                    said = f"{protocol_said(again.label)}: this machine stalled in the run before"
                     stage.play([(again, candidate, said)], lambda: None)
                     stage.settle(wait=True)
                     _give_way(spoilt, again)

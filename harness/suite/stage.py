@@ -25,6 +25,7 @@ from harness.base.priority import SHARES
 from harness.base.words import plural
 from harness.catalogue import own_modules
 from harness.catalogue.cover import Candidate
+from harness.experiment import protocol_said
 from harness.history.suites import UNJUDGED, Entry, State, Suite
 from harness.report import report
 from harness.report.many.suite_rows import state_of
@@ -136,7 +137,7 @@ class Stage:
                 entry.state, entry.reason = State.FAILED, f"{UNJUDGED}: {problem}"
             else:
                 entry.state, entry.reason = state_of(run_dir)
-            say(f"{entry.label}: {entry.state}{f' ({entry.reason})' if entry.reason else ''}")
+            say(_became(entry))
             if not entry.judged:
                 _explain(run_dir, say)
 
@@ -268,8 +269,8 @@ class Stage:
         for turn in sorted((self._folder / "turns").glob("*"))[1:]:
             turn.unlink()  # the run that has it is measured to the end
         run.kept.append(
-            f"{run.entry.label}: this machine's clock came late {plural(late_ticks, 'time')}, "
-            "so that one run is measured at a time from here on"
+            f"{protocol_said(run.entry.label)}: this machine's clock came late "
+            f"{plural(late_ticks, 'time')}, so that one run is measured at a time from here on"
         )
 
     def _say_what_is_kept(self) -> None:
@@ -286,7 +287,8 @@ class Stage:
 
 
 def _became(entry: Entry) -> str:
-    return f"{entry.label}: {entry.state} ({entry.reason})"
+    reason = f" ({entry.reason})" if entry.reason else ""
+    return f"{protocol_said(entry.label)}: {entry.state}{reason}"
 
 
 def _explain(run_dir: Path, say: Progress) -> None:

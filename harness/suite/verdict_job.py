@@ -104,7 +104,6 @@ def sentence_of(error: Exception, what: str) -> str:
 
 
 def table_of(files: Iterable[tuple[str, bytes]]) -> pa.Table:
-    """Files as rows."""
     rows = [{"path": path, "content": content} for path, content in files]
     return pa.Table.from_pylist(rows, SCHEMA)
 

@@ -13,6 +13,7 @@ from harness.check.check import check
 from harness.check.expected import beyond
 from harness.experiment import Verdict, Within
 from harness.report import exit_code, outcome
+from harness.report.headline import of_run
 from harness.report.load import Row, load
 from harness.report.outcome import Standing
 from harness.report.text.junit import junit
@@ -77,7 +78,7 @@ def test_a_violation_beyond_them_differs_and_is_named_first(
 def test_every_reader_is_told(duckdb_engine: Engine, tmp_path: Path) -> None:
     row = judged(tmp_path / "run", duckdb_engine, by="member-2")
     run = load(tmp_path / "run")
-    cases = ET.fromstring(junit(run)).iter("testcase")
+    cases = ET.fromstring(junit(run, of_run(run))).iter("testcase")
     [failure] = [case.find("failure") for case in cases if case.get("name") == NAMES["R01"]]
 
     assert Exit.DIFFERS == exit_code(tmp_path / "run")

@@ -57,7 +57,7 @@ def test_a_kept_run_finds_what_it_found_before_and_its_page_is_for_people(
     if pytestconfig.getoption("update_snapshots"):
         pin(name_of(run), said)
     assert pinned()[name_of(run)] == said
-    shown = Parsed(page(judged))
+    shown = Parsed(page(judged, found))
     texts = [shown.text, *(each for _, given in shown.tags for each in given.values() if each)]
     assert [] == [found for text in texts for found in RAW.findall(html.unescape(text))]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from harness.history.derived import TABLES
 from harness.history.suites import Entry, State, Suite
+from harness.report.headline import of_run
 from harness.report.load import load
 from harness.report.run.page_files import write_whole
 from harness.report.text.junit import junit
@@ -45,7 +46,8 @@ def write_judged(run_dir: Path, *verdicts: Row, **measured: list[float]) -> Path
 
 def write_report(run_dir: Path) -> Path:
     """What a suite looks for in a run's report: its JUnit, and whether there is a page."""
-    write_whole(run_dir / "junit.xml", junit(load(run_dir)))
+    run = load(run_dir)
+    write_whole(run_dir / "junit.xml", junit(run, of_run(run)))
     (run_dir / "report.html").touch()
     return run_dir
 

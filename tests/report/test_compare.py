@@ -199,16 +199,6 @@ def test_a_group_of_which_nothing_was_judged_got_worse(tmp_path: Path) -> None:
     assert "no run of B was judged, so there are no settings to compare" == lines[start + 1]
 
 
-def test_nights_that_judged_nothing_are_not_compared(tmp_path: Path) -> None:
-    one, other = write_night(tmp_path / "one"), write_night(tmp_path / "other")
-    for each in other.entries:
-        each.state = State.VOID
-    other.save()
-
-    with pytest.raises(NoData, match="has no judged run any more"):
-        compare(one.path, other.path)
-
-
 def test_json_has_both_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = write_judged(tmp_path / "a", verdict("R01"), R01=[1.0])
     b = write_judged(tmp_path / "b", verdict("R01", "VIOLATED"), R01=[9.0])

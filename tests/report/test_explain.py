@@ -166,44 +166,13 @@ def test_the_cause_of_a_cooperative_storm_comes_first(tmp_path: Path, old: bool)
     assert ((who, 8),) == first.who
     assert f"{who} left 8 times because it exceeded max.poll.interval.ms" in first.sentence
     assert (
-        "It joined again 7 times, 20.00 s later (median); 8 of the 26 rebalances are the second "
+        "It joined again 7 times, 20.0 s later (median); 8 of the 26 rebalances are the second "
         "step of a cooperative one" in first.back
     )
     text = page(shown)
     printed = re.search(r'<div class="finding.*?<p>(.*?)</p>', text, re.DOTALL)
     assert printed is not None
     assert printed[1].startswith(f"{who} left 8 times because it exceeded max.poll.interval.ms")
-
-
-@pytest.mark.parametrize("old", [True, False], ids=["3.x", "4.x"])
-def test_the_cause_of_a_fenced_static_member_comes_first(tmp_path: Path, old: bool) -> None:
-    """Two processes with one instance id, each started again: no rebalance, and no progress."""
-    group = Classic(old=old)
-    group.joins(0, member("pod-0"), 1, instance="pod-0")
-    group.joins(1, member("pod-1"), 2, instance="pod-1")
-    word = "current" if old else "existing"
-    for turn in range(6):
-        before, after = member("pod-1", turn), member("pod-1", turn + 1)
-        at = 10 + 5 * turn
-        group.says(
-            at,
-            "Static member with groupInstanceId=pod-1 and unknown member id joins group g in "
-            f"Stable state. Replacing previously mapped member {before} with this groupInstanceId.",
-        )
-        group.says(
-            at + 3,
-            f"Request memberId={before} for static member with groupInstanceId=pod-1 is fenced by "
-            f"{word} memberId={after} during operation heartbeat",
-        )
-
-    shown = view(write(tmp_path, group.said, old=old))
-
-    [first, *_] = shown.groups[0].findings
-    assert "instance_fenced" == first.cause.name
-    assert (("pod-1", 6),) == first.who
-    assert "Two processes use the instance id of pod-1: each fenced the other, 6" in first.sentence
-    assert 6 == len(shown.groups[0].group.removals)
-    assert "Find the second process with this group.instance.id" in page(shown)
 
 
 def test_a_static_member_that_comes_back_too_soon_is_named(tmp_path: Path) -> None:
@@ -215,21 +184,6 @@ def test_a_static_member_that_comes_back_too_soon_is_named(tmp_path: Path) -> No
 
     assert "instance_taken" == shown.groups[0].findings[0].cause.name
     assert [] == shown.groups[0].group.removals  # it never was a member
-
-
-@pytest.mark.parametrize("says", [CLOSED, "client leaving group per normal operation", UNSAID])
-def test_a_deploy_is_called_one(tmp_path: Path, says: str) -> None:
-    group = Classic()
-    for number in range(3):
-        group.joins(number, member(f"c-{number}"), number + 1)
-    for number in range(3):
-        group.leaves(60 * number + 60, member(f"c-{number}"), 2, member("c-2"), says)
-        group.joins(60 * number + 70, member(f"c-{number}", 1), 3)
-
-    [only] = view(write(tmp_path, group.said)).groups
-
-    assert "deploy" == only.findings[0].cause.name
-    assert "session_expired" not in [finding.cause.name for finding in only.findings]
 
 
 @pytest.mark.parametrize("joins_s", [50, 70])  # before or after the one that it replaces leaves
@@ -366,7 +320,7 @@ def test_what_takes_long_and_what_has_no_end_is_named(tmp_path: Path) -> None:
         "Rebalances took long until every member had joined, once, the longest 4 min 59 s."
         == (found["slow"])
     )
-    assert "it had waited for 100.00 s when they end" in found["unfinished"]
+    assert "it had waited for 100 s when they end" in found["unfinished"]
 
 
 REJOINS: Final = "Leader m-1 re-joining group during Stable; client reason: "
@@ -392,13 +346,22 @@ STATIC: Final = "static member m-1 with instance id i-1"
         (f"Member m-1 joining group during Stable; client reason: {UNSAID}", "rejoined"),
         (REJOINS + "rebalance failed due to UnjoinedGroupException", "interrupted"),
         ("Removing [m-1] on pending sync request expiration", "sync_expired"),
+        # of Kafka 2
+        ("Adding new member m-1 with group instance id None", "joined"),
+        ("Adding new member m-1 with group instanceid None", "joined"),
+        ("Adding new member m-1", "joined"),
+        ("Updating metadata for member m-1", "rejoined"),
+        ("leader m-1 re-joining group during Stable", "rejoined"),
+        ("error when storing group assignment during SyncGroup (member: m-1)", "store_failed"),
         ("something that a later version says of m-1", "unknown"),
     ],
 )
 def test_reasons_are_known(reason: str, cause: str) -> None:
     assert cause == reasons.of_reason(reason)
     if cause not in ("over_capacity", "unknown"):
-        assert "m-1" == reasons.named_in(reason)[0][0]
+        names, instance = reasons.named_in(reason)
+        assert instance in (None, "i-1")
+        assert "m-1" == names[0]
 
 
 def test_what_a_reason_names_may_have_blanks() -> None:

@@ -13,7 +13,6 @@ from typing import Any, Final
 import pytest
 
 from harness.history.foreign import events
-from harness.report.incident import reasons
 from harness.report.incident.explain_view import view_of
 from tests.report.sample_logs import (
     CLOSED,
@@ -218,21 +217,6 @@ def test_a_group_that_is_deleted_with_its_offsets_is_named(tmp_path: Path) -> No
     found = shown.groups[0].findings[0]
     assert ("offsets_expired", 1) == (found.cause.name, found.count)
     assert "broker 1 removed expired offsets at" in shown.notes[-1]
-
-
-@pytest.mark.parametrize(
-    ("reason", "cause"),
-    [
-        ("Adding new member m-1 with group instance id None", "joined"),
-        ("Adding new member m-1 with group instanceid None", "joined"),
-        ("Adding new member m-1", "joined"),
-        ("Updating metadata for member m-1", "rejoined"),
-        ("leader m-1 re-joining group during Stable", "rejoined"),
-        ("error when storing group assignment during SyncGroup (member: m-1)", "store_failed"),
-    ],
-)
-def test_reasons_of_kafka_2_are_known(reason: str, cause: str) -> None:
-    assert (cause, (("m-1",), None)) == (reasons.of_reason(reason), reasons.named_in(reason))
 
 
 def test_members_beyond_group_max_size_are_not_called_slow(tmp_path: Path) -> None:

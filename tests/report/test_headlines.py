@@ -138,7 +138,7 @@ def test_an_end_without_leaving_costs_a_session_each_time(tmp_path: Path) -> Non
 
     assert (
         "Your program does not leave its group when it ends: in 2 rebalances 2 partitions "
-        "stopped for up to 45.26 s and 12 records came again. Call `client.Close()` when it is "
+        "stopped for up to 45.3 s and 12 records came again. Call `client.Close()` when it is "
         "asked to end."
     ) == found_in(load(run_dir))[1]
 

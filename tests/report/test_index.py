@@ -1,6 +1,5 @@
 """The index of a night: all its runs, what differs first, and the same in four forms."""
 
-import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -53,19 +52,6 @@ def test_interrupted_between_two_runs_is_interrupted() -> None:
     suite = Suite(Path(), "nightly", "2026-11-20T10:00:00Z", entries, interrupted=True)
 
     assert Exit.INTERRUPTED is suite.exit_code
-
-
-def test_the_page_links_every_run_that_has_one(night: Suite) -> None:
-    page = (night.path / "index.html").read_text()
-    links = set(re.findall(r'href="(\.\./[^"]+)"', page))
-
-    assert {
-        "../../baseline/run-1/report.html",
-        "../../consumer-crash/run-2/report.html",
-        "../../broker-kill/run-3/report.html",
-    } == links
-    assert all((night.path / link).is_file() for link in links)
-    assert "consumer-join" in page
 
 
 def test_the_page_loads_nothing_and_escapes_what_runs_say(night: Suite) -> None:
@@ -151,13 +137,6 @@ def test_what_is_documented_is_held_against_what_the_runs_showed(night: Suite) -
     rows = pq.read_table(night.path / "documented.parquet").to_pylist()
     crash = {row["status"] for row in rows if row["rule"] == "R01" and row["part"] == "stated"}
     assert {documented.PARTLY} == crash  # it held in one run and not in the other
-    sentence = documented.sentence(
-        documented.judged(pq.read_table(night.path / "verdicts.parquet").to_pylist())
-    )
-    assert "4 hold for some clients, protocols or situations only" in sentence
-    page = (night.path / "index.html").read_text()
-    assert sentence in page
-    assert 'href="documented.html"' in page
-    assert sentence in (night.path / "summary.md").read_text()
+    assert 'href="documented.html"' in (night.path / "index.html").read_text()
     page = (night.path / "documented.html").read_text()
     assert 'href="../../consumer-crash/run-2/report.html">consumer-crash:' in page

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any, Final
 
@@ -89,7 +88,7 @@ def test_one_run_of_three_is_not_all() -> None:
         "worked to the end",
     ] == end(matrix, "franz-go")
     stopped = cell(matrix, "franz-go")
-    assert ["≥ 7.50 s", "7.50 s – 17.00 s, n = 3", "never went on: 1 of 3 runs"] == stopped[:3]
+    assert ["≥ 7.50 s", "7.50 s – 17.0 s, n = 3", "never went on: 1 of 3 runs"] == stopped[:3]
 
 
 def test_what_is_not_on_record_is_not_shown() -> None:
@@ -138,7 +137,7 @@ def test_the_headline_says_what_a_crash_costs_who_lost_records_and_who_went_on()
         run_of("kafka-go", standstill_ms=31_000.0, ends=lost),
     )
     said = (
-        "With default settings a crash stops a partition for 7.50 s (sarama) to 31.00 s (kafka-go)."
+        "With default settings a crash stops a partition for 7.50 s (sarama) to 31.0 s (kafka-go)."
         " kafka-go lost records (1 of 1 run of everyday)."
         " sarama went on after its removal (1 of 2 runs of crash)."
     )
@@ -253,16 +252,6 @@ def test_what_is_published_leads_to_no_run(suite: Suite, tmp_path: Path) -> None
     assert "kafkajs, everyday, run 3" not in page  # it was never begun
     assert "report.html" not in (tmp_path / "matrix.json").read_text()
     assert "4 of 5 runs shown" in (tmp_path / "clients.md").read_text()
-
-
-def test_a_run_that_was_removed_is_named(tmp_path: Path) -> None:
-    run = write_app_run(tmp_path / "everyday" / "run-1")
-    suite = suite_of(tmp_path, played(tmp_path, run))
-    write(suite)
-    shutil.rmtree(run)
-    matrix = matrix_of(suite)
-
-    assert (0, "its folder has been removed") == (matrix["shown"], matrix["runs"][0]["reason"])
 
 
 def test_the_record_of_a_matrix_that_goes_on_is_its_own(tmp_path: Path) -> None:

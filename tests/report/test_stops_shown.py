@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from harness.report.headline import of_run
 from harness.report.load import load
 from harness.report.parts import stops
 from harness.report.run.page import page
@@ -21,7 +22,7 @@ def test_a_change_is_shown_with_its_partitions_and_their_parts(tmp_path: Path) -
         (part.attributes["x"], part.attributes["width"]) for part in change.rows[1][1]
     ]
     assert "1 partition kept going: 190 ms at most" in change.notes[0]
-    text = page(run)
+    text = page(run, of_run(run))
     assert "detection 4.50 s, join 1.50 s" in text
 
 
@@ -56,4 +57,4 @@ def test_epochs_are_called_so(tmp_path: Path) -> None:
 def test_a_run_in_which_nothing_stopped_says_so(tmp_path: Path) -> None:
     run = load(write_run(tmp_path / "run", stops=[]))
     assert "no partition stopped" == stops.sentence(run)
-    assert "No partition stopped, and the group was not changed." in page(run)
+    assert "No partition stopped, and the group was not changed." in page(run, of_run(run))

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness.base.errors import NoData
 from harness.report import print_summary, report
 from tests.report.sample_run import verdict, write_manifest, write_run
 
@@ -64,14 +63,6 @@ def test_numbers_of_the_run_and_the_page_are_named(
     assert f"report      {run_dir.name}/report.html" in printed(run_dir)
 
 
-def test_output_without_a_terminal_has_no_control_codes(
-    run_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-
-    assert "\x1b" not in "\n".join(printed(run_dir))
-
-
 def test_a_file_that_is_lost_is_named(tmp_path: Path) -> None:
     run_dir = write_run(tmp_path / "run", stops=None)
     report(run_dir)
@@ -110,14 +101,6 @@ def test_rule_names_are_never_taken_for_markup(tmp_path: Path) -> None:
     assert any("[red]rule[/red] :smile:" in line for line in printed(run_dir))
 
 
-def test_default_is_stdout_only(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    print_summary(run_dir)
-
-    captured = capsys.readouterr()
-    assert "2 verdicts differ" in captured.out
-    assert not captured.err
-
-
 def test_a_run_that_shows_nothing_says_why(tmp_path: Path) -> None:
     write_manifest(tmp_path, status="interrupted", status_reason="Ctrl-C after 12 s.")
     report(tmp_path)
@@ -127,11 +110,6 @@ def test_a_run_that_shows_nothing_says_why(tmp_path: Path) -> None:
         assert "Interrupted: the run did not finish" in shown
         assert "Ctrl-C after 12 s. No rule was judged." in shown
     assert "rebalances  not derived\nstandstill  not derived" in text
-
-
-def test_no_run_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(NoData, match=r"has no manifest\.json"):
-        printed(tmp_path)
 
 
 def test_lost_and_unseen_records_are_set_apart(tmp_path: Path) -> None:

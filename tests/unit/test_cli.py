@@ -204,8 +204,8 @@ def test_a_protocol_has_the_name_that_people_say(
     ):
         assert Exit.AS_EXPECTED == main(line)
     said = capsys.readouterr().out
-    assert 2 == said.count("baseline:librdkafka/consumer")
-    assert "baseline, protocol=consumer" in said
+    assert 2 == said.count("baseline:librdkafka/kip-848")
+    assert "baseline, protocol=kip-848" in said
 
 
 def test_what_is_refused_or_former_is_not_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -390,7 +390,7 @@ def test_describe_says_claim_and_settings(capsys: pytest.CaptureFixture[str]) ->
     said = capsys.readouterr().out
     assert "evicted one session timeout after" in said
     assert "group.session_timeout_ms = 6000" in said
-    assert "for    librdkafka, java; eager, cooperative, consumer" in said
+    assert "for    librdkafka, java; eager, cooperative, kip-848" in said
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -62,7 +61,7 @@ def page(view: IncidentView) -> str:
             at=at,
             causes=CAUSES,
             command=COMMAND,
-            who=partial(_who, view),
+            who=lambda one: clip(", ".join(map(view.names.of, one.named)), 80) or NOTHING,
             name_of_member=view.names.of,
             place=view.read.place,
             logs=zip(view.read.names, view.read.logs, strict=True),
@@ -157,10 +156,6 @@ def _bars(rows: Sequence[LoggedRebalance]) -> Iterator[dict[str, object]]:
                     "sort": sort,
                     "text": f"{began:%H:%M:%S}: {plural(count, 'rebalance')}",
                 }
-
-
-def _who(view: IncidentView, one: LoggedRebalance) -> str:
-    return clip(", ".join(map(view.names.of, one.named)), 80) or NOTHING
 
 
 def _note(log: Log) -> str:

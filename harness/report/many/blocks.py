@@ -58,7 +58,8 @@ Cell = str | Line | Sequence[Line]
 class Column:
     """A column: `number` is set to the right, `free` is cut where a terminal is too narrow.
 
-    One that is not `narrow` is left out of a terminal.
+    One that is not `narrow` is left out of a terminal; what is `below` stands there in lines of its
+    own, each below its row.
     """
 
     head: str
@@ -66,6 +67,7 @@ class Column:
     number: bool = False
     free: bool = False
     narrow: bool = True
+    below: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,11 +139,12 @@ class Overview:
 
 
 def split(block: Block, folded: Sequence[Row], said: str) -> Iterator[Block]:
-    """The block, of which the page folds these rows, after the others, and says this instead."""
-    yield replace(block, on=[each for each in block.on if each != PAGE])
-    yield replace(block, rows=[row for row in block.rows if row not in folded], on=(PAGE,))
+    """The block, of which page and terminal fold these rows, after the others, and say this."""
+    here = [each for each in block.on if each != MARKDOWN]
+    yield replace(block, on=(MARKDOWN,))
+    yield replace(block, rows=[row for row in block.rows if row not in folded], on=here)
     if folded:
-        yield Block("", "", columns=block.columns, rows=folded, folded=said, on=(PAGE,))
+        yield Block("", "", columns=block.columns, rows=folded, folded=said, on=here)
 
 
 def paragraphs(text: str) -> list[str]:
@@ -231,25 +234,37 @@ def print_shown(shown: Overview, console: Console | None = None) -> None:
 def in_terminal(blocks: Sequence[Block], width: int) -> Iterator[Text]:
     """The lines of these blocks, each behind an empty one."""
     for block in blocks:
-        if TERMINAL not in block.on or not (block.heading or block.notes):
+        if TERMINAL not in block.on or not (block.heading or block.notes or block.folded):
+            continue
+        if block.folded:
+            yield Text(block.folded)
             continue
         yield Text()
         if block.heading:
             yield Text(block.heading, "bold")
         for item in block.items:
             text = item if isinstance(item, str) else ": ".join(item)
-            wrapped = wrap(_unbroken(text), width - 2, break_on_hyphens=False)
-            for place, line in enumerate(wrapped):
-                yield Text(f"{'  ' if place else '- '}{line}".replace("\u00a0", " "))
+            yield from _wrapped(text, width, "- ")
         if block.rows:
             yield from _records(block) if block.records else _table(block, width)
         for note in block.notes:
             note = note if isinstance(note, Line) else Line(note, "doubt")
-            yield Text(note.text, _STYLES.get(note.tone, ""))
+            yield from _wrapped(note.text, width, style=_STYLES.get(note.tone, ""))
+
+
+def _wrapped(text: str, width: int, before: str = "", style: str = "") -> Iterator[Text]:
+    """A sentence in lines, below each other; no number is parted from its unit."""
+    room = width - len(before)
+    parts = wrap(_unbroken(text), room, break_long_words=False, break_on_hyphens=False)
+    for place, line in enumerate(parts):
+        indent = " " * len(before) if place else before
+        yield Text(f"{indent}{line}".replace("\u00a0", " "), style)
 
 
 def _table(block: Block, width: int) -> Iterator[Text]:
-    shown = [(place, column) for place, column in enumerate(block.heads) if column.narrow]
+    heads = [(place, each) for place, each in enumerate(block.heads) if each.narrow]
+    shown = [(place, column) for place, column in heads if not column.below]
+    below = [place for place, column in heads if column.below]
     rows = block.rows[: block.most]
     cells = [[column.head for _, column in shown]]
     cells += [
@@ -265,6 +280,9 @@ def _table(block: Block, width: int) -> Iterator[Text]:
             above = row.above
             yield Text(above, "cyan")
         yield Text(text, _STYLES.get(row.tone, ""))
+        for place in below:
+            said = " ".join(map(_plain, _here(row.cells[place])))
+            yield from _wrapped(said, width, "    ")
     if len(block.rows) > len(rows) == block.most:
         yield Text(f"{len(block.rows) - block.most:,} more are on the page")
 

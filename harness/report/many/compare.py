@@ -20,7 +20,7 @@ from rich.text import Text
 
 from harness.base.errors import NoData
 from harness.base.words import plural
-from harness.experiment import label
+from harness.experiment import label, protocol_said
 from harness.history.suites import is_suite, load_suite
 from harness.report.formats import NOTHING, number, spread
 from harness.report.load import Row, load
@@ -212,7 +212,7 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
         for name, each in value.items():
             yield from _flat(f"{prefix}.{name}" if prefix else str(name), each)
     else:
-        yield prefix, NOTHING if value in (None, "None") else str(value)
+        yield prefix, NOTHING if value is None else str(value)
 
 
 def _compared(a: RunGroup, b: RunGroup) -> Comparison:
@@ -336,10 +336,10 @@ def print_compared(
     shown = list(_of_nights(compared)) if many else []
     if each_run or not many:
         shown += [block for pair in compared.pairs for block in _of_pair(pair)]
-    worse = Line(f"got worse: {', '.join(compared.worse)}", "bad")
+    worse = Line(f"got worse: {', '.join(map(protocol_said, compared.worse))}", "bad")
     ending = [
-        *(Line(f"only in A: {label}") for label in compared.only_a),
-        *(Line(f"only in B: {label}") for label in compared.only_b),
+        *(Line(f"only in A: {protocol_said(label)}") for label in compared.only_a),
+        *(Line(f"only in B: {protocol_said(label)}") for label in compared.only_b),
         worse if compared.worse else Line("no verdict got worse", "as-expected"),
     ]
     shown.append(Block("", "", notes=ending))
@@ -357,7 +357,10 @@ def _block(
 
 
 def _of_pair(pair: Comparison) -> Iterator[Block]:
-    sides = [f"{group.label} ({plural(len(group.verdicts), 'run')})" for group in (pair.a, pair.b)]
+    sides = [
+        f"{protocol_said(group.label)} ({plural(len(group.verdicts), 'run')})"
+        for group in (pair.a, pair.b)
+    ]
     said, missing = better(pair), "B" if pair.a.judged else "A"
     none = f"no run of {missing} was judged, so there are no settings to compare"
     yield Block("", " against ".join(dict.fromkeys(sides)), notes=(Line(said or none),))
@@ -400,7 +403,7 @@ def _of_nights(compared: Compared) -> Iterator[Block]:
         for pair in compared.pairs
         for each in pair.rules
         if each.changed
-        for where, tone in [_marked(each, pair.b.label)]
+        for where, tone in [_marked(each, protocol_said(pair.b.label))]
     ]
     yield _block(
         "verdicts that differ",

@@ -261,14 +261,9 @@ def _row(each: Judged, see: See, first: dict[str, str]) -> blocks.Row:
     stated = _lines(each.stated, first, statement.id, plain)
     instead = _lines(each.instead, first, statement.id, HOLDS, f"{_INSTEAD} ")
     measured = [*stated, *instead]
-    today = _named(statement.today) + since
+    today = _ID.sub(lambda found: name_of(found[0]), statement.today) + since  # rules have names
     cells = (_STATUSES[each.status][0], says, measured or UNSEEN, today, see(each))
     return blocks.Row(cells, id=f"s{statement.id}")
-
-
-def _named(text: str) -> str:
-    """The text with the names of rules in place of their ids."""
-    return _ID.sub(lambda found: name_of(found[0]), text)
 
 
 def _lines(
@@ -330,7 +325,6 @@ def _numbers(several: Sequence[Row], unit: str, measures: str) -> Iterator[str]:
 
 
 def _where(several: Sequence[Row]) -> str:
-    """Clients, each with its protocols."""
     clients: dict[str, list[str]] = {}
     for client in dict.fromkeys(each["client"] for each in several):
         seen = {each["protocol"] for each in several if each["client"] == client}

@@ -8,7 +8,7 @@ from typing import Final
 from harness.base.errors import NoData
 from harness.base.paths import here
 from harness.base.words import plural
-from harness.experiment import CLIENTS, PROTOCOLS, label
+from harness.experiment import CLIENTS, PROTOCOLS, label, protocol_said
 from harness.history.derived import VERDICTS_FILE
 from harness.history.suites import State, Suite, is_suite, load_suite
 from harness.report import outcome
@@ -16,20 +16,14 @@ from harness.report.formats import NOTHING, clip, duration, names
 from harness.report.load import Row as Verdict
 from harness.report.many import blocks, documented, suite_rows
 from harness.report.many.blocks import Block, Cell, Column, Line, Overview, Row
-from harness.report.many.suite_rows import (
-    MOST_REASON,
-    Verdicts,
-    differing,
-    link_to,
-    read_verdicts,
-    rows_in,
-)
+from harness.report.many.suite_rows import MOST_REASON, Verdicts, differing, link_to
 from harness.report.run.page import Fact
 from harness.rules import RULES
 
 MOST_ROWS: Final = 200
 _MOST_ON_TERMINAL: Final = 20
 PAGE: Final = "index.html"
+_RULES: Final = Column("rules", below=True)  # their names are long
 
 
 def write(suite: Suite) -> Overview:
@@ -38,7 +32,7 @@ def write(suite: Suite) -> Overview:
 
     Raises NoData where the verdicts of a run that was judged cannot be read.
     """
-    verdicts = read_verdicts(suite)
+    verdicts = suite_rows.read_verdicts(suite)
     documented.write(suite.path, list(chain(*verdicts.values())), _see(suite))
     return suite_rows.write_suite(suite, verdicts, shown(suite, verdicts), PAGE, "summary.md")
 
@@ -48,7 +42,7 @@ def _see(suite: Suite) -> documented.See:
     links = {entry.folder: link_to(suite, entry) for entry in suite.entries}
     return lambda each: [
         Line(
-            label(row["experiment"], row["client"], row["protocol"]),
+            protocol_said(label(row["experiment"], row["client"], row["protocol"])),
             link=links[row["folder"]],
         )
         for row in documented.seen_in(each)
@@ -67,7 +61,7 @@ def shown(suite: Suite, verdicts: Verdicts) -> Overview:
         Block(
             "differs",
             "What differs",
-            columns=("run", "rules", "verdict", "expected", Column("why", free=True)),
+            columns=("run", _RULES, "verdict", "expected", Column("why", below=True)),
             rows=differs[:MOST_ROWS],
             notes=(*_left_out(differs), *none, *suite.notes),
             most=_MOST_ON_TERMINAL,
@@ -108,7 +102,7 @@ def _title(suite: Suite) -> str:
 
 
 def _gaps(id_: str, heading: str, goals: Sequence[str]) -> Block:
-    notes, said = (", ".join(goals) or "None.",), plural(len(goals), "rule")
+    notes, said = (", ".join(map(protocol_said, goals)) or "None.",), plural(len(goals), "rule")
     folded = f"{said}, by client and protocol" if goals else ""
     return Block(id_, heading, notes=notes, folded=folded, on=(blocks.PAGE,))
 
@@ -121,7 +115,7 @@ def _differing(suite: Suite, verdicts: Verdicts) -> list[Row]:
         for row in differing(verdicts[entry.label]):
             what = outcome.verdict_of(row), outcome.expected_of(row), row["reason"]
             alike.setdefault(what, []).append(row)
-        run = Line(entry.label, link=link_to(suite, entry))
+        run = Line(protocol_said(entry.label), link=link_to(suite, entry))
         for (verdict, expected, reason), rows in alike.items():
             rules = names([outcome.name_of(row["rule"]) for row in rows])
             said = Line(verdict, "differs", sign=outcome.sign_of(rows[0]))
@@ -165,7 +159,7 @@ def _by_client(suite: Suite, verdicts: Verdicts) -> Iterator[Block]:
         "Rules by client and protocol",
         "The worst verdict of all runs, linked to its run, and how many runs judged it. Empty: the "
         "rule is not about this client and protocol.",
-        columns=("rule", "", *map(" ".join, columns)),
+        columns=("rule", "", *(f"{client} {protocol_said(of)}" for client, of in columns)),
         rows=rows,
         on=blocks.WRITTEN,
     )
@@ -219,7 +213,7 @@ def since(suite: Suite, rows: Iterable[Verdict]) -> tuple[str, list[Row]]:
             row = now.get(key)
             how = outcome.standing(row) if row else outcome.Standing.AS_EXPECTED
             said = Line(after, how, sign=outcome.sign_of(row) if row else "–")
-            changes.append(Row((key[0], outcome.name_of(key[1]), before, said), how))
+            changes.append(Row((protocol_said(key[0]), outcome.name_of(key[1]), before, said), how))
     changes.sort(key=lambda each: outcome.WORST_FIRST.index(outcome.Standing(each.tone)))
     if not changes:
         return f"No verdict is another one than in {night.name}.", []
@@ -243,7 +237,8 @@ def night_before(suite: Suite) -> tuple[Path, Sequence[Verdict]] | None:
             found = load_suite(folder)
             judged = any(entry.judged for entry in found.entries)
             if found.kind == suite.kind and found.asked == suite.asked and judged:
-                return folder, rows_in(folder / VERDICTS_FILE, "an earlier night is compared")
+                path = folder / VERDICTS_FILE
+                return folder, suite_rows.rows_in(path, "an earlier night is compared")
         except (NoData, OSError):
             continue
     return None

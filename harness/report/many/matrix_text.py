@@ -14,6 +14,7 @@ from typing import Final
 from harness.base.errors import SetupError
 from harness.base.paths import ROOT, here
 from harness.base.words import listed, plural
+from harness.experiment import protocol_said
 from harness.history.suites import Suite
 from harness.report.formats import NOTHING, duration, number, spread
 from harness.report.load import NAMELESS, Row
@@ -176,7 +177,7 @@ def _client(client: Row, scale: Sequence[float], known: Container[str]) -> block
 def _about(client: Row) -> list[Line]:
     if not client["runs"]:
         return [Line("no run shows anything", "unsure")]
-    protocol = " / ".join(client["protocols"]) or "protocol not known"
+    protocol = " / ".join(map(protocol_said, client["protocols"])) or "protocol not known"
     if client["assignors"]:
         protocol += f", {' / '.join(client['assignors'])}"
     sessions = " / ".join(f"{ms / 1_000:g} s" for ms in client["session_timeouts_ms"])
@@ -274,14 +275,10 @@ def _made(matrix: Row) -> str:
     words = ", ".join(f"{setting[each]} {name}" for each, name in names.items() if setting[each])
     cores = setting["cores"]
     machine = f", all on one machine with {cores} cores" if cores else ""
-    runs = _shown_runs(matrix)
+    runs = f"{matrix['shown']} of {plural(matrix['planned'], 'run')} shown"
     if matrix["repeats"]:
         runs = f"{plural(matrix['repeats'], 'run')} of each, {runs}"
     return f"{runs}; {words}{machine}." if words else f"{runs}."
-
-
-def _shown_runs(matrix: Row) -> str:
-    return f"{matrix['shown']} of {plural(matrix['planned'], 'run')} shown"
 
 
 def _blocks(matrix: Row, suite: Suite | None) -> Iterator[Block]:

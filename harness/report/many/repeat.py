@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from harness.base.paths import here
-from harness.experiment import Verdict
+from harness.experiment import Verdict, protocol_said
 from harness.history import store
 from harness.history.suites import State, Suite
 from harness.report.formats import bound, number
@@ -109,7 +109,7 @@ def _shown(
         ),
     )
     facts = (
-        Fact("client", first.client, first.protocol),
+        Fact("client", first.client, protocol_said(first.protocol)),
         Fact("Kafka", first.kafka),
         Fact("rules", str(len(rules))),
         Fact("differ", str(differing), "rules", "bad" if differing else ""),

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 
 from harness.base.errors import Exit, NoData
 from harness.base.words import plural
-from harness.experiment import Verdict
+from harness.experiment import Verdict, protocol_said
 from harness.history import store
 from harness.history.derived import VERDICTS, VERDICTS_FILE
 from harness.history.suites import AGAIN, UNJUDGED, Entry, State, Suite
-from harness.report.formats import clip, duration
+from harness.report.formats import NOTHING, clip, duration
 from harness.report.load import JudgedRun, Row, load, load_verdicts
 from harness.report.many import blocks
 from harness.report.many.blocks import ASIDE, Block, Column, Line
@@ -215,7 +215,7 @@ def read_run(
 
 def unshown(run: Mapping[str, Any]) -> str:
     reason = f" ({clip(run['reason'], MOST_REASON)})" if run["reason"] else ""
-    return f"{run['label']}: {run['state']}{reason}"
+    return f"{protocol_said(run['label'])}: {run['state']}{reason}"
 
 
 _STANDINGS: Final = {
@@ -252,26 +252,22 @@ def _run(suite: Suite, entry: Entry, rows: Sequence[Row], *, night: bool) -> blo
     if entry.state is State.DIFFERS:
         outcome = f"{bad} of {plural(len(rows), 'verdict')} {'differs' if bad == 1 else 'differ'}"
     reason = f"({clip(entry.reason, MOST_REASON)})" if entry.reason else ""
-    name = entry.experiment if night else entry.label
-    took = duration(entry.took_s * 1_000)
+    of_run = _of_run(suite, entry)  # which says what it found
+    found = "" if of_run is None else of_run.findtext("system-out", "")
+    name = entry.experiment if night else protocol_said(entry.label)
+    took = duration(entry.took_s * 1_000) if entry.took_s else NOTHING
     return blocks.Row(
         (
             [Line(name, link=link_to(suite, entry)), Line(entry.claim if night else "", ASIDE)],
             entry.client,
-            entry.protocol,
+            protocol_said(entry.protocol),
             entry.kafka,
-            [Line(outcome, how, sign=sign), Line(reason, "sub"), _found(suite, entry)],
+            [Line(outcome, how, sign=sign), Line(reason, "sub"), Line(found, ASIDE)],
             str(len(rows)),
             [Line(took), Line(f"of ≈ {entry.estimate_s:.0f} s", ASIDE)],
         ),
         how,
     )
-
-
-def _found(suite: Suite, entry: Entry) -> Line:
-    """What a run found, as its own report says it."""
-    of_run = _of_run(suite, entry)
-    return Line("" if of_run is None else of_run.findtext("system-out", ""), ASIDE)
 
 
 def shown_of(

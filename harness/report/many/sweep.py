@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from harness.experiment import protocol_said
 from harness.history.suites import Entry, Suite
 from harness.report.load import JudgedRun, Row
 from harness.report.many.numbers import Spread
@@ -69,10 +70,7 @@ class SweptSetting:
 
 def value_text(value: str) -> str:
     """A value of a setting as readers want it: 45,000."""
-    try:
-        return f"{int(value):,}"
-    except ValueError:
-        return value
+    return f"{int(value):,}" if value.isdecimal() else protocol_said(value)
 
 
 @dataclass(frozen=True)

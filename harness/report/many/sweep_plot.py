@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import ceil, floor, log10
 from typing import Final
 
+from harness.experiment import protocol_said
 from harness.report.formats import duration, number
 from harness.report.load import Row
 from harness.report.many.blocks import Plot
@@ -55,7 +56,7 @@ def plot(sweep: Sweep, measure: Measure) -> Plot | None:
         x, y = spot.of(STANDSTILL).median, spot.of(measure).median
         settings = ", ".join(f"{name}={value_text(each)}" for name, each in spot.settings.items())
         ring = dot(f"{spot.experiment}, {settings}: median ", x, y, spot, "middle", 5.5)
-        dots = [dot(f"{run['label']}: ", x, y, spot, "one", 3) for run, x, y in runs]
+        dots = [dot(f"{protocol_said(run['label'])}: ", x, y, spot, "one", 3) for run, x, y in runs]
         rings += [(spot, at(x, y), ring, dots)] if runs else []
     title = f"{measure.title.capitalize()} over the longest standstill"
     return Plot(

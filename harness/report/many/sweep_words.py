@@ -119,7 +119,7 @@ def _sentence(axis: SweptSetting, around: Mapping[str, str], ways: Sequence[_Way
 
 def _words(around: Mapping[str, str]) -> str:
     return " and ".join(
-        f"{name} of {value_text(value)}" if value.isdecimal() else f"{name} {value}"
+        f"{name} of {value_text(value)}" if value.isdecimal() else f"{name} {value_text(value)}"
         for name, value in around.items()
     )
 

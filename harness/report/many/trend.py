@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.base.words import plural
+from harness.experiment import protocol_said
 from harness.report.formats import number
 from harness.report.load import Row
 from harness.report.many import blocks
@@ -70,8 +71,7 @@ def shown(rows: Sequence[Row]) -> blocks.Overview:
 
 
 def _row(row: Row) -> blocks.Row:
-    """On a terminal, what moved."""
-    about = [row[name] for name in ("client", "protocol", "kafka", "backend")]
+    about = [protocol_said(row[name]) for name in ("client", "protocol", "kafka", "backend")]
     rule = Line(name_of(row["rule"]), sign="✗" if row["trend"] == "worse" else "≠")
     experiment = f"{row['experiment']} {row['setup']}".strip()
     return blocks.Row((rule, experiment, *about, _words(row)))
@@ -140,7 +140,11 @@ def _plot(row: Row) -> Plot:
     joined = " ".join(f"{dot.attributes['cx']},{dot.attributes['cy']}" for dot in dots)
     words = f"{_words(row)}; {_runs_on_days(row['runs'], row['n'])}"
     title = RULES[row["rule"]].title if row["rule"] in RULES else ""
-    about = [f"{row['experiment']}, {row['client']}", row["protocol"], f"Kafka {row['kafka']}"]
+    about = [
+        f"{row['experiment']}, {row['client']}",
+        protocol_said(row["protocol"]),
+        f"Kafka {row['kafka']}",
+    ]
     about += [row["backend"], *([f"set up as {row['setup']}"] if row["setup"] else [])]
     return Plot(
         f"{name_of(row['rule'])} {title}".strip(),

@@ -255,7 +255,6 @@ def _standing(rows: Iterable[Row], nothing: SignFound = SignFound.NOTHING) -> Si
 
 
 def _judgements(run: JudgedRun) -> Mapping[str, list[Row]]:
-    """What the rules that are signs found, by rule."""
     found: dict[str, list[Row]] = {sign.rule: [] for sign in (*IN_SITUATIONS, *AT_THE_END)}
     for row in judgements(run, list(found)):
         found[row["rule"]].append(row)

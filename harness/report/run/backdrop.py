@@ -17,7 +17,6 @@ _MOST_REBALANCES = 300
 
 
 def open_chart(run: JudgedRun, axis: Axis, label: str) -> Chart:
-    """Start a chart with the lanes of faults and generations."""
     chart = Chart(label)
     _fault_lane(chart, axis, stories(run.history["faults"]))
     _rebalance_lane(chart, axis, run.tables["rebalances"])

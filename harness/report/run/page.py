@@ -20,6 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from harness.base.paths import COMMAND
 from harness.base.words import plural
+from harness.experiment import protocol_said
 from harness.history.derived import VERDICTS_FILE
 from harness.history.whose import BY_CLIENT_ID
 from harness.report import outcome
@@ -33,7 +34,6 @@ from harness.report.formats import (
     seconds,
     utc,
 )
-from harness.report.headline import of_run
 from harness.report.load import JudgedRun, Manifest, libraries_of
 from harness.report.parts import stops, tables
 from harness.report.parts.faults import stories
@@ -87,12 +87,11 @@ class Fact:
     tone: str = ""
 
 
-def page(run: JudgedRun) -> str:
+def page(run: JudgedRun, found: outcome.Overall) -> str:
     axis = axis_of(run)
     members = members_of(run)
     zero = axis.zero if axis else None
-    counts, result = records(run), of_run(run)
-    others = outcome.others_in(run)
+    counts, others = records(run), outcome.others_in(run)
     return (
         environment()
         .get_template("page.html.j2")
@@ -101,10 +100,10 @@ def page(run: JudgedRun) -> str:
             manifest=run.manifest,
             title=run.manifest.experiment,
             claim=run.manifest.claim,
-            outcome=result.kind,
-            headline=result.headline,
-            detail=result.detail,
-            markdown=summary(run),
+            outcome=found.kind,
+            headline=found.headline,
+            detail=found.detail,
+            markdown=summary(run, found),
             script=COPY,
             script_hash=_COPY_HASH,
             sections=_SECTIONS,
@@ -134,7 +133,7 @@ def page(run: JudgedRun) -> str:
     )
 
 
-def picture(run: JudgedRun) -> str:
+def picture(run: JudgedRun, found: outcome.Overall) -> str:
     """The text of `timeline.svg`: what the run found, above who held the partitions that stopped
     for longest. Nothing where neither is known.
     """
@@ -142,7 +141,7 @@ def picture(run: JudgedRun) -> str:
     chart = timeline(run, axis, members_of(run), most=8) if axis else None
     if chart is None:
         return ""
-    said = wrap(of_run(run).headline.replace("`", ""), 66)
+    said = wrap(found.headline.replace("`", ""), 66)
     words = {"chart": chart, "said": said, "title": run.manifest.experiment}
     return NOT_XML.sub("\ufffd", environment().get_template("timeline.svg.j2").render(words))
 
@@ -160,7 +159,7 @@ def environment() -> Environment:
     engine.globals |= {name: getattr(outcome, name) for name in _OF_VERDICTS}
     engine.globals |= {"bound": bound, "plural": plural, "tables": tables, "stops": stops}
     engine.filters |= {"number": number, "duration": duration, "clip": clip}
-    engine.filters |= {"seconds": seconds, "partition": partition_name}
+    engine.filters |= {"seconds": seconds, "partition": partition_name, "protocol": protocol_said}
     engine.tests["folded"] = tables.is_folded
     engine.tests["withheld"] = lambda row: outcome.standing(row) is outcome.Standing.WITHHELD
     return engine
@@ -219,7 +218,7 @@ def _of_a_group(manifest: Manifest, versions: _Known) -> list[Fact]:
     whose = f"{manifest.group} on {manifest.topic}"
     return [
         Fact("Client", manifest.client, ours),
-        Fact("Group", f"{group['members']} members, {group['protocol']}", whose),
+        Fact("Group", f"{group['members']} members, {protocol_said(group['protocol'])}", whose),
         Fact("Session timeout", session, f"heartbeat every {beat}"),
         Fact("Max poll interval", poll, f"commits: {group['commit']}"),
     ]
@@ -229,7 +228,7 @@ def _of_an_app(manifest: Manifest) -> list[Fact]:
     """What a program was declared to be, and what it turned out to be."""
     app, observed = _Known(manifest.app), _Known(manifest.observed)
     stop = _Known(app.get("stop"))
-    size = f"{app['instances']} processes, {observed['protocol']}"
+    size = f"{app['instances']} processes, {protocol_said(observed['protocol'])}"
     assignors = ", ".join(observed.get("assignors", ())) or NOTHING
     by = ("a listener for each process", "whatever its client.id is")
     if observed["told_apart_by"] == BY_CLIENT_ID:
@@ -245,7 +244,6 @@ def _of_an_app(manifest: Manifest) -> list[Fact]:
 
 
 def _figures(run: JudgedRun, counts: RecordCounts) -> list[Fact]:
-    """Choose the few numbers that say what the faults did."""
     count, *about = rebalanced(run)
     still = stops.longest(run)
     where = f"of {partition_name(still['topic'], still['partition'])}" if still else ""
@@ -325,7 +323,5 @@ def _file(run_dir: Path, path: Path) -> tuple[str, str, str]:
 
 def _configuration(effective: Mapping[str, Any]) -> str:
     text = json.dumps(effective, indent=2, sort_keys=True, default=str) if effective else ""
-    for python, json_ in (("None", "null"), ("True", "true"), ("False", "false")):
-        text = text.replace(f'"{python}"', json_)  # as some settings were recorded
     rest = "\n… the rest is in manifest.json" if len(text) > _MOST_CONFIGURATION else ""
     return text[:_MOST_CONFIGURATION] + rest

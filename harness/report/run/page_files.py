@@ -6,6 +6,7 @@ from pathlib import Path
 from harness.base.errors import HarnessError
 from harness.base.whole import whole
 from harness.history import judged
+from harness.report.headline import of_run
 from harness.report.load import load, load_verdicts
 from harness.report.run.page import page, picture
 from harness.report.run.trace import trace
@@ -33,7 +34,8 @@ def write_pages(run_dir: Path, into: Path) -> None:
     `load` does.
     """
     run = load(run_dir)
-    texts = [page(run), picture(run), summary(run), junit(run)]
+    found = of_run(run)
+    texts = [each(run, found) for each in (page, picture, summary, junit)]
     with suppress(HarnessError):
         texts.append(trace(run_dir))
     for name, text in zip(judged.PAGES, texts, strict=False):

@@ -1,7 +1,7 @@
 """The ownership timeline: who held which partition when, and how much was processed."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
@@ -33,9 +33,9 @@ def timeline(run: JudgedRun, axis: Axis, members: Members, most: int = 24) -> Ch
     chart = open_chart(run, axis, "Ownership and throughput of each partition over time")
     phase_lane(chart, run, axis)
     coordinator_lane(chart, run, axis)
-    shown = _worth_showing(partitions, run, chart, most)
-    held = _capped({partition: held.get(partition, []) for partition in shown}, chart)
     still = longest_by(run, "topic", "partition")
+    shown = _worth_showing(partitions, still, chart, most)
+    held = _capped({partition: held.get(partition, []) for partition in shown}, chart)
     for partition in shown:
         name = partition_name(*partition)
         note = f"standstill {duration(still[partition]['ms'])}" if partition in still else ""
@@ -143,10 +143,9 @@ def _held(ownership: Iterable[Row]) -> dict[Partition, list[Row]]:
 
 
 def _worth_showing(
-    partitions: list[Partition], run: JudgedRun, chart: Chart, most: int
+    partitions: list[Partition], still: Mapping[tuple[object, ...], Row], chart: Chart, most: int
 ) -> list[Partition]:
     """Keep those that stopped for longest where there are too many to read."""
-    still = longest_by(run, "topic", "partition")
     ranked = sorted(partitions, key=lambda each: -still[each]["ms"] if each in still else 0.0)
     if left_out := len(ranked[most:]):
         chart.left_out.append(f"the {left_out:,} partitions that stopped least")

@@ -14,6 +14,7 @@ from typing import Any, Final
 import duckdb
 
 from harness.report.load import load_manifest
+from harness.report.parts.stops import PARTS
 from harness.report.run.axis import stack
 from harness.report.text import sql
 
@@ -21,8 +22,6 @@ NAME: Final = "trace.json"
 # Of deliveries, reads, commits and requests together: a viewer has its trouble with more than this.
 MOST_ROWS: Final = 100_000
 _DETAILED: Final = ("deliveries", "reads", "commits", "requests")
-# Parts of a standstill in the order in which they come, as columns of `stops`.
-_PARTS: Final = ("idle", "commit", "detection", "notice", "revoke", "join", "sync", "first_fetch")
 _NOT_SHOWN: Final = frozenset({"from_us", "to_us", "process", "track", "name"})
 
 Row = Mapping[str, Any]
@@ -118,10 +117,10 @@ def _gather(trace: _Trace, database: duckdb.DuckDBPyConnection, name: str) -> No
 def _parts(stop: Row) -> Iterator[Row]:
     """What a standstill was made of, one after the other."""
     at_us = stop["from_us"]
-    for part in _PARTS:
-        until_us = min(at_us + round((stop[f"{part}_ms"] or 0) * 1_000), stop["to_us"])
+    for kind in PARTS[:-1]:  # the last is what is not on record
+        until_us = min(at_us + round((stop[kind.column] or 0) * 1_000), stop["to_us"])
         if until_us > at_us:
-            yield {"name": part.replace("_", " "), "from_us": at_us, "to_us": until_us}
+            yield {"name": kind.name, "from_us": at_us, "to_us": until_us}
         at_us = until_us
 
 
@@ -160,7 +159,7 @@ _QUERIES: Final = {
         SELECT 'partitions: stopped' AS process, topic || '-' || partition AS track,
                topic, partition, 'stopped: ' || coalesce(cause, 'no cause') AS name,
                epoch_us(from_at) AS from_us, epoch_us(to_at) AS to_us, subject, old_member,
-               new_member, generation, redelivered, {", ".join(f"{part}_ms" for part in _PARTS)}
+               new_member, generation, redelivered, {", ".join(kind.column for kind in PARTS[:-1])}
         FROM stops WHERE stopped AND from_at IS NOT NULL AND to_at IS NOT NULL
         ORDER BY topic, partition, from_at
     """,

@@ -7,15 +7,14 @@ from typing import Final
 
 from harness.report import outcome
 from harness.report.formats import bound, measured, number
-from harness.report.headline import of_run
 from harness.report.load import JudgedRun, Row
 
 # XML 1.0 cannot hold these, not even escaped; a reader would refuse the whole file.
 NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(run: JudgedRun) -> str:
-    manifest, rows, result = run.manifest, run.verdicts or [], of_run(run)
+def junit(run: JudgedRun, found: outcome.Overall) -> str:
+    manifest, rows = run.manifest, run.verdicts or []
     unjudged, standings = not manifest.complete or not rows, [*map(outcome.standing, rows)]
     began, ended = manifest.started_at, manifest.ended_at
     lasted_s = max(0.0, (ended - began).total_seconds()) if began and ended else 0.0
@@ -40,16 +39,16 @@ def junit(run: JudgedRun) -> str:
     _properties(suite, named)
     if unjudged:  # it cannot pass: a run that shows nothing must not turn a build green
         case = _case(suite, manifest.experiment, "the run can be judged")
-        said = f"{result.headline}. {result.detail}"
+        said = f"{found.headline}. {found.detail}"
         _add(case, "error", type=manifest.status.upper(), message=said)
     for row in rows:
         case = _case(suite, manifest.experiment, outcome.name_of(row["rule"]))
         _properties(case, {"id": row["rule"], "left_out": row["left_out"] or 0})
         if unjudged or outcome.standing(row) is outcome.Standing.WITHHELD:
-            _add(case, "skipped", message=result.headline if unjudged else row["reason"])
+            _add(case, "skipped", message=found.headline if unjudged else row["reason"])
         elif outcome.differs(row):
-            _failure(case, row, result.headline)
-    _add(suite, "system-out").text = _clean(result.headline)
+            _failure(case, row, found.headline)
+    _add(suite, "system-out").text = _clean(found.headline)
     _add(suite, "system-err")
     ET.indent(suites)
     text = ET.tostring(suites, encoding="unicode")

@@ -4,7 +4,6 @@ from typing import Final
 
 from harness.report import outcome
 from harness.report.formats import NOTHING, bound, clip, coded, measured, number, safe, table_row
-from harness.report.headline import of_run
 from harness.report.load import JudgedRun, Row
 from harness.report.parts.story import figures
 
@@ -17,25 +16,24 @@ _FILES: Final = (
 )
 
 
-def summary(run: JudgedRun) -> str:
-    manifest = run.manifest
-    result, found = of_run(run), figures(run)
+def summary(run: JudgedRun, found: outcome.Overall) -> str:
+    manifest, numbers = run.manifest, figures(run)
     kafka = f"Kafka {safe(manifest.kafka or NOTHING)}"
     kafka += f" ({safe(manifest.secured)})" if manifest.secured else ""
     origin = (
         f"Run {safe(manifest.run)}, seed {safe(manifest.seed)}, {kafka}, {safe(manifest.client)}."
     )
     lines = [
-        f"## {safe(manifest.experiment)}: {coded(result.headline)}",
+        f"## {safe(manifest.experiment)}: {coded(found.headline)}",
         "",
         f"> {safe(manifest.claim)}" if manifest.claim else "",
         "",
-        safe(result.detail),
+        safe(found.detail),
         "",
         *([safe(outcome.files_lost(run)), ""] if run.problems else []),
         *_verdicts(outcome.in_order(run.verdicts or [])),
-        *(f"- {safe(said)}" for about, said in found if about == "cost"),
-        *(f"- {about}: {safe(said)}" for about, said in found if about != "cost"),
+        *(f"- {safe(said)}" for about, said in numbers if about == "cost"),
+        *(f"- {about}: {safe(said)}" for about, said in numbers if about != "cost"),
         "",
         f"{origin} {_FILES}",
         "",
