@@ -52,17 +52,14 @@ def test_a_trace_names_the_copy(empty_cache: Path, carried: Path) -> None:
     assert str(copy / "harness" / "one.py") == said.stdout.strip()
 
 
-def test_other_contents_have_another_copy(empty_cache: Path, carried: Path) -> None:
+def test_other_contents_have_another_copy_and_what_is_compiled_or_marked_does_not_count(
+    empty_cache: Path, carried: Path
+) -> None:
     first = settle(carried, never)
+    assert first.name == f"{PREFIX}{digest(carried)}" == f"{PREFIX}{digest(first)}"
+
     (carried / "harness" / "one.py").write_text("ONE = 2\n")
-
     assert first != settle(carried, never)
-
-
-def test_what_is_compiled_or_marked_does_not_count(empty_cache: Path, carried: Path) -> None:
-    copy = settle(carried, never)
-
-    assert copy.name == f"{PREFIX}{digest(carried)}" == f"{PREFIX}{digest(copy)}"
 
 
 def test_a_copy_of_another_version_is_offered_for_removal(empty_cache: Path, carried: Path) -> None:
