@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.wait import wait_until
 from harness.provision import unused
 from harness.provision.cache import exclusive, is_marked
 from harness.provision.tree import PREFIX, digest, settle
@@ -75,13 +76,12 @@ def test_a_copy_waits_for_a_set_up(empty_cache: Path, carried: Path, tmp_path: P
     said = tmp_path / "said"
     code = (
         "import sys; from pathlib import Path; from harness.provision.tree import settle; "
-        f"settle(Path({str(carried)!r}), lambda: Path({str(said)!r}).write_text('waits'))"
+        f"settle(Path({str(carried)!r}), lambda: Path({str(said)!r}).touch())"
     )
     with exclusive(empty_cache, never):
         waiting = subprocess.Popen([sys.executable, "-c", code])
-        with pytest.raises(subprocess.TimeoutExpired):
-            waiting.wait(2)
-        assert "waits" == said.read_text()
+        wait_until("word that it waits", said.exists, timeout_s=60)
+        assert waiting.poll() is None
 
     assert 0 == waiting.wait(60)
     assert [*empty_cache.glob(f"{PREFIX}*")]

@@ -351,48 +351,36 @@ def test_who_asked_to_join_has_said_how_long_it_may_be_missed(brokers: Brokers) 
     """A first JoinGroup is sent on with an id, and is on record long before anybody is let in."""
     member = brokers.member("member-1")
     assert (None, 0.0) == (brokers.side.session_s("member-1"), brokers.side.held_up_s())
+    joins(brokers, "member-1", 23)  # one that is refused is none
+    assert (0, {"member-1": 23}) == (member.asked_at, brokers.side.refused)
 
     joins(brokers, "member-1", 79)
 
-    assert (us(9), False) == (member.asked_at, member.started)
+    assert ({}, us(9), False) == (brokers.side.refused, member.asked_at, member.started)
     assert (30.0, 60.0) == (brokers.side.session_s("member-1"), brokers.side.held_up_s())
     joins(brokers, "member-1", sessionTimeoutMs=90_000, rebalanceTimeoutMs=None)
     assert us(9) == member.asked_at
     assert (90.0, 90.0) == (brokers.side.session_s("member-1"), brokers.side.held_up_s())
 
 
-def test_a_join_that_is_refused_is_none(brokers: Brokers) -> None:
+def test_in_kip_848_the_first_heartbeat_is_the_join_and_brokers_have_the_session(
+    brokers: Brokers,
+) -> None:
     member = brokers.member("member-1")
 
-    joins(brokers, "member-1", 23)
-    assert (0, {"member-1": 23}) == (member.asked_at, brokers.side.refused)
-    joins(brokers, "member-1")
+    def beats(epoch: int, **answer: int) -> None:
+        asked = {"memberId": "m", "memberEpoch": epoch, "rebalanceTimeoutMs": 300_000}
+        brokers.says("member-1", "CONSUMER_GROUP_HEARTBEAT", asked, answer)
 
-    assert ({}, True) == (brokers.side.refused, member.asked_at > 0)
-
-
-def test_in_kip_848_the_first_heartbeat_is_the_join_that_may_be_refused(brokers: Brokers) -> None:
-    member = brokers.member("member-1")
-    asked = {"memberId": "m", "memberEpoch": 0, "rebalanceTimeoutMs": 300_000}
-
-    brokers.says("member-1", "CONSUMER_GROUP_HEARTBEAT", asked, {"errorCode": 112})
+    beats(0, errorCode=112)
     assert (0, {"member-1": 112}) == (member.asked_at, brokers.side.refused)
-    later = asked | {"memberEpoch": 3}
     brokers.side.refused.clear()
-    brokers.says("member-1", "CONSUMER_GROUP_HEARTBEAT", later, {"errorCode": 110})
+    beats(3, errorCode=110)
     assert {} == brokers.side.refused
-    brokers.says("member-1", "CONSUMER_GROUP_HEARTBEAT", asked, {"memberEpoch": 1})
+    beats(0, memberEpoch=1)
 
     assert ({}, True) == (brokers.side.refused, member.asked_at > 0)
-
-
-def test_in_kip_848_the_brokers_have_the_session(brokers: Brokers) -> None:
-    member = brokers.member("member-1")
-    asked = {"memberId": "m", "memberEpoch": 0, "rebalanceTimeoutMs": 300_000}
-    brokers.says("member-1", "CONSUMER_GROUP_HEARTBEAT", asked, {"memberEpoch": 1})
-
     assert (45.0, 300.0) == (brokers.side.session_s("member-1"), brokers.side.held_up_s())
-    assert member.asked_at
     brokers.side.plan.settings["group.consumer.session.timeout.ms"] = "7000"
     assert 7.0 == brokers.side.session_s("member-1")
 
