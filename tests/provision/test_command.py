@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,21 +15,15 @@ from harness.provision import doctor, kafka, setup_steps
 from harness.provision.cache import REPOSITORY
 from harness.provision.environment import developers_env, env_dir, env_python
 from harness.provision.provision_command import main
-from tests.commands import dry_make
+from tests.commands import dry_make, python
 
 Capture = pytest.CaptureFixture[str]
 PACKAGE = REPOSITORY / "harness" / "provision"
 _WHERE = "import os, sys; print(sys.executable, os.getcwd())"
 
 
-def provision(*args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "harness.provision", *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=REPOSITORY,
-    )
+def provision(*args: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    return python("-m", "harness.provision", *args, **more)
 
 
 def test_exec_runs_the_environments_python_in_the_repository_and_hands_on_its_exit_code() -> None:
@@ -39,14 +34,8 @@ def test_exec_runs_the_environments_python_in_the_repository_and_hands_on_its_ex
 
 
 def test_exec_can_stay_in_the_folder_one_is_in(tmp_path: Path) -> None:
-    answer = subprocess.run(
-        [sys.executable, "-m", "harness.provision", "exec", "--stay", "--", "-c", _WHERE],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-    )
+    env = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    answer = provision("exec", "--stay", "--", "-c", _WHERE, cwd=tmp_path, env=env)
 
     assert answer.stdout.split() == [str(env_python(env_dir())), str(tmp_path)]
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from harness.provision.java import (
     parse_version,
 )
 from harness.provision.tools import resolve_tools
+from tests.commands import python
 
 Script = Callable[[str, str], Path]
 
@@ -118,11 +118,7 @@ def test_aot_cache_fits_the_machine_of_the_java_client() -> None:
         "print(jvm.jpype.java.lang.System.getProperty('java.version'))"
     )
 
-    answer = subprocess.run(
-        [sys.executable, "-c", program, tools.java.parent.parent, tools.kafka_classpath, *options],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    home = tools.java.parent.parent
+    answer = python("-c", program, home, tools.kafka_classpath, *options)
 
     assert answer.stdout.strip() == tools.java_version, answer.stderr

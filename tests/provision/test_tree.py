@@ -12,6 +12,7 @@ from harness.base.wait import wait_until
 from harness.provision import unused
 from harness.provision.cache import exclusive, is_marked
 from harness.provision.tree import PREFIX, digest, settle
+from tests.commands import python
 
 
 @pytest.fixture
@@ -48,9 +49,7 @@ def test_a_trace_names_the_copy(empty_cache: Path, carried: Path) -> None:
     code = f"import sys; sys.path.insert(0, {str(copy)!r}); from harness import one; "
     code += "print(one.__spec__.loader.get_code('harness.one').co_filename)"
 
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert str(copy / "harness" / "one.py") == said.stdout.strip()
+    assert f"{copy / 'harness' / 'one.py'}\n" == python("-c", code).stdout
 
 
 def test_other_contents_have_another_copy_and_what_is_compiled_or_marked_does_not_count(

@@ -55,6 +55,7 @@ from harness.run.faults.targets import Target
 from harness.run.roles import check_role
 from harness.run.scene import ClusterView, Scene
 from harness.run.screen import Screen
+from tests.commands import python
 from tests.free_ports import in_a_row
 from tests.unit.test_messages import GROUP, MEMBER, NOTHING, STREAMS_MEMBER, TOPOLOGY
 from tests.unit.test_observer import answering, offset_fetch_answer
@@ -1055,15 +1056,6 @@ except HarnessError as error:
 
 
 def test_a_detached_cluster_that_is_killed_before_it_is_up_is_reported() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
-    assert "" == done.stderr
-    assert (
-        "the cluster's process was ended by signal 9 before it was up: run `up` again"
-        == done.stdout.strip()
-    )
+    done = python("-c", KILLED, timeout=60)
+    said = "the cluster's process was ended by signal 9 before it was up: run `up` again\n"
+    assert ("", said) == (done.stderr, done.stdout)

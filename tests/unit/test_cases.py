@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -9,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.base.paths import ROOT
 from tests import cases
+from tests.commands import python
 from tests.consumer_histories import Group
 from tests.histories import History, at, java, member_id
 from tests.notation import history_of, value
@@ -156,11 +154,10 @@ def test_a_case_that_gives_something_else_fails_until_it_is_pinned(tmp_path: Pat
     file.write_text(TEXT, encoding="utf-8")
 
     def played(*options: str) -> tuple[int, str]:
-        command = [
-            sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider",
-            f"--rootdir={tmp_path}", f"--confcutdir={tmp_path}", *options, str(file),
-        ]  # fmt: skip
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        done = python(
+            *("-m", "pytest", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider"),
+            *(f"--rootdir={tmp_path}", f"--confcutdir={tmp_path}", *options, file),
+        )
         return done.returncode, done.stdout + done.stderr
 
     code, output = played()

@@ -20,6 +20,7 @@ from harness.experiment import APP, CLIENTS, PROTOCOLS
 from harness.rules import RULES
 from harness.run.faults import KINDS
 from harness.run.folder import reserve
+from tests.commands import python
 from tests.report.sample_run import write_manifest, write_run
 from tests.unit.conftest import Said
 from tests.unit.worded import pairs
@@ -494,13 +495,7 @@ def test_ctrl_c_before_a_command_has_begun_is_one_sentence() -> None:
         "util.find_spec = lambda name: (ours if name == 'pyspark' else found)(name);"
         "runpy.run_module('harness', run_name='__main__')"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", interrupted],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[2],
-        check=False,
-    )
+    done = python("-c", interrupted)
 
     assert (2, "kafka-chaos: interrupted\n") == (done.returncode, done.stderr)
 

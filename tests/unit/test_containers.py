@@ -161,7 +161,8 @@ def test_one_image_is_pulled_whatever_its_name_is(
     assert [(repository, tag)] == [(each["fromImage"], each["tag"]) for each in docker_engine.asked]
 
 
-REFUSED = "toomanyrequests: slow down"
+WHY = "toomanyrequests: slow down"
+REFUSED = f"{WHY})"
 SILENT = "its registry did not answer for 0.3"
 
 
@@ -169,9 +170,9 @@ SILENT = "its registry did not answer for 0.3"
     ("said", "then", "says"),
     [
         # What the registry refuses amid a pull is reported in its words.
-        ([PROGRESS, {"errorDetail": {"message": REFUSED}, "error": "…"}], _Answers.end, f"{REFUSED})"),
-        ([PROGRESS, {"errorDetail": {"message": REFUSED}}], _Answers.end, f"{REFUSED})"),
-        ([PROGRESS, {"error": REFUSED}], _Answers.end, f"{REFUSED})"),
+        ([PROGRESS, {"errorDetail": {"message": WHY}, "error": "…"}], _Answers.end, REFUSED),
+        ([PROGRESS, {"errorDetail": {"message": WHY}}], _Answers.end, REFUSED),
+        ([PROGRESS, {"error": WHY}], _Answers.end, REFUSED),
         # One that says nothing is given up: before it has answered at all, and amid its answer.
         (None, _Answers.silent, SILENT),
         ([PROGRESS], _Answers.silent, SILENT),
