@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from types import SimpleNamespace
@@ -54,7 +53,6 @@ from harness.run.faults import KINDS, Evidence, Kind
 from harness.run.faults.targets import Target
 from harness.run.roles import check_role
 from harness.run.scene import ClusterView, Scene
-from harness.run.screen import Screen
 from tests.commands import python
 from tests.free_ports import in_a_row
 from tests.unit.test_messages import GROUP, MEMBER, NOTHING, STREAMS_MEMBER, TOPOLOGY
@@ -204,7 +202,6 @@ def test_a_coordinator_is_that_of_the_group_that_is_named_or_of_the_only_one() -
         (None, two, r"2 groups \(orders, payments\): say whose"),
         ("ordres", two, "no group 'ordres': did you mean 'orders'"),
         ("x", two, "no group 'x': there is orders, payments"),
-        ("x", seen(), "there is no group yet"),
     ):
         with pytest.raises(BadInput, match=says):
             breakable.group_meant(named, there)
@@ -251,26 +248,14 @@ def link(folder: Path, next_request: Next) -> Iterator[Link]:
         yield connected
 
 
-class Asking(threading.Thread):
-    """The other end: asks, hears, and keeps what came of it."""
+Asks = Callable[[list[str]], "Future[None]"]
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self.heard: list[str] = []
-        self.error: BaseException | None = None
-        self._folder = folder
-        self.start()
 
-    def run(self) -> None:
-        try:
-            control_socket.ask(self._folder, {"do": "fault"}, self.heard.append)
-        except BaseException as error:  # noqa: BLE001 (the test looks at it)
-            self.error = error
-
-    def over(self) -> Asking:
-        self.join(PATIENCE_S)
-        assert not self.is_alive()
-        return self
+@pytest.fixture
+def asks(folder: Path) -> Iterator[Asks]:
+    """The other end: it asks, puts down what it hears, and fails as its command would."""
+    with ThreadPoolExecutor() as pool:
+        yield lambda heard: pool.submit(control_socket.ask, folder, {"do": "fault"}, heard.append)
 
 
 def arrived(next_request: Next) -> Request:
@@ -279,17 +264,22 @@ def arrived(next_request: Next) -> Request:
     return request
 
 
-def test_what_is_asked_arrives_and_what_happens_is_heard(folder: Path, next_request: Next) -> None:
-    asking = Asking(folder)
+def test_what_is_asked_arrives_and_what_happens_is_heard(
+    folder: Path, asks: Asks, next_request: Next
+) -> None:
+    heard: list[str] = []
+    asking = asks(heard)
     request = arrived(next_request)
     request.say("refused after 0 ms")
     request.say("healed")
     request.end()
 
     assert {"do": "fault"} == request.body
-    assert ["refused after 0 ms", "healed"] == asking.over().heard
-    assert asking.error is None
+    assert asking.exception(PATIENCE_S) is None
+    assert ["refused after 0 ms", "healed"] == heard
     assert next_request(0) is None
+    # Only the owner may connect.
+    assert 0o600 == (folder / "scratch" / "up.sock").stat().st_mode & 0o777
 
 
 @pytest.mark.parametrize(
@@ -302,17 +292,17 @@ def test_what_is_asked_arrives_and_what_happens_is_heard(folder: Path, next_requ
     ],
 )
 def test_an_error_is_answered_with_its_exit_code(
-    folder: Path, next_request: Next, code: Exit, error: type[HarnessError]
+    asks: Asks, next_request: Next, code: Exit, error: type[HarnessError]
 ) -> None:
-    asking = Asking(folder)
+    asking = asks([])
     arrived(next_request).end(code, "there is no group yet")
 
-    assert type(asking.over().error) is error
-    assert "there is no group yet" == str(asking.error)
+    found = asking.exception(PATIENCE_S)
+    assert (error, "there is no group yet") == (type(found), str(found))
 
 
 def test_a_client_that_goes_away_is_noticed_and_others_are_served(
-    folder: Path, next_request: Next, link: Link
+    asks: Asks, next_request: Next, link: Link
 ) -> None:
     link.send_bytes(b'{"do": "fault"}')
     request = arrived(next_request)
@@ -322,9 +312,9 @@ def test_a_client_that_goes_away_is_noticed_and_others_are_served(
     assert request.wants_heal()
     request.say("healed")  # unheard, and nothing breaks
     request.end()
-    later = Asking(folder)
+    later = asks([])
     arrived(next_request).end()
-    assert later.over().error is None
+    assert later.exception(PATIENCE_S) is None
 
 
 def test_one_more_message_asks_for_the_heal(next_request: Next, link: Link) -> None:
@@ -350,17 +340,13 @@ def test_what_is_no_request_is_refused(
     assert Exit.BAD_ARGUMENTS == json.loads(link.recv_bytes())["code"]
 
 
-def test_only_the_owner_may_connect(folder: Path, next_request: Next) -> None:
-    assert 0o600 == (folder / "scratch" / "up.sock").stat().st_mode & 0o777
-
-
 def test_where_nothing_listens_a_sentence_says_so(folder: Path) -> None:
     with pytest.raises(NoData, match="does not listen"):
         control_socket.ask(folder, {"do": "down"}, print)
 
 
 def test_ctrl_c_asks_for_the_heal_and_waits_for_it(
-    folder: Path, next_request: Next, monkeypatch: pytest.MonkeyPatch
+    asks: Asks, next_request: Next, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     poll, interrupts = Connection.poll, [KeyboardInterrupt()]
 
@@ -370,14 +356,15 @@ def test_ctrl_c_asks_for_the_heal_and_waits_for_it(
         return poll(link, timeout_s)
 
     monkeypatch.setattr(Connection, "poll", interrupted)
-    asking = Asking(folder)
+    heard: list[str] = []
+    asking = asks(heard)
     request = arrived(next_request)
     wait_until("wish", request.wants_heal, timeout_s=PATIENCE_S)
     request.say("healed")
     request.end()
 
-    assert ["healed"] == asking.over().heard
-    assert isinstance(asking.error, KeyboardInterrupt)
+    assert isinstance(asking.exception(PATIENCE_S), KeyboardInterrupt)
+    assert ["healed"] == heard
 
 
 # Which cluster is meant.
@@ -472,21 +459,6 @@ def test_addresses_are_one_block_and_stay() -> None:
         first.toxiproxy_port,
     ]
     assert sorted(ports_of) == [*range(base, base + len(ports_of))]
-
-
-def test_a_taken_port_is_named_with_the_option_by_which_another_is_chosen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(up, "sweep", lambda _say: 0)
-    monkeypatch.setattr(up, "resolve_tools", lambda _version: None)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with pytest.raises(ClusterError, match=f"port {port} on .*choose others by --port-base"):
-            up.bring_up(Cluster(), {"t": 6}, tmp_path, Screen(), lambda *_: None, port)
-
-    assert [] == [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(

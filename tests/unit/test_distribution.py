@@ -1,7 +1,5 @@
 """Order statistics against numbers that tables of them give."""
 
-from itertools import product
-
 import pytest
 
 from harness.base.distribution import Distribution, Interval, distribution, median_interval
@@ -40,16 +38,6 @@ def test_few_values_give_their_own_lower_confidence() -> None:
     assert Interval(1, 5, 0.9375) == median_interval(upto(5)[::-1])  # order does not matter
     assert Interval(1, 2, 0.5) == median_interval(upto(2))
     assert median_interval([7.0]) is median_interval([]) is None
-
-
-def test_the_confidence_is_how_often_the_median_is_inside() -> None:
-    """Every way in which six values can fall on the two sides of the median, counted."""
-    sides = list(product((False, True), repeat=6))
-    inside = [0 < sum(below) < 6 for below in sides]
-    found = median_interval(upto(6))
-
-    assert found is not None
-    assert sum(inside) / len(sides) == found.confidence
 
 
 def test_quantiles_are_interpolated() -> None:
