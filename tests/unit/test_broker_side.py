@@ -154,7 +154,7 @@ member-1 beat 3 0 1; member-1 beat 3 now=4 => member-1 0 1 generation=4
 # Its epochs differ, and all hold what they have, but for what another has been given.
 member-1 beat 3 0 1; member-2 beat 4 2 => member-1 0 1; member-2 2
 member-1 beat 3 0 1; member-2 beat 5 1 2 => member-1 0; member-2 1 2
-# An evicted member holds nothing once it is told.
+# An evicted member holds nothing once it is answered so.
 member-1 synced 1 0; member-1 HEARTBEAT 22 => member-1
 member-1 synced 1 0; member-1 HEARTBEAT 25 => member-1
 member-1 synced 1 0; member-1 SYNC_GROUP 22 => member-1

@@ -15,7 +15,6 @@ from docker.errors import NotFound
 from harness.base.errors import ClusterError, SetupError, WaitTimeout
 from harness.cluster import compose, containers
 from harness.cluster.backends import backend_of
-from harness.cluster.plan import BROKER_SETTINGS
 from harness.cluster.proxies import Toxiproxy
 from harness.experiment import Cluster
 from harness.provision import kafka
@@ -37,14 +36,6 @@ def test_the_file_has_the_images_that_a_run_would_have(monkeypatch: pytest.Monke
     named, _, digest = containers.toxiproxy_image().partition("@")
     assert digest
     assert named in (ROOT / "docs" / "containers.md").read_text()
-
-
-def test_the_file_has_the_settings_that_a_run_would_have() -> None:
-    text = (ROOT / "docker-compose.yml").read_text()
-    there = dict(re.findall(r'^  (KAFKA_\w+): "?([^"\n]*)', text, re.M))
-
-    for name, value in BROKER_SETTINGS.items():
-        assert there[f"KAFKA_{name.upper().replace('.', '_')}"] == value, name
 
 
 class Node:
