@@ -106,10 +106,11 @@ def test_it_ends_no_run_once_the_group_was_steady_and_is_reported_once(ended: En
 
 
 def test_before_that_or_with_another_end_it_makes_the_run_void(ended: Ended) -> None:
+    member = ended()
     with pytest.raises(VoidRun, match=r"member-1 \(exit code 1: its last words\) ended outside"):
-        scene_of(ended(), settled=False).follow()
+        scene_of(member, settled=False).follow()
     with pytest.raises(VoidRun, match="member-2"):
-        scene_of(ended(), ended(3, "member-2")).follow()
+        scene_of(member, ended(3, "member-2")).follow()
 
 
 def test_one_that_was_to_end_gave_up_as_planned(ended: Ended) -> None:
