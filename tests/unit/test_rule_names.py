@@ -1,13 +1,12 @@
-"""What is known of every kind of fault, wherever it is asked."""
+"""Which code knows rules by their names: theirs alone."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
+from harness.base.paths import ROOT
 from harness.rules import RULES
 
-ROOT = Path(__file__).resolve().parents[2]
 HARNESS = ROOT / "harness"
 # Made-up runs declare rules, as an experiment does.
 DECLARING = {HARNESS / "rules", HARNESS / "bench"}
