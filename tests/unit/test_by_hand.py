@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from types import SimpleNamespace
@@ -373,28 +374,23 @@ def test_ctrl_c_asks_for_the_heal_and_waits_for_it(
 @pytest.fixture
 def upright(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     """Folders of clusters that are up: a watchdog each, whose harness is this process."""
-    watchdogs: list[subprocess.Popen[bytes]] = []
+    waiting = [sys.executable, "-c", "import sys; sys.stdin.read()", "harness.run.watchdog"]
+    with ExitStack() as watchdogs:
 
-    def stand(results: str) -> Path:
-        found = tmp_path / results / up.NAME / f"20261124T2110-{len(watchdogs)}"
-        (found / "logs").mkdir(parents=True)
-        processes.hold(found)
-        waiting = "import sys; sys.stdin.read()"
-        watchdogs.append(
-            processes.spawn(
-                [sys.executable, "-c", waiting, "harness.run.watchdog", found, found.name],
-                run=found.name,
-                log=found / "logs" / "watchdog.log",
-                stdin=subprocess.PIPE,
+        def stand(results: str) -> Path:
+            found = tmp_path / results / up.NAME / f"20261124T2110-{results}"
+            log = found / "logs" / "watchdog.log"
+            log.parent.mkdir(parents=True)
+            processes.hold(found)
+            watchdogs.enter_context(
+                processes.spawn(
+                    [*waiting, found, found.name], run=found.name, log=log, stdin=subprocess.PIPE
+                )
             )
-        )
-        wait_until("watchdog", lambda: found in up.standing(), timeout_s=PATIENCE_S)
-        return found
+            wait_until("watchdog", lambda: found in up.standing(), timeout_s=PATIENCE_S)
+            return found
 
-    yield stand
-    for watchdog in watchdogs:
-        watchdog.kill()
-        watchdog.communicate()
+        yield stand
 
 
 def test_the_cluster_that_is_meant_is_the_nearest_or_the_only_one(
@@ -440,24 +436,14 @@ def test_addresses_are_one_block_and_stay() -> None:
             plans.append(draw_plan(up.fitted(Cluster()), up.LANES, "run", ports))
 
     first, again = plans
-    assert [f"127.0.0.1:{base + number}" for number in range(9)] == [
-        address
-        for found in (first.bootstrap("members"), first.bootstrap("producers"), first.direct())
-        for address in found.split(",")
-    ]
+    bootstraps = first.bootstrap("members"), first.bootstrap("producers"), first.direct()
+    assert ",".join(bootstraps) == ",".join(f"127.0.0.1:{base + n}" for n in range(9))
     assert first.nodes == again.nodes
     assert first.cluster_id != again.cluster_id
-    ports_of = [
-        *(node.port for node in first.nodes),
-        *(node.peer_port for node in first.brokers),
-        *(
-            port
-            for node in first.brokers
-            for each in node.listeners
-            for port in (each.port, each.proxy_port)
-        ),
-        first.toxiproxy_port,
-    ]
+    listeners = [each for node in first.brokers for each in node.listeners]
+    ports_of = [first.toxiproxy_port, *(node.port for node in first.nodes)]
+    ports_of += [node.peer_port for node in first.brokers]
+    ports_of += [port for each in listeners for port in (each.port, each.proxy_port)]
     assert sorted(ports_of) == [*range(base, base + len(ports_of))]
 
 
