@@ -200,8 +200,8 @@ def test_members_hold_what_their_answers_say(brokers: Brokers, steps: str, held:
     for words, numbers, named in words_of(steps):
         lane, api, *who = words.split()
         if api == "left":
-            asked = {"memberId": "", "members": [{"memberId": who[0]}]}
-            brokers.says(lane, "LEAVE_GROUP", asked, {"members": [{"errorCode": 0}]})
+            left = {"memberId": "", "members": [{"memberId": who[0]}]}
+            brokers.says(lane, "LEAVE_GROUP", left, {"members": [{"errorCode": 0}]})
         elif api in ("synced", "beat"):
             getattr(brokers, api)(lane, *numbers, **named)
         else:

@@ -156,7 +156,7 @@ def test_a_case_that_gives_something_else_fails_until_it_is_pinned(tmp_path: Pat
     def played(*options: str) -> tuple[int, str]:
         done = python(
             *("-m", "pytest", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider"),
-            *(f"--rootdir={tmp_path}", f"--confcutdir={tmp_path}", *options, file),
+            *(f"--rootdir={tmp_path}", f"--confcutdir={tmp_path}", *options, str(file)),
         )
         return done.returncode, done.stdout + done.stderr
 

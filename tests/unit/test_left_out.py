@@ -29,7 +29,7 @@ def test_what_is_left_out_is_told_once(tmp_path: Path, processes: int) -> None:
     environment.pop(REQUIRED, None)
     options = ["-p", "tests.conftest", "-c", str(ROOT / "pyproject.toml")]
     options += ["--numprocesses", str(processes), f"--basetemp={tmp_path / 'temp'}"]
-    words = ("-m", "pytest", *options, tmp_path / "test_sample.py")
+    words = ("-m", "pytest", *options, str(tmp_path / "test_sample.py"))
     answer = python(*words, env=environment, timeout=120)
 
     assert 0 == answer.returncode, answer.stdout
