@@ -7,22 +7,27 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from harness.base.paths import ROOT
 
 LONGEST_S = 120
 
 
-def command(name: str, results: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """What it prints, and its exit code."""
+def python(*words: str | Path, **more: Any) -> subprocess.CompletedProcess[str]:
+    """What this Python prints, given these words, and its exit code; `more` is of its process."""
     return subprocess.run(
-        [sys.executable, "-m", "harness", name, "--results", str(results), *options],
-        cwd=ROOT,
+        [sys.executable, *words],
+        **{"cwd": ROOT, **more},
         capture_output=True,
         text=True,
         check=False,
-        timeout=LONGEST_S,
     )
+
+
+def command(name: str, results: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """What a command of the harness prints, and its exit code."""
+    return python("-m", "harness", name, "--results", results, *options, timeout=LONGEST_S)
 
 
 def sentence(answer: subprocess.CompletedProcess[str]) -> str:

@@ -6,6 +6,7 @@ name of a context is an error here.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -14,8 +15,10 @@ Contexts = Mapping[str, Any]
 Functions = Mapping[str, Callable[..., Any]]
 
 _TOKEN: Final = re.compile(
-    r"\s*('(?:[^']|'')*'|-?\d+(?:\.\d+)?|[A-Za-z_][\w-]*(?:\.[\w-]+)*|&&|\|\||==|!=|[!(),])"
+    r"\s*('(?:[^']|'')*'|\d+(?:\.\d+)?|[A-Za-z_][\w-]*(?:\.[\w-]+)*|&&|\|\||==|!=|[!(),])"
 )
+_OPERATORS: Final = {"&&": "and", "||": "or", "!": "~"}
+_DASH: Final = "_dash_"
 _IN_TEXT: Final = re.compile(r"\$\{\{(.*?)\}\}", re.S)
 _WORDS: Final = {"true": True, "false": False, "null": None}
 
@@ -49,85 +52,53 @@ def as_text(found: object) -> str:
 
 def value(text: str, contexts: Contexts, functions: Functions) -> Any:
     """The value of one expression. Raises Wrong."""
-    return _Reading(text, contexts, functions).whole()
+    tokens = _TOKEN.findall(text)
+    if re.sub(r"\s", "", "".join(tokens)) != re.sub(r"\s", "", text):
+        raise Wrong(f"{text!r} has something that is no token")
+    try:
+        tree = ast.parse(" ".join(map(_in_python, tokens)), mode="eval")
+    except SyntaxError as error:
+        raise Wrong(f"{text!r}: {error.msg}") from error
+    return _worth(tree.body, contexts, functions)
 
 
-class _Reading:
-    def __init__(self, text: str, contexts: Contexts, functions: Functions) -> None:
-        self._tokens = _TOKEN.findall(text)
-        if re.sub(r"\s", "", "".join(self._tokens)) != re.sub(r"\s", "", text):
-            raise Wrong(f"{text!r} has something that is no token")
-        self._text, self._contexts, self._functions = text, contexts, functions
+def _in_python(token: str) -> str:
+    """Its like in Python, of the same precedence. A name may have a dash in it."""
+    if token.startswith("'"):
+        return repr(token[1:-1].replace("''", "'")).join("()")
+    return _OPERATORS.get(token) or token.replace("-", _DASH)
 
-    def whole(self) -> Any:
-        found = self._or()
-        if self._tokens:
-            raise Wrong(f"{self._text!r} goes on with {self._tokens[0]!r}")
-        return found
 
-    def _next(self, *wanted: str) -> str:
-        if self._tokens and (not wanted or self._tokens[0] in wanted):
-            return str(self._tokens.pop(0))
-        if wanted:
-            return ""
-        raise Wrong(f"{self._text!r} ends too soon")
+def _worth(node: ast.expr, contexts: Contexts, functions: Functions) -> Any:
+    def of(each: ast.expr) -> Any:
+        return _worth(each, contexts, functions)
 
-    def _or(self) -> Any:
-        found = self._and()
-        while self._next("||"):
-            other = self._and()
-            found = found or other
-        return found
+    match node:
+        case ast.Constant():
+            return node.value
+        case ast.Name() if node.id in _WORDS:
+            return _WORDS[node.id]
+        case ast.Name():
+            return _looked_up(node.id, contexts)
+        case ast.Attribute():
+            return _looked_up(node.attr, of(node.value))
+        case ast.BoolOp():
+            *first, found = map(of, node.values)
+            wanted = isinstance(node.op, ast.Or)
+            return next((each for each in first if bool(each) == wanted), found)
+        case ast.UnaryOp(op=ast.Invert()):
+            return not of(node.operand)
+        case ast.Compare(ops=[ast.Eq() | ast.NotEq() as sign], comparators=[other]):
+            same = as_text(of(node.left)).lower() == as_text(of(other)).lower()
+            return same == isinstance(sign, ast.Eq)
+        case ast.Call(func=ast.Name(id=name)) if name in functions:
+            return functions[name](*map(of, node.args))
+        case _:
+            raise Wrong(f"there is no {ast.unparse(node)}")
 
-    def _and(self) -> Any:
-        found = self._equal()
-        while self._next("&&"):
-            other = self._equal()
-            found = found and other
-        return found
 
-    def _equal(self) -> Any:
-        found = self._one()
-        while sign := self._next("==", "!="):
-            same = as_text(found).lower() == as_text(self._one()).lower()
-            found = same == (sign == "==")
-        return found
-
-    def _one(self) -> Any:
-        token = self._next()
-        if token == "!":
-            return not self._one()
-        if token == "(":
-            found = self._or()
-            self._closed()
-            return found
-        if token.startswith("'"):
-            return token[1:-1].replace("''", "'")
-        if token[0].isdigit() or token[0] == "-":
-            return float(token) if "." in token else int(token)
-        if token in _WORDS:
-            return _WORDS[token]
-        return self._called(token) if self._next("(") else self._looked_up(token)
-
-    def _called(self, name: str) -> Any:
-        if name not in self._functions:
-            raise Wrong(f"there is no function {name} in {self._text!r}")
-        arguments: list[Any] = []
-        while not self._next(")"):
-            arguments.append(self._or())
-            if not self._next(","):
-                self._closed()
-                break
-        return self._functions[name](*arguments)
-
-    def _closed(self) -> None:
-        if not self._next(")"):
-            raise Wrong(f"{self._text!r} has a bracket that is not closed")
-
-    def _looked_up(self, name: str) -> Any:
-        found: Any = self._contexts
-        for part in name.split("."):
-            if not isinstance(found, Mapping) or part not in found:
-                raise Wrong(f"there is no {name} for {self._text!r}")
-            found = found[part]
-        return found
+def _looked_up(name: str, there: object) -> Any:
+    name = name.replace(_DASH, "-")
+    if not isinstance(there, Mapping) or name not in there:
+        raise Wrong(f"there is no {name}")
+    return there[name]

@@ -9,7 +9,6 @@ start others, ask a process of its own.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,19 +16,13 @@ from typing import Any
 
 import jpype
 
-from harness.base.paths import ROOT
 from harness.provision.tools import resolve_tools
+from tests.commands import python
 
 
 def read(*files: Path) -> list[dict[str, Any]]:
     """What each file has."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.hosted.files", *map(str, files)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-m", "tests.hosted.files", *files)
     assert 0 == done.returncode, done.stderr
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found

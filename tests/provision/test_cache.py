@@ -60,23 +60,21 @@ def test_the_own_variable_wins_then_the_shared_one_and_home_is_the_default(
     assert Path(folder) == cache.cache_dir()
 
 
-def test_cache_in_a_file_is_refused_with_the_remedy(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("file/cache", "name another one in KAFKA_CHAOS_CACHE"),
+        ("a:b", "take for a separator"),
+        ("a,b", "take for a separator"),
+    ],
+)
+def test_a_cache_in_a_file_or_at_a_path_that_java_would_split_is_refused(
+    name: str, says: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
-    monkeypatch.setenv("KAFKA_CHAOS_CACHE", str(tmp_path / "file" / "cache"))
-
-    with pytest.raises(SetupError, match="name another one in KAFKA_CHAOS_CACHE"):
-        cache.make_cache_dir()
-
-
-@pytest.mark.parametrize("name", ["a:b", "a,b"])
-def test_cache_path_that_java_would_split_is_refused(
-    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
     monkeypatch.setenv("KAFKA_CHAOS_CACHE", str(tmp_path / name))
 
-    with pytest.raises(SetupError, match="take for a separator"):
+    with pytest.raises(SetupError, match=says):
         cache.make_cache_dir()
 
 

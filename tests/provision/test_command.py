@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,39 +15,27 @@ from harness.provision import doctor, kafka, setup_steps
 from harness.provision.cache import REPOSITORY
 from harness.provision.environment import developers_env, env_dir, env_python
 from harness.provision.provision_command import main
-from tests.commands import dry_make
+from tests.commands import dry_make, python
 
 Capture = pytest.CaptureFixture[str]
 PACKAGE = REPOSITORY / "harness" / "provision"
 _WHERE = "import os, sys; print(sys.executable, os.getcwd())"
 
 
-def provision(*args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "harness.provision", *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=REPOSITORY,
-    )
+def provision(*args: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    return python("-m", "harness.provision", *args, **more)
 
 
-def test_exec_runs_the_environments_python_in_the_repository() -> None:
-    answer = provision("exec", "--", "-c", _WHERE)
+def test_exec_runs_the_environments_python_in_the_repository_and_hands_on_its_exit_code() -> None:
+    answer = provision("exec", "--", "-c", f"{_WHERE}; raise SystemExit(5)")
 
     assert answer.stdout.split() == [str(env_python(env_dir())), str(REPOSITORY)]
-    assert answer.stderr == ""
+    assert (answer.stderr, answer.returncode) == ("", 5)
 
 
 def test_exec_can_stay_in_the_folder_one_is_in(tmp_path: Path) -> None:
-    answer = subprocess.run(
-        [sys.executable, "-m", "harness.provision", "exec", "--stay", "--", "-c", _WHERE],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-    )
+    env = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    answer = provision("exec", "--stay", "--", "-c", _WHERE, cwd=tmp_path, env=env)
 
     assert answer.stdout.split() == [str(env_python(env_dir())), str(tmp_path)]
 
@@ -92,10 +81,6 @@ def test_users_get_no_tools_of_developers(
     assert [wanted, env_python(env)] == asked
 
 
-def test_exec_hands_on_the_exit_code() -> None:
-    assert provision("exec", "--", "-c", "raise SystemExit(5)").returncode == 5
-
-
 @pytest.mark.parametrize("args", [[], ["bake"], ["exec"]])
 def test_bad_arguments_are_exit_4_and_one_line(args: list[str], capsys: Capture) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -105,24 +90,23 @@ def test_bad_arguments_are_exit_4_and_one_line(args: list[str], capsys: Capture)
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("below", "says"),
+    [
+        ("file/below", "the cache folder {}/file/below"),
+        ("", "the machine refused ({}/setup.lock: "),
+    ],
+)
 def test_failure_is_exit_3_and_one_sentence(
-    empty_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    below: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    monkeypatch.setenv("KAFKA_CHAOS_CACHE", str(empty_cache / "setup.txt" / "below"))
-    (empty_cache / "setup.txt").touch()
-
-    assert main(["setup"]) == 3
-    assert capsys.readouterr().err.startswith("kafka-chaos: the cache folder ")
-
-
-def test_what_the_machine_refuses_is_exit_3_and_one_sentence(
-    empty_cache: Path, capsys: Capture
-) -> None:
-    (empty_cache / "setup.lock").mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "setup.lock").mkdir()
+    monkeypatch.setenv("KAFKA_CHAOS_CACHE", str(tmp_path / below))
 
     assert main(["setup"]) == 3
     said = capsys.readouterr().err
-    assert said.startswith(f"kafka-chaos: the machine refused ({empty_cache / 'setup.lock'}: ")
+    assert said.startswith(f"kafka-chaos: {says.format(tmp_path)}")
     assert said.count("\n") == 1
 
 

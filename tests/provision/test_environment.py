@@ -9,6 +9,8 @@ import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -70,30 +72,20 @@ def half_made(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("lock", ALL_LOCKS, ids=lambda lock: lock.name)
-def test_every_requirement_is_pinned_and_hashed(lock: Path) -> None:
-    entries = re.split(r"\n(?=\S)", lock.read_text().strip())
+def test_every_wish_is_locked_with_a_hash_and_no_host_or_machine_is_named(lock: Path) -> None:
+    text = lock.read_text()
+    entries = re.split(r"\n(?=\S)", text.strip())
 
     assert entries
     for entry in entries:
         assert re.match(r"[a-z0-9-]+==\S+ ", entry), entry
         assert "--hash=sha256:" in entry, entry
-
-
-@pytest.mark.parametrize("lock", ALL_LOCKS, ids=lambda lock: lock.name)
-def test_locks_name_neither_a_host_nor_a_machine(lock: Path) -> None:
-    text = lock.read_text()
-
+    wishes = lock.with_suffix(".in").read_text().lower()
+    for name in re.findall(r"^([a-z0-9-]+)", wishes, re.MULTILINE):
+        assert re.search(rf"^{name}==", text, re.MULTILINE), name
     assert "://" not in text
     assert not re.search(r"(^|\s)/\w", text)
     assert "--index-url" not in text
-
-
-@pytest.mark.parametrize("lock", ALL_LOCKS, ids=lambda lock: lock.name)
-def test_every_wish_is_locked(lock: Path) -> None:
-    wishes = lock.with_suffix(".in").read_text().lower()
-
-    for name in re.findall(r"^([a-z0-9-]+)", wishes, re.MULTILINE):
-        assert re.search(rf"^{name}==", lock.read_text(), re.MULTILINE), name
 
 
 def test_a_package_is_in_one_lock_alone() -> None:
@@ -177,20 +169,17 @@ def test_another_lock_or_python_means_another_environment(
     assert len({first, other_python, environment.env_dir()}) == 3
 
 
-def test_half_made_environment_is_not_complete(tmp_path: Path) -> None:
+def test_an_environment_that_is_half_made_or_has_lost_its_python_is_not_complete(
+    tmp_path: Path,
+) -> None:
     env = half_made(tmp_path)
     assert not environment.is_complete(env)
 
     (env / environment.COMPLETE).touch()
     assert environment.is_complete(env)
 
-
-def test_environment_whose_python_was_removed_is_not_complete(tmp_path: Path) -> None:
-    env = half_made(tmp_path)
-    (env / environment.COMPLETE).touch()
     (env / "bin" / "python").unlink()
     (env / "bin" / "python").symlink_to(tmp_path / "removed")
-
     assert not environment.is_complete(env)
 
 
@@ -267,53 +256,47 @@ def test_uv_installs_if_it_can_be_given_all_settings_of_pip(
     assert (installer == "uv") == ("UV_SYSTEM_CERTS" in settings)
 
 
-def test_python_without_venv_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "ensurepip" else find(name)
-    )
-
-    with pytest.raises(
-        SetupError, match=r"has no ensurepip.*install the package python3\.\d+-venv"
-    ):
-        environment.check_python()
+def without_venv(name: str, find: Any = importlib.util.find_spec) -> Any:
+    return None if name == "ensurepip" else find(name)
 
 
-def test_a_python_that_is_too_new_is_reported_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "NEWEST_PYTHON", (3, 10))
-
-    with pytest.raises(SetupError, match=r"is 3\.\d+\.\d+.* newer than 3\.10; name another Python"):
-        environment.check_python()
-
-
-def test_a_free_threaded_python_is_reported_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sysconfig, "get_config_var", lambda name: name == "Py_GIL_DISABLED")
-
-    with pytest.raises(SetupError, match=r"is a free-threaded 3\.\d+\.\d+.*; name another Python"):
-        environment.check_python()
-
-
-def test_a_python_of_musl_is_reported_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    soabi = "cpython-313-x86_64-linux-musl"
-    monkeypatch.setattr(sysconfig, "get_config_var", {"SOABI": soabi}.get)
-
-    with pytest.raises(SetupError, match=r"is one of musl, .* only for glibc; use a Linux such as"):
-        environment.check_python()
+MUSL = {"SOABI": "cpython-313-x86_64-linux-musl"}
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/tests-and-ci.md", "docs/set-up.md", "Dockerfile"]
+    ("module", "name", "value", "says"),
+    [
+        (importlib.util, "find_spec", without_venv, r"no ensurepip.*the package python3\.\d+-venv"),
+        (environment, "NEWEST_PYTHON", (3, 10), r"is 3\.\d+\.\d+.* newer than 3\.10; name another"),
+        (
+            sysconfig,
+            "get_config_var",
+            "Py_GIL_DISABLED".__eq__,
+            r"is a free-threaded 3\.\d+\.\d+.*; name another Python",
+        ),
+        (
+            sysconfig,
+            "get_config_var",
+            MUSL.get,
+            r"is one of musl, .* only for glibc; use a Linux such as",
+        ),
+    ],
+    ids=["without venv", "too new", "free-threaded", "musl"],
 )
-def test_every_page_promises_the_same_pythons(page: str) -> None:
+def test_a_python_that_is_no_use_is_named_with_the_remedy(
+    module: ModuleType, name: str, value: object, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, name, value)
+
+    with pytest.raises(SetupError, match=says):
+        environment.check_python()
+
+
+def test_every_page_promises_the_same_pythons_and_ci_tries_the_oldest_and_the_newest() -> None:
     oldest, newest = promised()
-    text = (REPOSITORY / page).read_text()
+    for page in ("README.md", "docs/tests-and-ci.md", "docs/set-up.md", "Dockerfile"):
+        text = (REPOSITORY / page).read_text()
+        assert {(oldest, newest)} == set(re.findall(r"\b(3\.\d+) to (3\.\d+)\b", text)), page
 
-    assert {(oldest, newest)} == set(re.findall(r"\b(3\.\d+) to (3\.\d+)\b", text))
-
-
-def test_ci_tries_the_oldest_and_the_newest_of_them() -> None:
     workflow = (REPOSITORY / ".github" / "workflows" / "ci.yml").read_text()
-
-    assert [", ".join(f'"{python}"' for python in promised())] == re.findall(
-        r"\bpython: \[(.*)\]", workflow
-    )
+    assert [f'"{oldest}", "{newest}"'] == re.findall(r"\bpython: \[(.*)\]", workflow)

@@ -50,29 +50,20 @@ def test_same_certificates_make_the_same_store(certificates: list[bytes]) -> Non
     assert certificates == sorted(set(certificates))
 
 
-def test_own_bundle_is_trusted_too(
-    certificates: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in (*ivy.BUNDLE_VARIABLES, "SSL_CERT_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    bundle = tmp_path / "company.pem"
-    bundle.write_text(ssl.DER_cert_to_PEM_cert(certificates[0]))
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none"))
-    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
-    monkeypatch.setenv("PIP_CERT", str(bundle))
-
-    assert ivy.trusted_certificates() == [certificates[0]]
-
-
-def test_folder_of_certificates_counts_and_its_other_files_do_not_harm(
-    certificates: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("named", ["PIP_CERT", "SSL_CERT_DIR"])
+def test_an_own_bundle_or_folder_is_trusted_and_its_other_files_do_not_harm(
+    certificates: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
 ) -> None:
     for name in ivy.BUNDLE_VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    (tmp_path / "README").write_text("not a certificate")
-    (tmp_path / "one.pem").write_text(ssl.DER_cert_to_PEM_cert(certificates[0]))
+    folder = tmp_path / "company"
+    folder.mkdir()
+    (folder / "README").write_text("not a certificate")
+    bundle = folder / "one.pem"
+    bundle.write_text(ssl.DER_cert_to_PEM_cert(certificates[0]))
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+    monkeypatch.setenv(named, str(bundle if named == "PIP_CERT" else folder))
 
     assert ivy.trusted_certificates() == [certificates[0]]
 

@@ -25,19 +25,20 @@ def test_failure_is_one_sentence_with_the_last_line_and_the_log(tmp_path: Path) 
     assert "first" in log.read_text()
 
 
-def test_silent_failure_says_so(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="the work failed: it said nothing"):
-        Shell(tmp_path).run("the work", ["false"], log="work.log")
-
-
-def test_missing_program_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="/no/such/thing does not start"):
-        Shell(tmp_path).run("the work", ["/no/such/thing"], log="work.log")
-
-
-def test_endless_program_is_ended(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="did not end within 0 s"):
-        Shell(tmp_path).run("the work", ["cat", "/dev/zero"], log="work.log", timeout_s=0)
+@pytest.mark.parametrize(
+    ("command", "timeout_s", "says"),
+    [
+        (["false"], 60, "the work failed: it said nothing"),
+        (["/no/such/thing"], 60, "/no/such/thing does not start"),
+        (["cat", "/dev/zero"], 0, "did not end within 0 s"),
+    ],
+    ids=["silent", "missing", "endless"],
+)
+def test_a_failure_says_what_is_known(
+    tmp_path: Path, command: list[str], timeout_s: float, says: str
+) -> None:
+    with pytest.raises(SetupError, match=says):
+        Shell(tmp_path).run("the work", command, log="work.log", timeout_s=timeout_s)
 
 
 def is_gone(pid: int) -> bool:
@@ -67,9 +68,5 @@ def test_log_keeps_what_earlier_set_ups_said(tmp_path: Path) -> None:
     for word in ("one", "two"):
         Shell(tmp_path).run("the work", ["echo", word], log="work.log")
 
-    assert [line for line in (tmp_path / "work.log").read_text().splitlines() if line] == [
-        "$ echo one",
-        "one",
-        "$ echo two",
-        "two",
-    ]
+    said = (tmp_path / "work.log").read_text().split("\n")
+    assert ["$ echo one", "one", "$ echo two", "two"] == [line for line in said if line]

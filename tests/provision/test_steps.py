@@ -40,31 +40,16 @@ def test_only_what_is_not_done_is_done(
     assert capsys.readouterr().err == "set-up 2/2: two …\nset-up 2/2: two: 0.0 s\n"
 
 
-def test_failure_of_a_needed_step_ends_the_set_up(
-    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def never(_: Shell) -> None:
-        pytest.fail("ran after a failure")
-
-    use(
-        monkeypatch,
-        Step("one", lambda: False, fail),
-        Step("two", lambda: False, never, after=("one",)),
-    )
-
-    with pytest.raises(SetupError, match="no room left"):
-        setup_steps.ensure()
-
-
-def test_failure_of_an_optional_step_is_a_warning(
+def test_failure_of_a_needed_step_ends_the_set_up_and_of_an_optional_one_is_a_warning(
     empty_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    use(
-        monkeypatch,
-        Step("one", lambda: False, fail, optional=True),
-        Step("two", lambda: False, nothing),
-    )
+    order: list[str] = []
+    use(monkeypatch, Step("one", lambda: False, fail), noted("two", order, "one"))
+    with pytest.raises(SetupError, match="no room left"):
+        setup_steps.ensure()
+    assert [] == order
 
+    use(monkeypatch, Step("one", lambda: False, fail, optional=True), noted("two", order, "one"))
     assert setup_steps.ensure() == ["one: failed, going on without", "two: 0.0 s"]
     assert "warning: no room left; runs start more slowly without it" in capsys.readouterr().err
 
@@ -91,32 +76,19 @@ def test_steps_that_do_not_need_each_other_are_done_side_by_side(
     assert ["both", "both", "three", "last"] == order
 
 
-def test_a_step_waits_for_what_its_needs_need_even_if_they_are_done(
+def test_a_step_waits_for_what_its_needs_need_and_may_have_more_to_do_then(
     empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order: list[str] = []
-    use(
-        monkeypatch,
-        noted("Python", order),
-        Step("Java", lambda: True, fail, after=("Python",)),
-        noted("Kafka", order, "Java"),
-    )
-
+    python = noted("Python", order)
+    java = Step("Java", lambda: True, fail, after=("Python",))
+    use(monkeypatch, python, java, noted("Kafka", order, "Java"))
     setup_steps.ensure()
-
     assert ["Python", "Kafka"] == order
 
-
-def test_what_a_step_needed_may_leave_it_more_to_do(
-    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    order: list[str] = []
-    use(
-        monkeypatch,
-        noted("Python", order),
-        Step("cache", lambda: not order, lambda _: order.append("cache"), after=("Python",)),
-    )
-
+    order.clear()
+    cache = Step("cache", lambda: not order, lambda _: order.append("cache"), after=("Python",))
+    use(monkeypatch, python, cache)
     assert ["Python: 0.0 s", "cache: 0.0 s"] == setup_steps.ensure()
     assert ["Python", "cache"] == order
 
@@ -155,9 +127,10 @@ def test_what_can_wait_is_left_for_the_run_after_the_first_verdict(
     assert "" == capsys.readouterr().err
 
 
-def test_what_set_up_has_done_itself_is_no_rest(
+def test_what_set_up_has_done_itself_is_no_rest_and_what_killed_ones_left_is_swept(
     empty_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
+    (empty_cache / "kafka-chaos-tmp-left").mkdir()
     done: list[str] = []
     use(monkeypatch, Step("late", lambda: "late" in done, lambda _: done.append("late"), late=True))
     setup_steps.leave_the_rest()
@@ -168,6 +141,7 @@ def test_what_set_up_has_done_itself_is_no_rest(
 
     assert "" == capsys.readouterr().err
     assert not (empty_cache / "set-up-has-a-rest").exists()
+    assert not (empty_cache / "kafka-chaos-tmp-left").exists()
 
 
 def test_a_failure_ends_what_is_done_beside_it(
@@ -187,17 +161,6 @@ def test_a_failure_ends_what_is_done_beside_it(
 
     with pytest.raises(SetupError, match="no room left"):
         setup_steps.ensure()
-
-
-def test_what_killed_set_ups_left_is_swept(
-    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (empty_cache / "kafka-chaos-tmp-left").mkdir()
-    use(monkeypatch)
-
-    setup_steps.ensure()
-
-    assert not (empty_cache / "kafka-chaos-tmp-left").exists()
 
 
 def test_failed_training_is_noted_and_forgotten_on_demand(
@@ -231,9 +194,7 @@ def test_a_terminal_has_one_line_of_what_goes_on(
     assert lines + drawn_lines == capsys.readouterr().err
 
 
-def test_this_machine_is_set_up() -> None:
+def test_this_machine_is_set_up_and_an_empty_cache_is_not(request: pytest.FixtureRequest) -> None:
     assert setup_steps.is_complete()
-
-
-def test_empty_cache_is_not_complete(empty_cache: Path) -> None:
+    request.getfixturevalue("empty_cache")
     assert not setup_steps.is_complete()

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.wait import wait_until
 from harness.provision import unused
 from harness.provision.cache import exclusive, is_marked
 from harness.provision.tree import PREFIX, digest, settle
+from tests.commands import python
 
 
 @pytest.fixture
@@ -47,22 +49,17 @@ def test_a_trace_names_the_copy(empty_cache: Path, carried: Path) -> None:
     code = f"import sys; sys.path.insert(0, {str(copy)!r}); from harness import one; "
     code += "print(one.__spec__.loader.get_code('harness.one').co_filename)"
 
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert str(copy / "harness" / "one.py") == said.stdout.strip()
+    assert f"{copy / 'harness' / 'one.py'}\n" == python("-c", code).stdout
 
 
-def test_other_contents_have_another_copy(empty_cache: Path, carried: Path) -> None:
+def test_other_contents_have_another_copy_and_what_is_compiled_or_marked_does_not_count(
+    empty_cache: Path, carried: Path
+) -> None:
     first = settle(carried, never)
+    assert first.name == f"{PREFIX}{digest(carried)}" == f"{PREFIX}{digest(first)}"
+
     (carried / "harness" / "one.py").write_text("ONE = 2\n")
-
     assert first != settle(carried, never)
-
-
-def test_what_is_compiled_or_marked_does_not_count(empty_cache: Path, carried: Path) -> None:
-    copy = settle(carried, never)
-
-    assert copy.name == f"{PREFIX}{digest(carried)}" == f"{PREFIX}{digest(copy)}"
 
 
 def test_a_copy_of_another_version_is_offered_for_removal(empty_cache: Path, carried: Path) -> None:
@@ -78,13 +75,12 @@ def test_a_copy_waits_for_a_set_up(empty_cache: Path, carried: Path, tmp_path: P
     said = tmp_path / "said"
     code = (
         "import sys; from pathlib import Path; from harness.provision.tree import settle; "
-        f"settle(Path({str(carried)!r}), lambda: Path({str(said)!r}).write_text('waits'))"
+        f"settle(Path({str(carried)!r}), lambda: Path({str(said)!r}).touch())"
     )
     with exclusive(empty_cache, never):
         waiting = subprocess.Popen([sys.executable, "-c", code])
-        with pytest.raises(subprocess.TimeoutExpired):
-            waiting.wait(2)
-        assert "waits" == said.read_text()
+        wait_until("word that it waits", said.exists, timeout_s=60)
+        assert waiting.poll() is None
 
     assert 0 == waiting.wait(60)
     assert [*empty_cache.glob(f"{PREFIX}*")]

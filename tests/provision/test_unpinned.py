@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -52,12 +52,6 @@ def beside(jar: Path, kind: str) -> Path:
     return jar.with_name(f"{jar.name}.{kind}")
 
 
-def nothing_is_kept() -> bool:
-    """No lock, no jar and nothing half-made."""
-    cache = kafka.home(VERSION).parent
-    return not kafka.home(VERSION).exists() and not list(cache.glob(f"{SCRATCH}*"))
-
-
 def test_a_release_is_fetched_checked_and_kept_and_later_uses_ask_nothing(
     registry: Registry, java: Java, shell: Shell
 ) -> None:
@@ -98,17 +92,6 @@ def test_a_release_is_fetched_checked_and_kept_and_later_uses_ask_nothing(
     assert lock == kafka.kept_lock(VERSION).read_text()
 
 
-def test_a_jar_that_is_not_what_the_registry_says_is_not_kept(
-    registry: Registry, java: Java, shell: Shell
-) -> None:
-    clients = registry.has_kafka(VERSION)
-    clients.write_bytes(b"another")
-
-    with pytest.raises(SetupError, match=f"kafka-clients:{VERSION} is not what .* SHA-512 differs"):
-        ivy.adopt(VERSION, java, shell)
-    assert nothing_is_kept()
-
-
 JAR = b"what is in the jar"
 RIGHT = {kind: hashlib.new(kind, JAR).hexdigest() for kind in ivy.KINDS}
 WRONG = {kind: hashlib.new(kind, b"another").hexdigest() for kind in ivy.KINDS}
@@ -144,51 +127,56 @@ def test_a_jar_is_held_against_the_strongest_checksum_there_is(
         ivy.agreed(jar, given, tmp_path / "ivy.log")
 
 
-def test_a_jar_without_any_checksum_is_not_trusted(
-    registry: Registry, java: Java, shell: Shell
-) -> None:
+def changes_a_jar(registry: Registry) -> None:
+    registry.has_kafka(VERSION).write_bytes(b"another")
+
+
+def has_no_checksums(registry: Registry) -> None:
     clients = registry.has_kafka(VERSION)
     for kind in ("sha512", "sha1"):
         beside(clients, kind).unlink()
 
-    with pytest.raises(SetupError, match=f"no checksum of .*kafka-clients:{VERSION}, so it cannot"):
-        ivy.adopt(VERSION, java, shell)
-    assert nothing_is_kept()
 
-
-def test_a_version_that_does_not_exist_is_bad_input(
-    registry: Registry, java: Java, shell: Shell
-) -> None:
+def has_another_version(registry: Registry) -> None:
     registry.has_kafka("4.77.2")
 
-    with pytest.raises(BadInput, match=rf"^the registry has no Kafka {re.escape(VERSION)}: choose"):
-        ivy.adopt(VERSION, java, shell)
-    assert nothing_is_kept()
 
-
-def test_a_registry_that_lacks_a_part_is_no_version_that_does_not_exist(
-    registry: Registry, java: Java, shell: Shell
-) -> None:
-    clients = registry.has_kafka(VERSION)
-    for file in clients.parent.iterdir():
+def lacks_a_part(registry: Registry) -> None:
+    for file in registry.has_kafka(VERSION).parent.iterdir():
         file.unlink()
 
-    with pytest.raises(SetupError, match=f"looking up Kafka {VERSION} failed: its output is in"):
-        ivy.adopt(VERSION, java, shell)
-    assert nothing_is_kept()
 
-
-def test_a_registry_that_does_not_answer_is_named_as_that(
-    registry: Registry, java: Java, shell: Shell
-) -> None:
+def does_not_answer(registry: Registry) -> None:
+    nothing = f"127.0.0.1:{free_ports(1)[0]}"
     text = registry.settings.read_text()
-    port = re.search(r"127\.0\.0\.1:(\d+)", text)
-    assert port
-    registry.settings.write_text(text.replace(port[1], str(free_ports(1)[0])))
+    registry.settings.write_text(re.sub(r"127\.0\.0\.1:\d+", nothing, text))
 
-    with pytest.raises(SetupError, match=r"since the registry did not answer .*Connection refused"):
+
+@pytest.mark.parametrize(
+    ("prepare", "error", "says"),
+    [
+        (changes_a_jar, SetupError, r"kafka-clients:4\.77\.1 is not what .* SHA-512 differs"),
+        (has_no_checksums, SetupError, r"no checksum of .*kafka-clients:4\.77\.1, so it cannot"),
+        (has_another_version, BadInput, r"^the registry has no Kafka 4\.77\.1: choose"),
+        (lacks_a_part, SetupError, r"looking up Kafka 4\.77\.1 failed: its output is in"),
+        (does_not_answer, SetupError, "the registry did not answer .*Connection refused"),
+    ],
+)
+def test_what_is_not_whole_is_not_kept(
+    registry: Registry,
+    java: Java,
+    shell: Shell,
+    prepare: Callable[[Registry], None],
+    error: type[Exception],
+    says: str,
+) -> None:
+    prepare(registry)
+
+    with pytest.raises(error, match=says):
         ivy.adopt(VERSION, java, shell)
-    assert nothing_is_kept()
+    # No lock, no jar and nothing half-made.
+    assert not kafka.home(VERSION).exists()
+    assert not list(kafka.home(VERSION).parent.glob(f"{SCRATCH}*"))
 
 
 def test_what_has_no_lock_is_not_set_up_and_says_how_it_will_be(registry: Registry) -> None:

@@ -1,18 +1,38 @@
-"""What the tests of commands that play suites share."""
+"""What tests share: what a command says, and the suites that commands would play."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from harness.base.errors import Exit
 from harness.catalogue.cover import Candidate
+from harness.cli.main import main
 from harness.history.suites import State, Suite
 from harness.suite import director
 
 Begun = list[tuple[Suite, Sequence[Candidate]]]
+Said = Callable[..., str]
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    """Gives a command line, and has what it prints, or on standard error if it does not succeed.
+
+    What is refused is one sentence.
+    """
+
+    def answer(line: str, code: Exit = Exit.AS_EXPECTED) -> str:
+        assert code == main(shlex.split(line))
+        printed, error = capsys.readouterr()
+        if code in (Exit.BAD_ARGUMENTS, Exit.NO_DATA):
+            assert ("", 1) == (printed, error.count("\n"))
+        return error if code else printed
+
+    return answer
 
 
 @pytest.fixture

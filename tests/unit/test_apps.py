@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from harness.base.errors import BadInput, Exit
+from harness.base.errors import BadInput
 from harness.catalogue import cover, registry
 from harness.catalogue.apps import read, with_app
 from harness.catalogue.project import Project
 from harness.cli.asked import app_of
-from harness.cli.main import main
 from harness.cli.options import parser
 from harness.cli.plays import try_command
 from harness.experiment import APP, Cluster, Expect, Fault, Limits, Verdict
@@ -142,6 +140,14 @@ def test_an_image_without_a_name_is_called_after_its_last_part(image: str, name:
     assert (name, image) == (found.name, found.image)
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [("./orders-consumer", "orders-consumer"), ("/opt/a b/_x.py", "x"), ("…", "app")],
+)
+def test_a_program_without_a_name_is_called_after_its_file(command: str, name: str) -> None:
+    assert name == of_line(command=(command,)).name
+
+
 def test_an_image_on_the_command_line_takes_the_place_of_the_files(tmp_path: Path) -> None:
     (tmp_path / "app.toml").write_text(IMAGE)
 
@@ -259,17 +265,14 @@ def test_a_wrong_file_gets_one_sentence_with_its_name(tmp_path: Path, text: str,
     assert "\n" not in str(refused.value)
 
 
-def test_a_file_that_is_no_text_is_no_toml(tmp_path: Path) -> None:
-    (tmp_path / "app.toml").write_bytes(b"\xff\xfe")
-
-    with pytest.raises(BadInput, match=r"app\.toml is not valid TOML"):
-        read(tmp_path)
-
-
 @pytest.mark.parametrize("name", ["", "nowhere", "nowhere.toml"])
-def test_a_folder_without_one_and_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
+def test_a_file_that_is_not_there_or_is_no_text_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadInput, match=r"cannot be read .* name an app\.toml, or its folder"):
         read(tmp_path / name)
+
+    (tmp_path / "app.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(BadInput, match=r"app\.toml is not valid TOML"):
+        read(tmp_path)
 
 
 def test_every_line_of_a_file_has_an_equal_on_the_command_line(
@@ -303,101 +306,55 @@ def test_the_command_line_turns_what_the_file_says(tmp_path: Path) -> None:
     assert ("a{n}", "b{n}") == found.records.templates
 
 
+PATTERN = r"o(?P<n>\d+)"
+
+
 @pytest.mark.parametrize(
-    ("options", "shows"),
+    ("text", "options", "shows"),
     [
-        (["--http"], Shows(http=True)),
-        (["--http", r"id=(?P<n>\d+)"], Shows(http=r"id=(?P<n>\d+)")),
-        (["--output-topic", "done"], Shows(output_topic="done")),
+        (EVERYTHING, ["--http"], Shows(http=True)),
+        (EVERYTHING, ["--http", PATTERN], Shows(http=PATTERN)),
+        (EVERYTHING, ["--output-topic", "done"], Shows(output_topic="done")),
         (
-            ["--output-topic", "done", "--output-pattern", r"o(?P<n>\d+)"],
-            Shows(output_topic="done", output_pattern=r"o(?P<n>\d+)"),
+            EVERYTHING,
+            ["--output-topic", "done", "--output-pattern", PATTERN],
+            Shows(output_topic="done", output_pattern=PATTERN),
         ),
-        (["--verifiable"], Shows(verifiable=True)),
-        ([], Shows(stdout=r"done id=(?P<n>\d+)")),
+        (  # a pattern alone is for the file's topic
+            COMMAND + "[effects]\noutput_topic = 'done'",
+            ["--output-pattern", PATTERN],
+            Shows(output_topic="done", output_pattern=PATTERN),
+        ),
+        (EVERYTHING, ["--verifiable"], Shows(verifiable=True)),
+        (EVERYTHING, [], Shows(stdout=r"done id=(?P<n>\d+)")),
     ],
 )
 def test_how_it_shows_its_work_on_the_command_line_takes_the_place_of_the_files(
-    tmp_path: Path, options: list[str], shows: Shows
+    tmp_path: Path, text: str, options: list[str], shows: Shows
 ) -> None:
-    (tmp_path / "app.toml").write_text(EVERYTHING)
-    found = of_line("--app", str(tmp_path), *options)
-    assert shows == found.effects
-
-
-def test_a_pattern_on_the_command_line_is_for_the_files_output_topic(tmp_path: Path) -> None:
-    (tmp_path / "app.toml").write_text(COMMAND + "[effects]\noutput_topic = 'done'")
-    found = of_line("--app", str(tmp_path), "--output-pattern", r"o(?P<n>\d+)")
-    assert Shows(output_topic="done", output_pattern=r"o(?P<n>\d+)") == found.effects
+    (tmp_path / "app.toml").write_text(text)
+    assert shows == of_line("--app", str(tmp_path), *options).effects
 
 
 def test_a_value_on_the_command_line_takes_the_place_of_samples(tmp_path: Path) -> None:
     (tmp_path / "lines").write_text("a\n")
     (tmp_path / "app.toml").write_text(COMMAND + '[records]\nfile = "lines"')
 
-    found = of_line("--app", str(tmp_path), "--value", "v{n}")
-
-    assert ("v{n}",) == found.records.templates
+    assert ("v{n}",) == of_line("--app", str(tmp_path), "--value", "v{n}").records.templates
 
 
-@pytest.mark.parametrize(
-    ("command", "name"),
-    [("./orders-consumer", "orders-consumer"), ("/opt/a b/_x.py", "x"), ("…", "app")],
-)
-def test_a_program_without_a_name_is_called_after_its_file(command: str, name: str) -> None:
-    found = of_line(command=(command,))
-
-    assert name == found.name
-
-
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("try", "which program? write its command after --"),
-        ("try --client java -- x", "decides its own client, protocol and timers"),
-        ("try --set members=5 -- x", "--instances sets the number"),
-        ("try --env PORT -- x", "--env 'PORT' is not of the form NAME=VALUE"),
-        ("try --dependency DB -- x", "--dependency 'DB' is not of the form NAME="),
-        ("run baseline --dependency DB=h:1", "--dependency is about a program of yours"),
-        ("run slow-dependency", "slow-dependency needs a program of yours"),
-        ("try --experiment slow-dependency -- x", "names none: write [dependency] DATABASE_URL"),
-        ("try --build \\' -- x", '--build "\'" is not a command (No closing quotation)'),
-        ("try --signal TERM -- x", "[stop] signal 'TERM' is not offered"),
-        ("try --value a --records b -- x", "leave out one"),
-        ("try --stdout '(?P<n>.)' --http -- x", "[effects] has stdout and http, and"),
-        ("try --image 'a b'", "image 'a b' cannot name an image: write it as in"),
-        ("try --image=--rm", "image '--rm' cannot name an image"),
-        ("try --image x --build make", "there is a build step and an image, and x"),
-        ("try --entrypoint sh -- x", "there is an entrypoint and no image"),
-        ("try --image x --entrypoint \\'", '--entrypoint "\'" is not a command'),
-        ("run baseline --entrypoint x", "--entrypoint is about a program of yours"),
-        ("try --app nowhere -- x", "has a command already: leave out what is after"),
-        ("try --app nowhere", "nowhere cannot be read (No such file or directory)"),
-        ("try --experiment group-apis -- x", "the probe group-apis asks only brokers"),
-        ("run baseline --instances 0", "--instances is about a program of yours"),
-        ("run baseline --name x", "--name is about a program of yours"),
-        ("run baseline --grace-s 3", "--grace-s is about a program of yours"),
-    ],
-)
-def test_a_wrong_command_line_gets_one_sentence(
-    line: str, says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert Exit.BAD_ARGUMENTS == main(shlex.split(line))
-
-    said = capsys.readouterr()
-    assert says in said.err
-    assert 1 == said.err.count("\n")
+ORDERS = App(name="orders", command=("x",), folder="/")
+USING = replace(ORDERS, dependencies={"DB": "db:1"})
+BASELINE = registry.load("baseline")
 
 
 def test_probes_and_other_peoples_clusters_are_refused() -> None:
-    app = App(name="orders", command=("x",), folder="/")
-    lent = replace(registry.load("baseline"), cluster=Cluster(backend="compose"))
-
     with pytest.raises(BadInput, match="the probe offset-apis asks only brokers"):
-        with_app(registry.load("offset-apis"), app)
-    assert () == with_app(registry.load("offsets-unwritable"), app).probes  # beside its faults
+        with_app(registry.load("offset-apis"), ORDERS)
+    unwritable = registry.load("offsets-unwritable")
+    assert () == with_app(unwritable, ORDERS).probes  # beside its faults
     with pytest.raises(BadInput, match="an app needs a cluster of its own"):
-        with_app(lent, app)
+        with_app(replace(BASELINE, cluster=Cluster(backend="compose")), ORDERS)
 
 
 @pytest.mark.parametrize(
@@ -415,35 +372,28 @@ def test_probes_and_other_peoples_clusters_are_refused() -> None:
     ],
 )
 def test_a_fault_by_order_is_refused(fault: Fault, says: str) -> None:
-    app = App(name="orders", command=("x",), folder="/")
-
     with pytest.raises(BadInput, match=says):
-        with_app(replace(registry.load("baseline"), faults=(fault,)), app)
+        with_app(replace(BASELINE, faults=(fault,)), ORDERS)
 
 
 def test_of_faults_that_are_drawn_those_by_order_are_left_out() -> None:
-    app = App(name="orders", command=("x",), folder="/")
     soak = registry.load("soak")
     ours = {"close-consumer", "stall-consumer"}
 
-    left = with_app(soak, app).faults
+    left = with_app(soak, ORDERS).faults
 
     assert [fault for fault in soak.faults if fault.kind not in ours] == list(left)
     with pytest.raises(BadInput, match="close-consumer is an order that only"):
-        with_app(replace(soak, faults=soak.faults[1:2]), app)
+        with_app(replace(soak, faults=soak.faults[1:2]), ORDERS)
 
 
 def test_with_an_app_the_group_is_its_processes_and_every_rule_may_be_unseen() -> None:
-    app = App(name="orders", command=("x",), folder="/", instances=5, static=True)
+    app = replace(ORDERS, instances=5, static=True)
 
     experiment = with_app(registry.load("consumer-crash"), app)
 
-    assert (5, APP, True) == (
-        experiment.group.members,
-        experiment.group.client,
-        experiment.group.static,
-    )
-    assert app == experiment.app
+    group = experiment.group
+    assert (5, APP, True, app) == (group.members, group.client, group.static, experiment.app)
     assert all(expect.if_seen for expect in experiment.rules)
     assert len(experiment.rules) == len({expect.rule for expect in experiment.rules})
     # A rule that our own consumers break on purpose, or for a reason of theirs, is expected to
@@ -454,12 +404,11 @@ def test_with_an_app_the_group_is_its_processes_and_every_rule_may_be_unseen() -
 @pytest.mark.parametrize("name", registry.names())
 def test_every_experiment_takes_an_app_or_says_why_not(name: str) -> None:
     experiment = registry.load(name)
-    plain = App(name="orders", command=("x",), folder="/")
-    app = replace(plain, dependencies={"DB": "db:1"}, effects=Shows(http=True))
+    app = replace(USING, effects=Shows(http=True))
 
     if needs_app(experiment):
         with pytest.raises(BadInput, match=r"names none: write|posts to none: write"):
-            with_app(experiment, plain)
+            with_app(experiment, ORDERS)
     alone = any(not probe.beside for probe in experiment.probes)
     ours = any(KINDS[fault.kind].by_order for fault in experiment.faults)
     ours = ours and not experiment.at_random  # these are left out of what is drawn
@@ -471,7 +420,7 @@ def test_every_experiment_takes_an_app_or_says_why_not(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "says"),
+    ("target", "says"),
     [
         ("dependency", ""),
         ("dependency DB", ""),
@@ -482,10 +431,9 @@ def test_every_experiment_takes_an_app_or_says_why_not(name: str) -> None:
         ("group", "cut-dependency cannot hit 'group': use dependency, dependency <name>"),
     ],
 )
-def test_a_dependency_is_a_target_for_all_or_for_one_process(role: str, says: str) -> None:
-    app = App(name="orders", command=("x",), folder="/", dependencies={"DB": "db:1"})
-    fault = Fault(kind="cut-dependency", target=role, lasts_s=3)
-    experiment = with_app(replace(registry.load("baseline"), faults=(fault,)), app)
+def test_a_dependency_is_a_target_for_all_or_for_one_process(target: str, says: str) -> None:
+    fault = Fault(kind="cut-dependency", target=target, lasts_s=3)
+    experiment = with_app(replace(BASELINE, faults=(fault,)), USING)
 
     if says:
         with pytest.raises(BadInput, match=re.escape(says)):
@@ -495,11 +443,10 @@ def test_a_dependency_is_a_target_for_all_or_for_one_process(role: str, says: st
 
 
 def test_a_slow_dependency_has_to_be_slower_than_chance() -> None:
-    app = App(name="orders", command=("x",), folder="/", dependencies={"DB": "db:1"})
     fault = Fault(kind="slow-dependency", target="dependency", lasts_s=3, latency_ms=19)
 
     with pytest.raises(BadInput, match="because 19 ms could not be measured"):
-        registry.checked(with_app(replace(registry.load("baseline"), faults=(fault,)), app))
+        registry.checked(with_app(replace(BASELINE, faults=(fault,)), USING))
 
 
 def test_no_night_has_an_experiment_that_needs_a_program() -> None:
@@ -513,19 +460,12 @@ def test_no_night_has_an_experiment_that_needs_a_program() -> None:
 
 
 def test_what_is_in_braces_is_filled_in_where_it_is_known() -> None:
-    values = {"DB": "127.0.0.1:7", "DB.host": "127.0.0.1", "DB.port": "7"}
+    values = {"DB": "127.0.0.1:7", "DB.host": "127.0.0.1", "DB.port": "7", "instance_id": ""}
 
     assert "postgres://u:p@127.0.0.1:7/x" == filled("postgres://u:p@{DB}/x", values)
-    assert "127.0.0.1 7" == filled("{DB.host} {DB.port}", values)
+    assert "127.0.0.1 7 b=" == filled("{DB.host} {DB.port} b={instance_id}", values)
     # A shell's, and what is the program's own.
     assert "${DB} {ISO8601}" == filled("${DB} {ISO8601}", values)
-
-
-def test_places_are_filled_and_numbers_put_in() -> None:
-    assert "a=h:1 b=" == filled(
-        "a={bootstrap} b={instance_id}",
-        dict.fromkeys(("bootstrap", "instance_id"), "") | {"bootstrap": "h:1"},
-    )
     assert '{"id": 7, "c": "c7"}' == numbered('{"id": {n}, "c": "c{n}"}', 7)
 
 
@@ -534,32 +474,26 @@ def test_places_are_filled_and_numbers_put_in() -> None:
 )
 def test_what_some_releases_do_wrong_is_expected_of_these(kafka: str, expected: Verdict) -> None:
     wrong = Expect(rule="R21", verdict=Verdict.VIOLATED, because="it is known", kafka=("4.",))
-    declared = replace(
-        registry.load("baseline"), rules=(wrong,), cluster=Cluster(kafka_version=kafka)
-    )
-    with_orders = with_app(declared, App(name="orders", command=("x",), folder="/"))
+    declared = replace(BASELINE, rules=(wrong,), cluster=Cluster(kafka_version=kafka))
 
-    assert [expected] == [each.verdict for each in with_orders.rules if each.rule == "R21"]
+    rules = with_app(declared, ORDERS).rules
+
+    assert [expected] == [each.verdict for each in rules if each.rule == "R21"]
 
 
 def test_more_processes_than_lanes_were_measured_for_share_one() -> None:
     """A deploy starts each process before its predecessor ends: there are spare lanes for that."""
-    most = App(name="orders", command=("x",), folder="/", instances=MOST_LANES)
-    more = replace(most, instances=MOST_LANES + 1)
+    most = replace(ORDERS, instances=MOST_LANES)
+    more = replace(ORDERS, instances=MOST_LANES + 1)
     deploy = registry.load("rolling-deploy")
 
     own = lanes(registry.checked(with_app(deploy, most)))
     assert MOST_LANES + SPARE_LANES == len([each for each in own if each.startswith("member-")])
     assert ("members", "producers", SHARED) == lanes(registry.checked(with_app(deploy, more)))
-
-
-def test_links_of_one_process_cannot_be_broken_where_all_share_them() -> None:
-    """The experiment begins by starting one more."""
-    more = App(name="orders", command=("x",), folder="/", instances=MOST_LANES)
-
+    # Links of one process cannot be broken then; this experiment begins by starting one more.
     with pytest.raises(
         BadInput,
         match=r"isolate of any member needs links of one process alone, and the 61 processes of "
         r"orders share theirs, as more than 60 do: lower instances",
     ):
-        registry.checked(with_app(registry.load("everyday"), more))
+        registry.checked(with_app(registry.load("everyday"), most))

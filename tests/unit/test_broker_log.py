@@ -10,9 +10,8 @@ import pytest
 
 from harness.base.stamps import parse_stamp
 from harness.history import coordinator_log, request_log
-from harness.history.broker_log import Reading
 from tests.unit.request_rows import read_rows
-from tests.unit.worded import cases
+from tests.unit.worded import cases, pairs
 
 PREFIX = "[GroupCoordinator id=3 topic=__consumer_offsets partition=1] "
 
@@ -98,24 +97,14 @@ def test_each_line_of_the_coordinator_is_understood(
 
 @pytest.mark.parametrize(
     ("text", "event"),
-    [
-        ("Pending dynamic member with id {} joins group g in Empty state. Adding", "member_added"),
-        ("Member {} in group g has failed, removing it from the group.", "evicted"),
-        (
-            (
-                "[Group g] Member {} has left group through explicit `LeaveGroup` request; client "
-                "reason: the consumer is being closed"
-            ),
-            "left",
-        ),
-        (
-            (
-                "Assignment received from leader {} for group g for generation 3. The group has 2 "
-                "members, 0 of which are static."
-            ),
-            "assignment_received",
-        ),
-    ],
+    pairs("""
+        Pending dynamic member with id {} joins group g in Empty state. Adding => member_added
+        Member {} in group g has failed, removing it from the group. => evicted
+        [Group g] Member {} has left group through explicit `LeaveGroup` request; client reason: x
+            => left
+        Assignment received from leader {} for group g for generation 3. The group has 2 members, 0
+            of which are static. => assignment_received
+    """),
 )
 @pytest.mark.parametrize(
     "client_id", ["any name", "a b in group g has failed", "", "consumer-orders-1"]
@@ -197,28 +186,6 @@ def test_a_text_that_nothing_knows_is_kept_with_its_kind(
     assert ("stabilized", "g") == (row["event"], row["group"])
 
 
-def test_lines_of_one_kind_have_one_name(tmp_path: Path) -> None:
-    rows = events_of(
-        tmp_path,
-        "Frobnicated group orders of 3 members, the first of them m-1-7f in 12ms.",
-        "Frobnicated group payments of 12 members, the first of them m-2-8a in 7ms.",
-    )
-
-    assert 1 == len({row["reason"] for row in rows})
-
-
-def test_half_a_line_is_no_unknown_one(tmp_path: Path) -> None:
-    """It is counted as one that cannot be read."""
-    assert [] == events_of(tmp_path, "Stabilized gro", end="")
-    log = tmp_path / "broker-3.server.log"
-    half = log.read_text()
-    log.write_text(f"{half}{half.replace('Stabilized gro', 'Startup complete.')}\n")
-    reading = Reading()
-
-    assert [] == list(coordinator_log.read_coordinator_events(log, 3, reading))
-    assert 1 == reading.unread
-
-
 def test_a_stamp_without_its_leading_zeros_is_refused() -> None:
     """Log4j 2.25 writes 10:08:19.065629374 as "19.65629374" if asked for n: half a second off."""
     with pytest.raises(ValueError, match="no stamp in microseconds"):
@@ -270,174 +237,134 @@ def test_what_is_logged_for_messages_is_no_history(tmp_path: Path) -> None:
     assert [] == read_rows("fetches", log)
 
 
-def test_a_line_cut_off_by_sigkill_is_passed_over(tmp_path: Path) -> None:
-    whole = call("HEARTBEAT", {"groupId": "g"}, {"errorCode": 0})
-    log = tmp_path / "broker-1.requests.log"
-    log.write_text(f"{whole}\n{whole[:200]}")
-
-    assert 1 == len(read_rows("requests", log))
+def asked(*committed: int, **topic: str) -> dict[str, Any]:
+    """A commit of a position for each partition of a topic."""
+    partitions = [{"partitionIndex": n, "committedOffset": at} for n, at in enumerate(committed)]
+    return {"groupId": "g", "memberId": "m", "topics": [{**topic, "partitions": partitions}]}
 
 
-def test_a_first_join_gets_the_member_id_it_was_given(tmp_path: Path) -> None:
-    log = tmp_path / "broker-1.requests.log"
-    request = {"groupId": "g", "memberId": "", "sessionTimeoutMs": 6000, "protocols": []}
-    log.write_text(call("JOIN_GROUP", request, {"errorCode": 79, "memberId": "m-7"}))
+def answered(*codes: int, **more: Any) -> dict[str, Any]:
+    """An answer with an error for each partition of a topic."""
+    partitions = [{"partitionIndex": n, "errorCode": code, **more} for n, code in enumerate(codes)]
+    return {"topics": [{"name": "t", "topicId": "id-of-t", "partitions": partitions}]}
 
-    (row,) = read_rows("requests", log)
 
-    assert "m-7" == row["member_id"]
+def beat(**more: Any) -> dict[str, Any]:
+    given = [{"topicId": "id-of-t", "partitions": [0, 1]}]
+    usual = {"groupId": "g", "memberId": "m", "memberEpoch": 2, "rebalanceTimeoutMs": -1}
+    return {**usual, "topicPartitions": given, **more}
+
+
+LISTED: Final = {"topics": [{"name": "t", "partitions": [{"partitionIndex": 0, "timestamp": -2}]}]}
+OTHERS: Final = {"topicPartitions": [{"topicId": "of-another", "partitions": [3]}]}
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("api", "request_", "answer", "expected"),
     [
-        {"errorCode": 0, "nodeId": 2},
-        {"coordinators": [{"key": "g", "errorCode": 0, "nodeId": 2}]},
-    ],
-    ids=["version 3", "version 4"],
-)
-def test_a_lookup_keeps_whom_it_named(tmp_path: Path, answer: dict[str, Any]) -> None:
-    log = tmp_path / "broker-1.requests.log"
-    log.write_text(call("FIND_COORDINATOR", {"coordinatorKeys": ["g"]}, answer))
-
-    (row,) = read_rows("requests", log)
-
-    assert ("g", 0) == (row["group"], row["error_code"])
-    assert {"coordinator": 2} == json.loads(row["detail"])
-
-
-def test_commits_keep_position_and_answer_of_each_partition(tmp_path: Path) -> None:
-    log = tmp_path / "broker-1.requests.log"
-    asked = [
-        {"partitionIndex": 0, "committedOffset": 5},
-        {"partitionIndex": 1, "committedOffset": 9},
-    ]
-    answered = [{"partitionIndex": 0, "errorCode": 0}, {"partitionIndex": 1, "errorCode": 12}]
-    log.write_text(
-        call(
+        (
+            "JOIN_GROUP",
+            {"memberId": ""},
+            {"errorCode": 79, "memberId": "m-7"},
+            {"member_id": "m-7"},
+        ),
+        *(
+            (
+                "FIND_COORDINATOR",
+                {"coordinatorKeys": ["g"]},
+                answer,
+                {"group": "g", "error_code": 0, "detail": {"coordinator": 2}},
+            )
+            for answer in (
+                {"errorCode": 0, "nodeId": 2},  # of version 3, and of version 4
+                {"coordinators": [{"key": "g", "errorCode": 0, "nodeId": 2}]},
+            )
+        ),
+        (
             "OFFSET_COMMIT",
-            {"groupId": "g", "memberId": "m", "topics": [{"name": "t", "partitions": asked}]},
-            {"topics": [{"name": "t", "partitions": answered}]},
-        )
-    )
-
-    (row,) = read_rows("requests", log)
-
-    assert [(0, 5, 0), (1, 9, 12)] == [
-        (item["partition"], item["committed"], item["error_code"]) for item in row["positions"]
-    ]
-    assert 12 == row["error_code"]
-
-
-@pytest.mark.parametrize(
-    ("api", "field", "wanted"),
-    [
-        ("OFFSET_FETCH", "committedOffset", 7),
-        ("LIST_OFFSETS", "offset", 7),
-        ("DELETE_RECORDS", "lowWatermark", 7),
-        ("OFFSET_DELETE", None, -1),
+            asked(5, 9, name="t"),
+            answered(0, 12),
+            {"positions": [("t", 0, 5, 0), ("t", 1, 9, 12)], "error_code": 12},
+        ),
+        (
+            "OFFSET_COMMIT",
+            asked(5, topicId="id-of-t"),
+            answered(113),
+            {"positions": [("t", 0, 5, 113)]},
+        ),
+        *(
+            (
+                "TXN_OFFSET_COMMIT",
+                {**asked(5, name="t"), "transactionalId": "x", named: 3},
+                answered(25),
+                {"generation": 3, "error_code": 25, "detail": {"transactional_id": "x"}},
+            )
+            for named in ("generationId", "generationIdOrMemberEpoch")  # since 4.4
+        ),
+        *(
+            (
+                api,
+                LISTED,
+                answered(0, 3, **{field: 7}),
+                {"positions": [("t", 0, 7, 0), ("t", 1, 7, 3)]},
+            )
+            for api, field in (
+                ("OFFSET_FETCH", "committedOffset"),
+                ("LIST_OFFSETS", "offset"),
+                ("DELETE_RECORDS", "lowWatermark"),
+            )
+        ),
+        ("LIST_OFFSETS", LISTED, answered(0, offset=7), {"detail": {"timestamp": -2}}),
+        (
+            "OFFSET_DELETE",
+            LISTED,
+            answered(0, 3),
+            {"positions": [("t", 0, -1, 0), ("t", 1, -1, 3)]},
+        ),
+        (  # of several groups the first
+            "OFFSET_FETCH",
+            {"groups": [{"groupId": "g"}]},
+            {"groups": [{"groupId": "g", **answered(0, committedOffset=-1)}]},
+            {"positions": [("t", 0, -1, 0)]},
+        ),
+        (
+            "CONSUMER_GROUP_HEARTBEAT",
+            beat(),
+            {"errorCode": 0, "memberEpoch": 4, "heartbeatIntervalMs": 2000, "assignment": OTHERS},
+            {
+                "generation": 2,
+                "member_epoch": 4,
+                "owned": [{"topic": "t", "partition": 0}, {"topic": "t", "partition": 1}],
+                "assigned": [{"topic": "of-another", "partition": 3}],
+                "rebalance_timeout_ms": None,
+            },
+        ),
+        (
+            "CONSUMER_GROUP_HEARTBEAT",
+            beat(topicPartitions=None),
+            {"errorCode": 25},
+            {"owned": None, "assigned": None, "error_code": 25},
+        ),
     ],
 )
-def test_positions_that_an_answer_says_are_kept(
-    tmp_path: Path, api: str, field: str | None, wanted: int
+def test_what_a_call_says_is_in_its_columns(
+    tmp_path: Path, api: str, request_: Any, answer: Any, expected: dict[str, Any]
 ) -> None:
     log = tmp_path / "broker-1.requests.log"
-    partitions = [
-        {"partitionIndex": number, "errorCode": code} | ({field: 7} if field else {})
-        for number, code in ((0, 0), (1, 3))
-    ]
-    asked = [{"name": "t", "partitions": [{"partitionIndex": 0, "timestamp": -2}]}]
-    answer = {"errorCode": 0, "topics": [{"name": "t", "partitions": partitions}]}
-    log.write_text(call(api, {"groupId": "g", "topics": asked}, answer))
-
-    (row,) = read_rows("requests", log)
-
-    assert [(0, wanted, 0), (1, wanted, 3)] == [
-        (item["partition"], item["committed"], item["error_code"]) for item in row["positions"]
-    ]
-    if api == "LIST_OFFSETS":
-        assert {"timestamp": -2} == json.loads(row["detail"])
-
-
-def test_positions_of_a_fetch_of_several_groups_are_those_of_the_first(tmp_path: Path) -> None:
-    log = tmp_path / "broker-1.requests.log"
-    partitions = [{"partitionIndex": 4, "committedOffset": -1, "errorCode": 0}]
-    answer = {"groups": [{"groupId": "g", "topics": [{"name": "t", "partitions": partitions}]}]}
-    log.write_text(call("OFFSET_FETCH", {"groups": [{"groupId": "g"}]}, answer))
-
-    (row,) = read_rows("requests", log)
-
-    assert [{"topic": "t", "partition": 4, "committed": -1, "error_code": 0}] == row["positions"]
-
-
-@pytest.mark.parametrize("named", ["generationId", "generationIdOrMemberEpoch"])  # since 4.4
-def test_a_transactional_commit_names_its_transaction(tmp_path: Path, named: str) -> None:
-    log = tmp_path / "broker-1.requests.log"
-    asked = [{"name": "t", "partitions": [{"partitionIndex": 0, "committedOffset": 5}]}]
-    request = {"transactionalId": "x", "groupId": "g", named: 3, "memberId": "m"}
-    refused = [{"name": "t", "partitions": [{"partitionIndex": 0, "errorCode": 25}]}]
-    log.write_text(call("TXN_OFFSET_COMMIT", request | {"topics": asked}, {"topics": refused}))
-
-    (row,) = read_rows("requests", log)
-
-    assert (3, 25, {"transactional_id": "x"}) == (
-        row["generation"],
-        row["error_code"],
-        json.loads(row["detail"]),
-    )
-
-
-def test_a_heartbeat_of_kip_848_names_its_topics(tmp_path: Path) -> None:
-    request = {
-        "groupId": "g",
-        "memberId": "m",
-        "memberEpoch": 2,
-        "rebalanceTimeoutMs": -1,
-        "topicPartitions": [{"topicId": "id-of-t", "partitions": [0, 1]}],
-    }
-    given = {"topicPartitions": [{"topicId": "of-another", "partitions": [3]}]}
-    answer = {
-        "errorCode": 0, "memberEpoch": 4, "heartbeatIntervalMs": 2000, "assignment": given,
-    }  # fmt: skip
-    log = tmp_path / "broker-1.requests.log"
-    log.write_text(
-        call("CONSUMER_GROUP_HEARTBEAT", request, answer)
-        + "\n"
-        + call("CONSUMER_GROUP_HEARTBEAT", {**request, "topicPartitions": None}, {"errorCode": 25})
-    )
-
-    changed, refused = read_rows("requests", log, {"id-of-t": "t"})
-
-    assert (2, 4) == (changed["generation"], changed["member_epoch"])
-    owned = [{"topic": "t", "partition": 0}, {"topic": "t", "partition": 1}]
-    assert owned == changed["owned"]
-    assert [{"topic": "of-another", "partition": 3}] == changed["assigned"]
-    assert changed["rebalance_timeout_ms"] is None
-    assert (None, None, 25) == (refused["owned"], refused["assigned"], refused["error_code"])
-
-
-def test_commits_that_name_topics_by_id_get_their_names(tmp_path: Path) -> None:
-    log = tmp_path / "broker-1.requests.log"
-    asked = {"topicId": "id-of-t", "partitions": [{"partitionIndex": 0, "committedOffset": 5}]}
-    answered = {"topicId": "id-of-t", "partitions": [{"partitionIndex": 0, "errorCode": 113}]}
-    log.write_text(
-        call("OFFSET_COMMIT", {"groupId": "g", "topics": [asked]}, {"topics": [answered]})
-    )
+    log.write_text(call(api, {"groupId": "g", **request_}, answer))
 
     (row,) = read_rows("requests", log, {"id-of-t": "t"})
 
-    (position,) = row["positions"]
-    assert ("t", 5, 113) == (position["topic"], position["committed"], position["error_code"])
-
-
-def test_topic_ids_come_from_the_controller(tmp_path: Path) -> None:
-    log = tmp_path / "controller-101.server.log"
-    log.write_text(
-        "2026-11-21T10:58:43.671430 INFO ReplicationControlManager [QuorumController id=101] "
-        "Replayed TopicRecord for topic t with topic ID g41A7YlDR9qdkYyeAv8EVQ.\n"
-    )
-
-    assert {"g41A7YlDR9qdkYyeAv8EVQ": "t"} == request_log.read_topic_ids(log)
+    positions = row.get("positions") or ()
+    found = {
+        **row,
+        "detail": json.loads(row.get("detail") or "null"),
+        "positions": [
+            (each["topic"], each["partition"], each["committed"], each["error_code"])
+            for each in positions
+        ],
+    }
+    assert expected == {name: found.get(name) for name in expected}
 
 
 def test_an_assignment_is_decoded_topic_by_topic() -> None:

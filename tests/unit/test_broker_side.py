@@ -8,13 +8,14 @@ import struct
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pytest
 
 from harness.history.whose import SHARED
 from harness.run.broker_side import BrokerSide
 from harness.run.member import Member
+from tests.unit.worded import pairs
 
 BEGAN = datetime(2026, 11, 24, 4, 21, tzinfo=UTC)
 TOPIC_ID = "MzytNYI7QJK6EccHhizcpQ"
@@ -133,14 +134,85 @@ def test_before_any_broker_has_written_no_one_has_anything(brokers: Brokers) -> 
     assert (False, set(), None) == (member.started, member.assigned, member.generation)
 
 
-def test_an_eager_group_holds_what_its_answers_say(brokers: Brokers) -> None:
-    one, two = brokers.member("member-1"), brokers.member("member-2")
+# Steps: `synced` has a generation and partitions, `beat` an epoch and partitions, any other call
+# the error that it is answered with. What holds after them: the partitions of each member, and
+# attributes that are not as usual.
+HELD: Final = """
+# An eager group holds what its answers say.
+member-1 synced 1 0 1 2; member-2 synced 1 3 4 5 =>
+    member-1 0 1 2 generation=1 started ever_assigned; member-2 3 4 5
+# Who has not come into the new generation was evicted unheard: no request of it says so.
+member-1 synced 1 0 1; member-2 synced 1 2 3; member-2 synced 2 2 3 => member-1; member-2 2 3
+# A cooperative member keeps what its next answer names again.
+member-1 synced 1 0 1; member-1 synced 2 0; member-2 synced 2 =>
+    member-1 0; member-2 started ever_assigned=0
+member-1 synced 1 0 1; member-1 synced 2 0; member-2 synced 2; member-2 synced 3 1;
+    member-1 synced 3 0 => member-1 0; member-2 1
+# In KIP-848 an answer without an assignment changes nothing.
+member-1 beat 0 now=3 => member-1 started generation=3
+member-1 beat 3 0 1; member-1 beat 3 now=4 => member-1 0 1 generation=4
+# Its epochs differ, and all hold what they have, but for what another has been given.
+member-1 beat 3 0 1; member-2 beat 4 2 => member-1 0 1; member-2 2
+member-1 beat 3 0 1; member-2 beat 5 1 2 => member-1 0; member-2 1 2
+# An evicted member holds nothing once it is answered so.
+member-1 synced 1 0; member-1 HEARTBEAT 22 => member-1
+member-1 synced 1 0; member-1 HEARTBEAT 25 => member-1
+member-1 synced 1 0; member-1 SYNC_GROUP 22 => member-1
+member-1 synced 1 0; member-1 SYNC_GROUP 25 => member-1
+member-1 beat 3 0; member-1 beat 3 error=25 => member-1
+member-1 beat 3 0; member-1 beat 3 error=110 => member-1
+# A rebalance in progress takes nothing away.
+member-1 synced 1 0; member-1 HEARTBEAT 27 => member-1 0
+# One that leaves is closed, until another member has its lane.
+member-1 synced 1 0; member-1 left id-member-1 => member-1 closed
+member-1 synced 1 0; member-1 left id-member-1; member-1 synced 2 0 member_id=b => member-1 0
+member-1 beat 3 0; member-1 beat -1 => member-1 closed
+member-1 beat 3 0; member-1 beat -2 => member-1 closed
+# Two members in one process hold both their shares.
+member-1 synced 1 0 1 member_id=a; member-1 synced 1 2 member_id=b; member-2 synced 1 3 =>
+    member-1 0 1 2; member-2 3
+member-1 synced 1 0 1 member_id=a; member-1 synced 1 2 member_id=b; member-1 left a => member-1 2
+member-1 synced 1 0 1 member_id=a; member-1 synced 1 2 member_id=b; member-1 left a;
+    member-1 left b => member-1 closed
+# Partitions of other topics are not counted.
+member-1 synced 1 0 1 topic=others => member-1 started
+"""
 
-    brokers.synced("member-1", 1, 0, 1, 2)
-    brokers.synced("member-2", 1, 3, 4, 5)
 
-    assert ({0, 1, 2}, {3, 4, 5}) == (one.assigned, two.assigned)
-    assert (1, True, True, False) == (one.generation, one.started, one.ever_assigned, one.closed)
+def words_of(text: str) -> list[tuple[str, list[int], dict[str, Any]]]:
+    """Each part: its words before the numbers, the numbers, and what is named."""
+    found = []
+    for part in text.split(";"):
+        words = part.split()
+        named = dict(word.split("=") for word in words if "=" in word)
+        numbers = [int(word) for word in words if word.lstrip("-").isdigit()]
+        plain = [word for word in words if "=" not in word and not word.lstrip("-").isdigit()]
+        values = {name: int(each) if each.isdigit() else each for name, each in named.items()}
+        found.append((" ".join(plain), numbers, values))
+    return found
+
+
+@pytest.mark.parametrize(("steps", "held"), pairs(HELD))
+def test_members_hold_what_their_answers_say(brokers: Brokers, steps: str, held: str) -> None:
+    lanes = sorted({text.split()[0] for text in steps.split(";")})
+    members = {lane: brokers.member(lane) for lane in lanes}
+
+    for words, numbers, named in words_of(steps):
+        lane, api, *who = words.split()
+        if api == "left":
+            left = {"memberId": "", "members": [{"memberId": who[0]}]}
+            brokers.says(lane, "LEAVE_GROUP", left, {"members": [{"errorCode": 0}]})
+        elif api in ("synced", "beat"):
+            getattr(brokers, api)(lane, *numbers, **named)
+        else:
+            asked = {"memberId": f"id-{lane}", "generationId": 1}
+            brokers.says(lane, api, asked, {"errorCode": numbers[0]})
+
+    for words, partitions, named in words_of(held):
+        lane, *flags = words.split()
+        expected = {"closed": False, "running": True, **dict.fromkeys(flags, True), **named}
+        assert set(partitions) == members[lane].assigned
+        assert expected == {name: getattr(members[lane], name) for name in expected}
 
 
 def test_on_a_shared_lane_the_client_id_says_who_it_is(brokers: Brokers) -> None:
@@ -154,149 +226,12 @@ def test_on_a_shared_lane_the_client_id_says_who_it_is(brokers: Brokers) -> None
     assert {"rdkafka"} == brokers.side.nameless
 
 
-def test_who_has_not_come_into_the_new_generation_holds_nothing(brokers: Brokers) -> None:
-    """It was evicted unheard: no request of it says so."""
-    silent, two = brokers.member("member-1"), brokers.member("member-2")
-    brokers.synced("member-1", 1, 0, 1)
-    brokers.synced("member-2", 1, 2, 3)
-
-    brokers.synced("member-2", 2, 2, 3)
-
-    assert (set(), {2, 3}) == (silent.assigned, two.assigned)
-    assert silent.running
-    assert not silent.closed
-
-
-def test_a_cooperative_member_keeps_what_its_next_answer_names_again(brokers: Brokers) -> None:
-    one, two = brokers.member("member-1"), brokers.member("member-2")
-    brokers.synced("member-1", 1, 0, 1)
-
-    brokers.synced("member-1", 2, 0)
-    brokers.synced("member-2", 2)
-
-    assert ({0}, set()) == (one.assigned, two.assigned)
-    assert (True, False) == (two.started, two.ever_assigned)
-
-    brokers.synced("member-2", 3, 1)
-    brokers.synced("member-1", 3, 0)
-
-    assert ({0}, {1}) == (one.assigned, two.assigned)
-
-
-def test_in_kip_848_an_answer_without_an_assignment_changes_nothing(brokers: Brokers) -> None:
-    member = brokers.member("member-1")
-
-    brokers.beat("member-1", 0, now=3)
-    assert (True, set(), 3) == (member.started, member.assigned, member.generation)
-    brokers.beat("member-1", 3, 0, 1)
-    brokers.beat("member-1", 3, now=4)
-
-    assert ({0, 1}, 4) == (member.assigned, member.generation)
-
-
-def test_in_kip_848_epochs_differ_and_all_hold_what_they_have(brokers: Brokers) -> None:
-    one, two = brokers.member("member-1"), brokers.member("member-2")
-
-    brokers.beat("member-1", 3, 0, 1)
-    brokers.beat("member-2", 4, 2)
-
-    assert ({0, 1}, {2}) == (one.assigned, two.assigned)
-
-
-def test_in_kip_848_what_another_is_given_a_silent_member_has_lost(brokers: Brokers) -> None:
-    silent, two = brokers.member("member-1"), brokers.member("member-2")
-    brokers.beat("member-1", 3, 0, 1)
-
-    brokers.beat("member-2", 5, 1, 2)
-
-    assert ({0}, {1, 2}) == (silent.assigned, two.assigned)
-
-
-@pytest.mark.parametrize("error", [22, 25])
-@pytest.mark.parametrize("api", ["HEARTBEAT", "SYNC_GROUP"])
-def test_an_evicted_member_holds_nothing_once_it_is_reported(
-    brokers: Brokers, api: str, error: int
-) -> None:
-    member = brokers.member("member-1")
-    brokers.synced("member-1", 1, 0)
-
-    asked = {"memberId": "id-member-1", "generationId": 1}
-    brokers.says("member-1", api, asked, {"errorCode": error})
-
-    assert set() == member.assigned
-    assert not member.closed
-
-
-@pytest.mark.parametrize("error", [25, 110])
-def test_a_member_of_kip_848_is_fenced(brokers: Brokers, error: int) -> None:
-    member = brokers.member("member-1")
-    brokers.beat("member-1", 3, 0)
-
-    brokers.beat("member-1", 3, error=error)
-
-    assert set() == member.assigned
-
-
-def test_a_rebalance_in_progress_takes_nothing_away(brokers: Brokers) -> None:
-    member = brokers.member("member-1")
-    brokers.synced("member-1", 1, 0)
-
-    brokers.says("member-1", "HEARTBEAT", {"memberId": "id-member-1"}, {"errorCode": 27})
-
-    assert {0} == member.assigned
-
-
-def test_a_member_that_leaves_is_closed(brokers: Brokers) -> None:
-    member = brokers.member("member-1")
-    brokers.synced("member-1", 1, 0)
-
-    asked = {"memberId": "", "members": [{"memberId": "id-member-1"}]}
-    brokers.says("member-1", "LEAVE_GROUP", asked, {"members": [{"errorCode": 0}]})
-
-    assert (set(), True) == (member.assigned, member.closed)
-    brokers.synced("member-1", 2, 0, member_id="another")
-    assert ({0}, False) == (member.assigned, member.closed)
-
-
-@pytest.mark.parametrize("epoch", [-1, -2])
-def test_a_member_of_kip_848_leaves_by_its_epoch(brokers: Brokers, epoch: int) -> None:
-    member = brokers.member("member-1")
-    brokers.beat("member-1", 3, 0)
-
-    brokers.beat("member-1", epoch)
-
-    assert (set(), True) == (member.assigned, member.closed)
-
-
-def test_two_members_in_one_process_hold_both_their_shares(brokers: Brokers) -> None:
-    both, other = brokers.member("member-1"), brokers.member("member-2")
-
-    brokers.synced("member-1", 1, 0, 1, member_id="thread-1")
-    brokers.synced("member-1", 1, 2, member_id="thread-2")
-    brokers.synced("member-2", 1, 3)
-    assert ({0, 1, 2}, {3}) == (both.assigned, other.assigned)
-
-    brokers.says("member-1", "LEAVE_GROUP", {"memberId": "thread-1"}, {})
-    assert ({2}, False) == (both.assigned, both.closed)
-    brokers.says("member-1", "LEAVE_GROUP", {"memberId": "thread-2"}, {})
-    assert (set(), True) == (both.assigned, both.closed)
-
-
-def test_partitions_of_other_topics_are_not_counted(brokers: Brokers) -> None:
-    member = brokers.member("member-1")
-
-    brokers.synced("member-1", 1, 0, 1, topic="others")
-
-    assert (True, set()) == (member.started, member.assigned)
-
-
 def test_a_line_cut_in_the_middle_is_read_when_the_rest_is_there(brokers: Brokers) -> None:
     member = brokers.member("member-1")
     asked = {"generationId": 1, "memberId": "m"}
     line = brokers.line("member-1", "SYNC_GROUP", asked, {"assignment": assignment(0)})
-    pieces = line[:40], line[40:-1], line[-1:]
 
-    for piece in pieces:
+    for piece in (line[:40], line[40:-1], line[-1:]):
         assert set() == member.assigned
         brokers.write(piece)
         brokers.follow()
@@ -312,15 +247,6 @@ def test_a_line_cut_off_for_good_spoils_none_but_the_one_it_runs_into(brokers: B
     brokers.synced("member-1", 1, 0)
 
     assert {0} == member.assigned
-
-
-def test_a_log_is_read_on_where_it_was_left(brokers: Brokers) -> None:
-    brokers.member("member-1")
-    brokers.synced("member-1", 1, 0)
-    brokers.follow()
-    brokers.synced("member-1", 2, 0)
-
-    assert {"member-1": 2} == brokers.side.requests
 
 
 def test_lines_of_several_brokers_are_taken_in_the_order_of_time(brokers: Brokers) -> None:
@@ -339,24 +265,29 @@ def test_lines_of_several_brokers_are_taken_in_the_order_of_time(brokers: Broker
     assert ({0, 1}, 2) == (member.assigned, member.generation)
 
 
-def test_commits_say_how_far_a_process_is(brokers: Brokers) -> None:
+def commits(
+    brokers: Brokers, lane: str, *positions: int, codes: tuple[int, ...], **of: str
+) -> None:
+    """A commit of a position in each partition of a topic, and how each is answered."""
+    asked = [{"partitionIndex": n, "committedOffset": at} for n, at in enumerate(positions)]
+    answered = [{"partitionIndex": n, "errorCode": code} for n, code in enumerate(codes)]
+    request, answer = ({"topics": [{**of, "partitions": each}]} for each in (asked, answered))
+    brokers.says(lane, "OFFSET_COMMIT", request, answer)
+
+
+def test_commits_say_how_far_a_process_is_and_the_last_one_counts_after_its_end(
+    brokers: Brokers,
+) -> None:
     member = brokers.member("member-1")
-    asked = [
-        {"partitionIndex": 0, "committedOffset": 5},
-        {"partitionIndex": 1, "committedOffset": 9},
-    ]
-    codes = [{"partitionIndex": 0, "errorCode": 0}, {"partitionIndex": 1, "errorCode": 25}]
 
-    for named in ({"name": "t"}, {"topicId": TOPIC_ID}, {"name": "others"}):
-        brokers.says(
-            "member-1",
-            "OFFSET_COMMIT",
-            {"topics": [{**named, "partitions": asked}]},
-            {"topics": [{**named, "partitions": codes}]},
-        )
-        asked[0]["committedOffset"] += 1
-
+    commits(brokers, "member-1", 5, 9, codes=(0, 25), name="t")
+    assert {0: 5} == member.position
+    commits(brokers, "member-1", 6, 9, codes=(0, 25), topicId=TOPIC_ID)
+    commits(brokers, "member-1", 7, 9, codes=(0, 25), name="others")
     assert {0: 6} == member.position
+    member.instance.code = 0  # type: ignore[union-attr]
+    commits(brokers, "member-1", 7, codes=(0,), name="t")
+    assert {0: 7} == member.position
 
 
 def test_what_comes_late_is_of_the_process_that_had_the_lane_when_it_asked(
@@ -376,22 +307,6 @@ def test_what_comes_late_is_of_the_process_that_had_the_lane_when_it_asked(
     brokers.synced("member-1", 3, 0, ms=4_020)
     assert {0} == new.assigned
     assert 1 == brokers.side.requests["member-4"]
-
-
-def test_the_last_commit_of_a_process_that_has_ended_counts(brokers: Brokers) -> None:
-    member = brokers.member("member-1")
-    brokers.synced("member-1", 1, 0)
-    member.instance.code = 0  # type: ignore[union-attr]
-
-    heard = {"name": "t", "partitions": [{"partitionIndex": 0, "committedOffset": 7}]}
-    brokers.says(
-        "member-1",
-        "OFFSET_COMMIT",
-        {"topics": [heard]},
-        {"topics": [{"name": "t", "partitions": [{"partitionIndex": 0, "errorCode": 0}]}]},
-    )
-
-    assert {0: 7} == member.position
 
 
 def test_fetches_and_the_lanes_of_others_are_passed_over(brokers: Brokers) -> None:
@@ -436,48 +351,36 @@ def test_who_asked_to_join_has_said_how_long_it_may_be_missed(brokers: Brokers) 
     """A first JoinGroup is sent on with an id, and is on record long before anybody is let in."""
     member = brokers.member("member-1")
     assert (None, 0.0) == (brokers.side.session_s("member-1"), brokers.side.held_up_s())
+    joins(brokers, "member-1", 23)  # one that is refused is none
+    assert (0, {"member-1": 23}) == (member.asked_at, brokers.side.refused)
 
     joins(brokers, "member-1", 79)
 
-    assert (us(9), False) == (member.asked_at, member.started)
+    assert ({}, us(9), False) == (brokers.side.refused, member.asked_at, member.started)
     assert (30.0, 60.0) == (brokers.side.session_s("member-1"), brokers.side.held_up_s())
     joins(brokers, "member-1", sessionTimeoutMs=90_000, rebalanceTimeoutMs=None)
     assert us(9) == member.asked_at
     assert (90.0, 90.0) == (brokers.side.session_s("member-1"), brokers.side.held_up_s())
 
 
-def test_a_join_that_is_refused_is_none(brokers: Brokers) -> None:
+def test_in_kip_848_the_first_heartbeat_is_the_join_and_brokers_have_the_session(
+    brokers: Brokers,
+) -> None:
     member = brokers.member("member-1")
 
-    joins(brokers, "member-1", 23)
-    assert (0, {"member-1": 23}) == (member.asked_at, brokers.side.refused)
-    joins(brokers, "member-1")
+    def beats(epoch: int, **answer: int) -> None:
+        asked = {"memberId": "m", "memberEpoch": epoch, "rebalanceTimeoutMs": 300_000}
+        brokers.says("member-1", "CONSUMER_GROUP_HEARTBEAT", asked, answer)
 
-    assert ({}, True) == (brokers.side.refused, member.asked_at > 0)
-
-
-def test_in_kip_848_the_first_heartbeat_is_the_join_that_may_be_refused(brokers: Brokers) -> None:
-    member = brokers.member("member-1")
-    asked = {"memberId": "m", "memberEpoch": 0, "rebalanceTimeoutMs": 300_000}
-
-    brokers.says("member-1", "CONSUMER_GROUP_HEARTBEAT", asked, {"errorCode": 112})
+    beats(0, errorCode=112)
     assert (0, {"member-1": 112}) == (member.asked_at, brokers.side.refused)
-    later = asked | {"memberEpoch": 3}
     brokers.side.refused.clear()
-    brokers.says("member-1", "CONSUMER_GROUP_HEARTBEAT", later, {"errorCode": 110})
+    beats(3, errorCode=110)
     assert {} == brokers.side.refused
-    brokers.says("member-1", "CONSUMER_GROUP_HEARTBEAT", asked, {"memberEpoch": 1})
+    beats(0, memberEpoch=1)
 
     assert ({}, True) == (brokers.side.refused, member.asked_at > 0)
-
-
-def test_in_kip_848_the_brokers_have_the_session(brokers: Brokers) -> None:
-    member = brokers.member("member-1")
-    asked = {"memberId": "m", "memberEpoch": 0, "rebalanceTimeoutMs": 300_000}
-    brokers.says("member-1", "CONSUMER_GROUP_HEARTBEAT", asked, {"memberEpoch": 1})
-
     assert (45.0, 300.0) == (brokers.side.session_s("member-1"), brokers.side.held_up_s())
-    assert member.asked_at
     brokers.side.plan.settings["group.consumer.session.timeout.ms"] = "7000"
     assert 7.0 == brokers.side.session_s("member-1")
 

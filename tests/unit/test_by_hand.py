@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from types import SimpleNamespace
@@ -54,6 +54,7 @@ from harness.run.faults import KINDS, Evidence, Kind
 from harness.run.faults.targets import Target
 from harness.run.roles import check_role
 from harness.run.scene import ClusterView, Scene
+from tests.commands import python
 from tests.free_ports import in_a_row
 from tests.unit.test_messages import GROUP, MEMBER, NOTHING, STREAMS_MEMBER, TOPOLOGY
 from tests.unit.test_observer import answering, offset_fetch_answer
@@ -82,16 +83,10 @@ def seen(*found: GroupSeen, brokers: tuple[int, ...] = (1, 2, 3)) -> Seen:
 # What can be broken.
 
 
-@pytest.mark.parametrize(
-    ("text", "time_s"),
-    [("10s", 10), ("10", 10), ("500ms", 0.5), ("1.5m", 90), ("2min", 120), ("1h", 3_600)],
-)
-def test_a_time_is_a_number_and_a_unit(text: str, time_s: float) -> None:
-    assert time_s == breakable.seconds(text)
-
-
 @pytest.mark.parametrize("text", ["", "0s", "-3s", "3x", "s", "1e3", "ten", "9" * 400])
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_a_time_is_a_number_and_a_unit(text: str) -> None:
+    times = {"10s": 10, "10": 10, "500ms": 0.5, "1.5m": 90, "2min": 120, "1h": 3_600}
+    assert times == {each: breakable.seconds(each) for each in times}
     with pytest.raises(ValueError, match="is no time: write 500ms"):
         breakable.seconds(text)
 
@@ -100,19 +95,24 @@ def asked_for(kind: str, target: str, lasts_s: float | None = None, **more: Any)
     return breakable.fault_of(USUAL, kind, target, lasts_s, more)
 
 
+def test_what_is_not_said_is_as_usual() -> None:
+    assert breakable.LASTS_S == asked_for("kill-broker", "coordinator").lasts_s
+    assert 3 == asked_for("kill-broker", "coordinator", 3).lasts_s
+    assert 500 == asked_for("latency", "members").latency_ms
+    assert 90 == asked_for("latency", "producers", latency_ms=90).latency_ms
+    assert asked_for("connections-reset", "members").lasts_s is None
+
+
 @pytest.mark.parametrize(
     ("kind", "target", "more", "says"),
     [
-        ("kil-broker", "coordinator", {}, "no fault 'kil-broker': did you mean 'kill-broker'"),
         ("frobnicate", "coordinator", {}, "there are kill-broker, stop-broker, "),
-        ("kill-broker", "", {}, "kill-broker of what"),
         ("kill-broker", "coordinater", {}, "did you mean 'coordinator'"),
         ("kill-broker", "leader of t", {}, "there is no target 'leader of t'"),
         ("kill-broker", "members", {}, "cannot hit 'members': say coordinator"),
         ("stop-broker", "controller", {}, "stop-broker cannot hit 'controller'"),
         ("latency", "coordinator", {}, "cannot hit 'coordinator': say members or producers"),
         ("latency", "member 1", {}, "the members are your own processes"),
-        ("kill-consumer", "member 1", {}, "members here are your own processes"),
         ("deploy", "group", {}, "members here are your own processes"),
         ("add-partitions", "topic", {}, "by hand only brokers and links"),
         ("delete-offsets", "coordinator", {}, "by hand only brokers and links"),
@@ -132,14 +132,6 @@ def test_what_cannot_be_broken_is_a_sentence(
         asked_for(kind, target, **more)
 
     assert "\n" not in str(refused.value)
-
-
-def test_what_is_not_said_is_as_usual() -> None:
-    assert breakable.LASTS_S == asked_for("kill-broker", "coordinator").lasts_s
-    assert 3 == asked_for("kill-broker", "coordinator", 3).lasts_s
-    assert 500 == asked_for("latency", "members").latency_ms
-    assert 90 == asked_for("latency", "producers", latency_ms=90).latency_ms
-    assert asked_for("connections-reset", "members").lasts_s is None
 
 
 def test_what_can_be_broken_follows_from_what_a_kind_breaks(
@@ -211,23 +203,21 @@ def test_a_coordinator_is_that_of_the_group_that_is_named_or_of_the_only_one() -
         (None, two, r"2 groups \(orders, payments\): say whose"),
         ("ordres", two, "no group 'ordres': did you mean 'orders'"),
         ("x", two, "no group 'x': there is orders, payments"),
-        ("x", seen(), "there is no group yet"),
     ):
         with pytest.raises(BadInput, match=says):
             breakable.group_meant(named, there)
 
 
 def test_any_leader_is_one_of_the_only_topic() -> None:
-    internal = {("__consumer_offsets", 0): {"leader": 1}}
     one = seen()
-
-    assert "t" == breakable.topic_meant(
-        dataclasses.replace(one, partitions=one.partitions | internal)
+    internal, others = (
+        dataclasses.replace(one, partitions=one.partitions | {(name, 0): {"leader": 1}})
+        for name in ("__consumer_offsets", "u")
     )
+
+    assert "t" == breakable.topic_meant(internal)
     with pytest.raises(BadInput, match="2 topics, and 'any leader' does not say of which"):
-        breakable.topic_meant(
-            dataclasses.replace(one, partitions=one.partitions | {("u", 0): {"leader": 1}})
-        )
+        breakable.topic_meant(others)
 
 
 # Who is heard.
@@ -259,26 +249,14 @@ def link(folder: Path, next_request: Next) -> Iterator[Link]:
         yield connected
 
 
-class Asking(threading.Thread):
-    """The other end: asks, hears, and keeps what came of it."""
+Asks = Callable[[list[str]], "Future[None]"]
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self.heard: list[str] = []
-        self.error: BaseException | None = None
-        self._folder = folder
-        self.start()
 
-    def run(self) -> None:
-        try:
-            control_socket.ask(self._folder, {"do": "fault"}, self.heard.append)
-        except BaseException as error:  # noqa: BLE001 (the test looks at it)
-            self.error = error
-
-    def over(self) -> Asking:
-        self.join(PATIENCE_S)
-        assert not self.is_alive()
-        return self
+@pytest.fixture
+def asks(folder: Path) -> Iterator[Asks]:
+    """The other end: it asks, puts down what it hears, and fails as its command would."""
+    with ThreadPoolExecutor() as pool:
+        yield lambda heard: pool.submit(control_socket.ask, folder, {"do": "fault"}, heard.append)
 
 
 def arrived(next_request: Next) -> Request:
@@ -287,17 +265,22 @@ def arrived(next_request: Next) -> Request:
     return request
 
 
-def test_what_is_asked_arrives_and_what_happens_is_heard(folder: Path, next_request: Next) -> None:
-    asking = Asking(folder)
+def test_what_is_asked_arrives_and_what_happens_is_heard(
+    folder: Path, asks: Asks, next_request: Next
+) -> None:
+    heard: list[str] = []
+    asking = asks(heard)
     request = arrived(next_request)
     request.say("refused after 0 ms")
     request.say("healed")
     request.end()
 
     assert {"do": "fault"} == request.body
-    assert ["refused after 0 ms", "healed"] == asking.over().heard
-    assert asking.error is None
+    assert asking.exception(PATIENCE_S) is None
+    assert ["refused after 0 ms", "healed"] == heard
     assert next_request(0) is None
+    # Only the owner may connect.
+    assert 0o600 == (folder / "scratch" / "up.sock").stat().st_mode & 0o777
 
 
 @pytest.mark.parametrize(
@@ -310,17 +293,17 @@ def test_what_is_asked_arrives_and_what_happens_is_heard(folder: Path, next_requ
     ],
 )
 def test_an_error_is_answered_with_its_exit_code(
-    folder: Path, next_request: Next, code: Exit, error: type[HarnessError]
+    asks: Asks, next_request: Next, code: Exit, error: type[HarnessError]
 ) -> None:
-    asking = Asking(folder)
+    asking = asks([])
     arrived(next_request).end(code, "there is no group yet")
 
-    assert type(asking.over().error) is error
-    assert "there is no group yet" == str(asking.error)
+    found = asking.exception(PATIENCE_S)
+    assert (error, "there is no group yet") == (type(found), str(found))
 
 
 def test_a_client_that_goes_away_is_noticed_and_others_are_served(
-    folder: Path, next_request: Next, link: Link
+    asks: Asks, next_request: Next, link: Link
 ) -> None:
     link.send_bytes(b'{"do": "fault"}')
     request = arrived(next_request)
@@ -330,9 +313,9 @@ def test_a_client_that_goes_away_is_noticed_and_others_are_served(
     assert request.wants_heal()
     request.say("healed")  # unheard, and nothing breaks
     request.end()
-    later = Asking(folder)
+    later = asks([])
     arrived(next_request).end()
-    assert later.over().error is None
+    assert later.exception(PATIENCE_S) is None
 
 
 def test_one_more_message_asks_for_the_heal(next_request: Next, link: Link) -> None:
@@ -358,17 +341,13 @@ def test_what_is_no_request_is_refused(
     assert Exit.BAD_ARGUMENTS == json.loads(link.recv_bytes())["code"]
 
 
-def test_only_the_owner_may_connect(folder: Path, next_request: Next) -> None:
-    assert 0o600 == (folder / "scratch" / "up.sock").stat().st_mode & 0o777
-
-
 def test_where_nothing_listens_a_sentence_says_so(folder: Path) -> None:
     with pytest.raises(NoData, match="does not listen"):
         control_socket.ask(folder, {"do": "down"}, print)
 
 
 def test_ctrl_c_asks_for_the_heal_and_waits_for_it(
-    folder: Path, next_request: Next, monkeypatch: pytest.MonkeyPatch
+    asks: Asks, next_request: Next, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     poll, interrupts = Connection.poll, [KeyboardInterrupt()]
 
@@ -378,14 +357,15 @@ def test_ctrl_c_asks_for_the_heal_and_waits_for_it(
         return poll(link, timeout_s)
 
     monkeypatch.setattr(Connection, "poll", interrupted)
-    asking = Asking(folder)
+    heard: list[str] = []
+    asking = asks(heard)
     request = arrived(next_request)
     wait_until("wish", request.wants_heal, timeout_s=PATIENCE_S)
     request.say("healed")
     request.end()
 
-    assert ["healed"] == asking.over().heard
-    assert isinstance(asking.error, KeyboardInterrupt)
+    assert isinstance(asking.exception(PATIENCE_S), KeyboardInterrupt)
+    assert ["healed"] == heard
 
 
 # Which cluster is meant.
@@ -394,28 +374,23 @@ def test_ctrl_c_asks_for_the_heal_and_waits_for_it(
 @pytest.fixture
 def upright(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     """Folders of clusters that are up: a watchdog each, whose harness is this process."""
-    watchdogs: list[subprocess.Popen[bytes]] = []
+    waiting = [sys.executable, "-c", "import sys; sys.stdin.read()", "harness.run.watchdog"]
+    with ExitStack() as watchdogs:
 
-    def stand(results: str) -> Path:
-        found = tmp_path / results / up.NAME / f"20261124T2110-{len(watchdogs)}"
-        (found / "logs").mkdir(parents=True)
-        processes.hold(found)
-        waiting = "import sys; sys.stdin.read()"
-        watchdogs.append(
-            processes.spawn(
-                [sys.executable, "-c", waiting, "harness.run.watchdog", found, found.name],
-                run=found.name,
-                log=found / "logs" / "watchdog.log",
-                stdin=subprocess.PIPE,
+        def stand(results: str) -> Path:
+            found = tmp_path / results / up.NAME / f"20261124T2110-{results}"
+            log = found / "logs" / "watchdog.log"
+            log.parent.mkdir(parents=True)
+            processes.hold(found)
+            watchdogs.enter_context(
+                processes.spawn(
+                    [*waiting, found, found.name], run=found.name, log=log, stdin=subprocess.PIPE
+                )
             )
-        )
-        wait_until("watchdog", lambda: found in up.standing(), timeout_s=PATIENCE_S)
-        return found
+            wait_until("watchdog", lambda: found in up.standing(), timeout_s=PATIENCE_S)
+            return found
 
-    yield stand
-    for watchdog in watchdogs:
-        watchdog.kill()
-        watchdog.communicate()
+        yield stand
 
 
 def test_the_cluster_that_is_meant_is_the_nearest_or_the_only_one(
@@ -445,13 +420,6 @@ def test_what_no_one_holds_any_more_is_not_up(upright: Callable[[str], Path]) ->
     assert found not in up.standing()
 
 
-def test_without_any_there_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(up, "standing", list)
-
-    with pytest.raises(NoData, match=r"no cluster is up: `.* up` brings one up"):
-        up.the_one(tmp_path)
-
-
 # Its ports.
 
 
@@ -468,60 +436,29 @@ def test_addresses_are_one_block_and_stay() -> None:
             plans.append(draw_plan(up.fitted(Cluster()), up.LANES, "run", ports))
 
     first, again = plans
-    assert [f"127.0.0.1:{base + number}" for number in range(9)] == [
-        address
-        for found in (first.bootstrap("members"), first.bootstrap("producers"), first.direct())
-        for address in found.split(",")
-    ]
+    bootstraps = first.bootstrap("members"), first.bootstrap("producers"), first.direct()
+    assert ",".join(bootstraps) == ",".join(f"127.0.0.1:{base + n}" for n in range(9))
     assert first.nodes == again.nodes
     assert first.cluster_id != again.cluster_id
-    ports_of = [
-        *(node.port for node in first.nodes),
-        *(node.peer_port for node in first.brokers),
-        *(
-            port
-            for node in first.brokers
-            for each in node.listeners
-            for port in (each.port, each.proxy_port)
-        ),
-        first.toxiproxy_port,
-    ]
+    listeners = [each for node in first.brokers for each in node.listeners]
+    ports_of = [first.toxiproxy_port, *(node.port for node in first.nodes)]
+    ports_of += [node.peer_port for node in first.brokers]
+    ports_of += [port for each in listeners for port in (each.port, each.proxy_port)]
     assert sorted(ports_of) == [*range(base, base + len(ports_of))]
-
-
-def test_a_taken_port_is_named_with_the_option_by_which_another_is_chosen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from harness.run.by_hand import up
-    from harness.run.screen import Screen
-
-    monkeypatch.setattr(up, "sweep", lambda _say: 0)
-    monkeypatch.setattr(up, "resolve_tools", lambda _version: None)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with pytest.raises(ClusterError, match=f"port {port} on .*choose others by --port-base"):
-            up.bring_up(Cluster(), {"t": 6}, tmp_path, Screen(), lambda *_: None, port)
-
-    assert [] == [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(
     ("kafka", "offered"),
     [
         ("3.9.2", "classic"),
-        ("4.0.1", "classic,consumer"),
         ("4.1.2", "classic,consumer"),
         ("4.2.1", "classic,consumer,streams"),
         ("4.10.0", "classic,consumer,streams"),
     ],
 )
 def test_each_release_offers_the_groups_that_it_has(kafka: str, offered: str) -> None:
-    assert (
-        offered
-        == up.fitted(Cluster(kafka_version=kafka)).settings["group.coordinator.rebalance.protocols"]
-    )
+    settings = up.fitted(Cluster(kafka_version=kafka)).settings
+    assert offered == settings["group.coordinator.rebalance.protocols"]
 
 
 def test_the_one_that_brings_a_cluster_up_decides() -> None:
@@ -616,13 +553,16 @@ class Bench:
         return [frame["phase"] for frame in frames if frame["kind"] == "fault"]
 
 
+WAITS = (-1, "")
+
+
 class Asked:
     """A request, and how it is answered."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         self.body, self.enough = body, False
         self.heard: list[str] = []
-        self.ended: tuple[int, str] | None = None
+        self.ended = WAITS
         self.say = self.heard.append
 
     def wants_heal(self) -> bool:
@@ -630,10 +570,6 @@ class Asked:
 
     def end(self, code: int = 0, sentence: str = "") -> None:
         self.ended = (int(code), sentence)
-
-    @property
-    def waits(self) -> bool:
-        return self.ended is None
 
 
 @pytest.fixture
@@ -645,9 +581,8 @@ def test_a_fault_is_proven_and_healed_when_it_is_due(bench: Bench) -> None:
     noted = bench.ask("kill-broker", "coordinator", lasts_s=5.0)
 
     assert ["kill-broker broker-2"] == bench.done
-    assert noted.waits
     bench.after(4.9)
-    assert noted.waits
+    assert WAITS == noted.ended
     bench.after(0.2)
     assert (0, "") == noted.ended
     assert ["kill-broker broker-2", "heal broker-2"] == bench.done
@@ -662,78 +597,74 @@ def test_a_fault_is_proven_and_healed_when_it_is_due(bench: Bench) -> None:
     assert 2 == len(bench.done)
 
 
-def test_the_one_that_has_enough_has_it_healed_at_once(bench: Bench) -> None:
+def test_what_heals_by_itself_or_is_enough_is_over_at_once(bench: Bench) -> None:
+    assert (0, "") == bench.ask("nudge-broker", "leader of t-2").ended
+    assert [] == bench.runner.active
     noted = bench.ask("kill-broker", "broker 1", lasts_s=3_600.0)
     noted.enough = True
     bench.after(0)
 
-    assert ["kill-broker broker-1", "heal broker-1"] == bench.done
-
-
-def test_what_heals_by_itself_is_over_at_once(bench: Bench) -> None:
-    assert (0, "") == bench.ask("nudge-broker", "leader of t-2").ended
-    assert ["nudge-broker broker-3"] == bench.done
-    assert [] == bench.runner.active
+    assert ["nudge-broker broker-3", "kill-broker broker-1", "heal broker-1"] == bench.done
 
 
 def test_a_target_that_has_a_fault_is_refused(bench: Bench) -> None:
     first = bench.ask("kill-broker", "broker 2", lasts_s=30.0)
     bench.now_s += 10
 
-    again = bench.ask("pause-broker", "coordinator")
+    code, says = bench.ask("pause-broker", "coordinator").ended
 
-    assert again.ended is not None
-    assert Exit.BAD_ARGUMENTS == again.ended[0]
-    assert "broker-2 has a fault already, kill-broker, which heals in 20 s" in again.ended[1]
-    assert first.ended is None
+    assert Exit.BAD_ARGUMENTS == code
+    assert "broker-2 has a fault already, kill-broker, which heals in 20 s" in says
+    assert WAITS == first.ended
     for _ in range(2):  # one that names none gets one that is free
-        assert bench.ask("pause-broker", "any broker").ended is None
+        assert WAITS == bench.ask("pause-broker", "any broker").ended
     assert "broker-2" not in [each.removeprefix("pause-broker ") for each in bench.done[1:]]
-    assert bench.ask("pause-broker", "any broker").ended is not None
+    assert WAITS != bench.ask("pause-broker", "any broker").ended
     bench.after(30)
-    assert bench.ask("kill-broker", "broker 2").ended is None
+    assert WAITS == bench.ask("kill-broker", "broker 2").ended
 
 
-def test_what_did_not_take_effect_is_healed_and_reported(bench: Bench) -> None:
+def test_what_fails_or_does_not_take_effect_is_reported_and_healed(bench: Bench) -> None:
     bench.took_effect = False
-
-    noted = bench.ask("kill-broker", "broker 1")
-
-    assert (Exit.FAILED, "kill-broker of broker-1 did not take effect: it is gone") == noted.ended
-    assert ["kill-broker broker-1", "heal broker-1"] == bench.done
-    assert [] == bench.runner.active
-
-
-def test_what_fails_is_reported_and_healed(bench: Bench) -> None:
+    none = bench.ask("kill-broker", "broker 1")
+    bench.took_effect = True
     bench.fails = [ClusterError("it refused")]
-    noted = bench.ask("kill-broker", "broker 1")
+    refused = bench.ask("kill-broker", "broker 1")
 
-    assert noted.ended is not None
-    assert "could not be injected: it refused" in noted.ended[1]
-    assert ["kill-broker broker-1", "heal broker-1"] == bench.done
+    assert (Exit.FAILED, "kill-broker of broker-1 did not take effect: it is gone") == none.ended
+    assert "could not be injected: it refused" in refused.ended[1]
+    assert ["kill-broker broker-1", "heal broker-1"] * 2 == bench.done
+    assert [] == bench.runner.active
 
     healing = bench.ask("kill-broker", "broker 3")
     bench.fails = [ClusterError("it does not start")]
     bench.after(60)
-    assert healing.ended is not None
     assert (Exit.FAILED, True) == (healing.ended[0], "could not be healed" in healing.ended[1])
 
 
 @pytest.mark.parametrize(
-    ("target", "group_", "says"),
+    ("target", "group_", "code", "says"),
     [
-        ("broker 7", None, "no broker 7"),
-        ("coordinator", "x", "no group 'x'"),
-        ("broker 1", "orders", "leave --group out"),
+        ("broker 7", None, Exit.BAD_ARGUMENTS, "no broker 7"),
+        ("coordinator", "x", Exit.BAD_ARGUMENTS, "no group 'x'"),
+        ("broker 1", "orders", Exit.BAD_ARGUMENTS, "leave --group out"),
+        (
+            "coordinator",
+            None,
+            Exit.FAILED,
+            "is the coordinator of orders right now (broker-2 down)",
+        ),
     ],
 )
 def test_a_wrong_request_is_refused_and_breaks_nothing(
-    bench: Bench, target: str, group_: str | None, says: str
+    bench: Bench, target: str, group_: str | None, code: Exit, says: str
 ) -> None:
-    asked = bench.ask("kill-broker", target, group=group_)
+    if code is Exit.FAILED:
+        bench.seen = seen(group(coordinator=None), brokers=(1, 3))
 
-    assert asked.ended is not None
-    assert (Exit.BAD_ARGUMENTS, True) == (asked.ended[0], says in asked.ended[1])
+    ended = bench.ask("kill-broker", target, group=group_).ended
+
+    assert (code, True) == (ended[0], says in ended[1])
     assert [] == bench.done
 
 
@@ -746,16 +677,6 @@ def test_a_request_that_asks_for_no_fault_is_refused(bench: Bench, fault: dict[s
 
     assert (Exit.BAD_ARGUMENTS, f"{body} does not ask for a fault") == ended
     assert [] == bench.done
-
-
-def test_a_group_without_a_coordinator_right_now_has_none_to_break(bench: Bench) -> None:
-    bench.seen = seen(group(coordinator=None), brokers=(1, 3))
-
-    noted = bench.ask("kill-broker", "coordinator")
-
-    assert noted.ended is not None
-    assert Exit.FAILED == noted.ended[0]
-    assert "nothing is the coordinator of orders right now (broker-2 down)" in noted.ended[1]
 
 
 def test_the_end_heals_everything_and_ends_every_request(bench: Bench) -> None:
@@ -911,16 +832,12 @@ def test_an_assignment_that_cannot_be_read_has_no_partitions(data: bytes) -> Non
     assert not wire.assigned(data).get("topicPartitions")
 
 
-def test_a_coordinator_that_refuses_names_neither_groups_nor_positions() -> None:
-    loading = answers(listed(error_code=14))
+def test_a_broker_that_refuses_names_neither_groups_nor_positions_nor_ends() -> None:
+    loading = answers(listed(error_code=14), ends((0, 6, 0), (1, 0, 4)))
     with answering(b"", None, **loading, api_9=offset_fetch_answer([], 16)) as port:
         assert [] == wire.listed(port, PATIENCE_S)
         assert {} == wire.committed(port, "orders", None, PATIENCE_S)
-
-
-def test_ends_are_those_of_partitions_that_the_broker_leads() -> None:
-    with answering(b"", None, **answers(ends((0, 6, 0), (1, 0, 4)))) as port:
-        assert {("t", 1): 4} == wire.ends(port, {"t": [0, 1]}, PATIENCE_S)
+        assert {("t", 1): 4} == wire.ends(port, {"t": [0, 1]}, PATIENCE_S)  # of what it leads
 
 
 def test_a_watch_that_breaks_down_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -970,47 +887,45 @@ def test_rebalances_are_read_as_they_are_logged(tmp_path: Path) -> None:
     assert "Removing member a on heartbeat expiration" == following.last["orders"].why
 
 
-def followed(tmp_path: Path, *lines: tuple[int, str]) -> list[str]:
+ADDING = f"Adding new member a-{UUID} with group instance id {{}}; client reason: need to re-join "
+ADDING += f"with the given member-id: a-{UUID}"
+JOINS = f"[GroupId new] Member {UUID} joins the consumer group using the consumer protocol."
+FENCED = "Member N8K7 fenced from the group because the member session expired"
+BUMPED = "[GroupId new] Bumped group epoch to {} with metadata hash {}."
+
+
+@pytest.mark.parametrize(
+    ("messages", "says"),
+    [
+        # What is said of every member is left out.
+        ([STARTED.format(ADDING.format("null"))], ["orders: rebalance, Adding new member a"]),
+        ([STARTED.format(ADDING.format("None"))], ["orders: rebalance, Adding new member a"]),
+        # An epoch is shown with what it was begun for.
+        (
+            [JOINS, BUMPED.format(2, 77)],
+            [f"new: epoch 2, Member {UUID} joins the consumer group using the consumer protocol"],
+        ),
+        (
+            [BUMPED.format(2, 77), f"[GroupId new] {FENCED}.", BUMPED.format(3, 77)],
+            ["new: epoch 2, metadata hash 77", f"new: epoch 3, {FENCED}"],
+        ),
+        (
+            [BUMPED.format(3, 77), BUMPED.format(4, 78)],
+            ["new: epoch 3, metadata hash 77", "new: epoch 4, metadata hash 78"],
+        ),
+        (
+            ["[GroupId new][MemberId i3_pig] Member joins the streams group.", BUMPED.format(2, 7)],
+            ["new: epoch 2, Member i3_pig joins the streams group"],
+        ),
+    ],
+)
+def test_a_rebalance_is_shown_with_its_reason(
+    tmp_path: Path, messages: list[str], says: list[str]
+) -> None:
     log = tmp_path / "broker-1.server.log"
-    log.write_text("".join(log_line(*line) for line in lines))
-    return [*map(str, Rebalances([log]).follow())]
+    log.write_text("".join(log_line(1, each) for each in messages))
 
-
-@pytest.mark.parametrize("none", ["null", "None"])
-def test_what_is_said_of_every_member_is_left_out(tmp_path: Path, none: str) -> None:
-    adding = f"Adding new member a-{UUID} with group instance id {none}; client reason: need to "
-    adding += f"re-join with the given member-id: a-{UUID}"
-
-    found = followed(tmp_path, (1, STARTED.format(adding)))
-
-    assert ["orders: rebalance, Adding new member a"] == found
-
-
-def test_an_epoch_is_shown_with_what_it_was_begun_for(tmp_path: Path) -> None:
-    joins = f"[GroupId new] Member {UUID} joins the consumer group using the consumer protocol."
-    fenced = "Member N8K7 fenced from the group because the member session expired"
-    first, *others = followed(
-        tmp_path,
-        (1, joins),
-        (1, "[GroupId new] Bumped group epoch to 2 with metadata hash 77."),
-        (5, f"[GroupId new] {fenced}."),
-        (5, "[GroupId new] Bumped group epoch to 3 with metadata hash 77."),
-        (9, "[GroupId new] Bumped group epoch to 4 with metadata hash 78."),
-    )
-
-    assert first.startswith("new: epoch 2, Member ")
-    assert "joins the consumer group" in first
-    assert [f"new: epoch 3, {fenced}", "new: epoch 4, metadata hash 78"] == others
-
-
-def test_a_member_of_a_streams_group_is_named_once(tmp_path: Path) -> None:
-    found = followed(
-        tmp_path,
-        (1, "[GroupId apps][MemberId i3_pig] Member joins the streams group."),
-        (1, "[GroupId apps] Bumped group epoch to 2 with metadata hash 77."),
-    )
-
-    assert ["apps: epoch 2, Member i3_pig joins the streams group"] == found
+    assert says == [*map(str, Rebalances([log]).follow())]
 
 
 def shown(now: Seen, last: Any, broken: Any, gone: dict[str, str] | None = None) -> str:
@@ -1099,15 +1014,6 @@ except HarnessError as error:
 
 
 def test_a_detached_cluster_that_is_killed_before_it_is_up_is_reported() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
-    assert "" == done.stderr
-    assert (
-        "the cluster's process was ended by signal 9 before it was up: run `up` again"
-        == done.stdout.strip()
-    )
+    done = python("-c", KILLED, timeout=60)
+    said = "the cluster's process was ended by signal 9 before it was up: run `up` again\n"
+    assert ("", said) == (done.stderr, done.stdout)

@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.base.paths import ROOT
 from tests import cases
+from tests.commands import python
 from tests.consumer_histories import Group
 from tests.histories import History, at, java, member_id
 from tests.notation import history_of, value
@@ -73,20 +72,6 @@ def test_steps_make_the_history_that_calls_make() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("steps", "message"),
-    [
-        ("member member-1; jump 3", "step `jump 3`: there is no such step"),
-        ("member", "step `member`: .* missing 1 required positional argument"),
-        ("event member-1 revoked soon", "step `event member-1 revoked soon`: "),
-        ("_set group", "there is no such step"),
-    ],
-)
-def test_a_wrong_step_is_named(steps: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        history_of(steps)
-
-
 def test_a_case_has_its_history() -> None:
     found, known = cases.read(TEXT)
 
@@ -103,20 +88,23 @@ def test_a_case_has_its_history() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("read", "text", "message"),
     [
-        ("R09 Too few values\n  java; tick {ms}\n  | UNKNOWN\n", r"line 3 has 0 values for \['ms'"),
-        ("R09 Too many\n  java\n  1  2 | UNKNOWN\n", "line 3 has 2 values for"),
-        (
-            "a line of its own\n",
-            r"line 1 is no statement \(R09 …\), step or case: a line of its own",
-        ),
-        ("  java\n", "line 1 is no statement"),
+        (history_of, "member member-1; jump 3", "step `jump 3`: there is no such step"),
+        (history_of, "member", "step `member`: .* missing 1 required positional argument"),
+        (history_of, "event member-1 revoked soon", "step `event member-1 revoked soon`: "),
+        (history_of, "_set group", "there is no such step"),
+        (cases.read, "R09 Few\n  java; tick {ms}\n  | UNKNOWN\n", r"line 3 has 0 values for \['ms"),
+        (cases.read, "R09 Too many\n  java\n  1  2 | UNKNOWN\n", "line 3 has 2 values for"),
+        (cases.read, "a line\n", r"line 1 is no statement \(R09 …\), step or case: a line"),
+        (cases.read, "  java\n", "line 1 is no statement"),
     ],
 )
-def test_a_line_that_does_not_fit_is_named(text: str, message: str) -> None:
+def test_a_wrong_step_or_line_is_named(
+    read: Callable[[str], object], text: str, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
-        cases.read(text)
+        read(text)
 
 
 def row(measured: float = 200.0, **changes: Any) -> dict[str, Any]:
@@ -166,11 +154,10 @@ def test_a_case_that_gives_something_else_fails_until_it_is_pinned(tmp_path: Pat
     file.write_text(TEXT, encoding="utf-8")
 
     def played(*options: str) -> tuple[int, str]:
-        command = [
-            sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider",
-            f"--rootdir={tmp_path}", f"--confcutdir={tmp_path}", *options, str(file),
-        ]  # fmt: skip
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        done = python(
+            *("-m", "pytest", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider"),
+            *(f"--rootdir={tmp_path}", f"--confcutdir={tmp_path}", *options, str(file)),
+        )
         return done.returncode, done.stdout + done.stderr
 
     code, output = played()

@@ -88,20 +88,6 @@ def test_files_of_others_stay_byte_for_byte(tmp_path: Path, options: tuple[str, 
     assert before == content(tmp_path)
 
 
-@pytest.mark.parametrize("options", [("--dry-run",), ("--dry-run", "--all")])
-def test_files_of_others_are_not_on_the_list(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...]
-) -> None:
-    write_files(tmp_path, "thesis/chapter-3/scratch/draft.txt", "bench/notes.md", "a/b/scratch/x")
-    (tmp_path / "thesis" / "latest").symlink_to("chapter-3")
-
-    clean(tmp_path, *options)
-
-    assert ["would end 0 processes and containers, and remove 0 folders and files"] == [
-        line.partition(";")[0] for line in capsys.readouterr().out.splitlines()
-    ]
-
-
 def test_what_would_go_is_listed_and_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,6 +100,8 @@ def test_what_would_go_is_listed_and_stays(
     write_files(run_dir, half, "history/requests.parquet")
     going = reserve(tmp_path, "baseline")
     write_manifest(going, status="running")
+    write_files(tmp_path, "thesis/chapter-3/scratch/draft.txt", "bench/notes.md", "a/b/scratch/x")
+    (tmp_path / "thesis" / "latest").symlink_to("chapter-3")
     before = content(tmp_path)
 
     clean(tmp_path, "--dry-run")
@@ -157,30 +145,29 @@ def write_everything(results: Path) -> Path:
     return run_dir
 
 
-def test_all_that_is_ours_goes_but_the_dataset(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        (),
+        ("bench/a.md", "mutation/a.md", "consumer-freeze/notes/a.txt", "nightly/a.md", "README.md"),
+    ],
+    ids=["ours alone", "beside others"],
+)
+def test_all_that_is_ours_goes_but_the_dataset_and_what_is_of_others_stays(
+    tmp_path: Path, theirs: tuple[str, ...]
+) -> None:
     run_dir = write_everything(tmp_path)
-
-    clean(tmp_path, "--all")
-
-    assert ["dataset"] == [path.name for path in tmp_path.iterdir()]
-    assert not run_dir.exists()
-    assert 1 == len(list((tmp_path / "dataset").rglob("verdicts.parquet")))  # all have one name
-
-
-def test_beside_ours_what_is_of_others_stays(tmp_path: Path) -> None:
-    write_everything(tmp_path)
-    theirs = (
-        "bench/notes.md",
-        "mutation/notes.md",
-        "consumer-freeze/notes/a.txt",
-        "nightly/plan.md",
-        "README.md",
-    )
     write_files(tmp_path, *theirs)
 
     clean(tmp_path, "--all")
 
-    assert set(theirs) == {name for name in content(tmp_path) if not name.startswith("dataset/")}
+    left = content(tmp_path)
+    assert {*theirs} == {name for name in left if not name.startswith("dataset/")}
+    assert {"dataset", *(name.partition("/")[0] for name in theirs)} == {
+        path.name for path in tmp_path.iterdir()
+    }
+    assert not run_dir.exists()
+    assert 1 == sum(name.endswith("verdicts.parquet") for name in left)  # all have one name
 
 
 def test_scratch_of_a_killed_run_goes_and_its_record_says_how_it_ended(tmp_path: Path) -> None:
@@ -212,13 +199,20 @@ def test_scratch_of_a_killed_run_goes_and_its_record_says_how_it_ended(tmp_path:
     assert left == content(tmp_path / "baseline")
 
 
-def test_a_run_that_died_before_its_manifest_leaves_nothing(tmp_path: Path) -> None:
+def test_a_run_that_died_before_its_manifest_leaves_nothing_and_a_night_no_owner(
+    tmp_path: Path,
+) -> None:
     run_dir = reserve(tmp_path, "baseline")
     (run_dir / "scratch" / "owner").write_text(DEAD)
+    night = write_night(tmp_path)
+    night.save()
+    (night.path / "owner").write_text(DEAD)
 
     clean(tmp_path)
 
     assert not run_dir.exists()
+    assert not (night.path / "owner").exists()
+    assert (night.path / "suite.json").is_file()
 
 
 def test_a_run_that_goes_on_is_not_touched(tmp_path: Path) -> None:
@@ -306,14 +300,3 @@ def test_a_start_completes_what_was_killed_and_is_left_alone_by_clean(
     clean(tmp_path, "--all")
 
     assert not killed.exists()
-
-
-def test_the_owner_of_a_killed_night_is_forgotten(tmp_path: Path) -> None:
-    night = write_night(tmp_path)
-    night.save()
-    (night.path / "owner").write_text(DEAD)
-
-    clean(tmp_path)
-
-    assert not (night.path / "owner").exists()
-    assert (night.path / "suite.json").is_file()

@@ -15,7 +15,6 @@ from docker.errors import NotFound
 from harness.base.errors import ClusterError, SetupError, WaitTimeout
 from harness.cluster import compose, containers
 from harness.cluster.backends import backend_of
-from harness.cluster.plan import BROKER_SETTINGS
 from harness.cluster.proxies import Toxiproxy
 from harness.experiment import Cluster
 from harness.provision import kafka
@@ -37,14 +36,6 @@ def test_the_file_has_the_images_that_a_run_would_have(monkeypatch: pytest.Monke
     named, _, digest = containers.toxiproxy_image().partition("@")
     assert digest
     assert named in (ROOT / "docs" / "containers.md").read_text()
-
-
-def test_the_file_has_the_settings_that_a_run_would_have() -> None:
-    text = (ROOT / "docker-compose.yml").read_text()
-    there = dict(re.findall(r'^  (KAFKA_\w+): "?([^"\n]*)', text, re.M))
-
-    for name, value in BROKER_SETTINGS.items():
-        assert there[f"KAFKA_{name.upper().replace('.', '_')}"] == value, name
 
 
 class Node:
@@ -114,6 +105,10 @@ def start(tmp_path: Path) -> str:
 def test_what_a_killed_run_broke_is_healed_once(
     docker_engine: Any, first: Any, second: Any
 ) -> None:
+    with compose._alone():  # a run goes on
+        assert 0 == first(docker_engine)
+    assert ["broker-2"] == docker_engine.down()
+
     assert 1 == first(docker_engine)
     assert [] == docker_engine.down()
     docker_engine.nodes["broker-1"].status = "exited"  # by its owner
@@ -132,34 +127,18 @@ def test_a_cluster_that_no_run_left_is_its_owners(
     assert ["broker-2"] == docker_engine.down()
 
 
-@pytest.mark.parametrize("healer", [compose.sweep, watchdog])
-def test_nothing_is_healed_under_a_run_that_goes_on(docker_engine: Any, healer: Any) -> None:
-    with compose._alone():
-        assert 0 == healer(docker_engine)
-    assert ["broker-2"] == docker_engine.down()
-
-
 def test_a_start_heals_what_no_one_has_and_nothing_after_that(
     docker_engine: Any, tmp_path: Path
 ) -> None:
-    docker_engine.nodes["toxiproxy"].start = lambda: None  # so that both starts are refused
+    docker_engine.nodes["toxiproxy"].start = lambda: None  # so that all starts are refused
     docker_engine.nodes["toxiproxy"].status = "exited"
 
-    assert start(tmp_path).startswith("toxiproxy of docker-compose.yml is not running")
+    assert start(tmp_path) == (
+        "toxiproxy of docker-compose.yml is not running: `docker compose up --wait` first"
+    )
     docker_engine.nodes["broker-1"].status = "exited"  # by its owner
     assert start(tmp_path).startswith("broker-1, toxiproxy of docker-compose.yml are not running")
-
-
-def test_a_start_does_not_undo_what_its_owner_did_since_a_sweep(
-    docker_engine: Any, tmp_path: Path
-) -> None:
-    compose.sweep(docker_engine)
-    docker_engine.nodes["broker-1"].status = "exited"
-
-    assert start(tmp_path) == (
-        "broker-1 of docker-compose.yml is not running: `docker compose up --wait` first"
-    )
-    assert ["broker-1"] == docker_engine.down()
+    assert ["toxiproxy", "broker-1"] == docker_engine.down()
 
 
 class TakenOver:

@@ -99,16 +99,3 @@ def test_the_proxies_of_a_dead_broker_go_on_refusing(proxied: tuple[Toxiproxy, N
 
     proxies.switch([MINE], on=True)
     assert "answered" == ping.ask(mine, timeout_s=5).outcome
-
-
-def test_a_connection_that_no_one_ends_stays_open(proxied: tuple[Toxiproxy, Node]) -> None:
-    _, broker = proxied
-    witness = ping.Witness(broker.listeners[0].proxy_port, timeout_s=5)
-
-    assert not witness.ended(timeout_s=0.1)
-    witness.close()
-
-
-def test_there_is_no_witness_where_no_one_answers() -> None:
-    with Ports() as ports, pytest.raises(OSError, match="refused"):
-        ping.Witness(ports.take(), timeout_s=1)

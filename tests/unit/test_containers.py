@@ -6,6 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -128,11 +129,8 @@ def docker_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[E
 
 def fetch(image: str = IMAGE) -> None:
     """As a start of the backend does."""
-    client = containers.connect()
-    try:
+    with closing(containers.connect()) as client:
         containers.fetch(client, image, "KAFKA_IMAGE")
-    finally:
-        client.close()
 
 
 def test_an_image_that_is_here_is_not_pulled(docker_engine: Engine) -> None:
@@ -163,61 +161,53 @@ def test_one_image_is_pulled_whatever_its_name_is(
     assert [(repository, tag)] == [(each["fromImage"], each["tag"]) for each in docker_engine.asked]
 
 
+WHY = "toomanyrequests: slow down"
+REFUSED = f"{WHY})"
+SILENT = "its registry did not answer for 0.3"
+
+
 @pytest.mark.parametrize(
-    "problem",
+    ("said", "then", "says"),
     [
-        {"errorDetail": {"message": "toomanyrequests: slow down"}, "error": "toomanyrequests: …"},
-        {"errorDetail": {"message": "toomanyrequests: slow down"}},
-        {"error": "toomanyrequests: slow down"},
+        # What the registry refuses amid a pull is reported in its words.
+        ([PROGRESS, {"errorDetail": {"message": WHY}, "error": "…"}], _Answers.end, REFUSED),
+        ([PROGRESS, {"errorDetail": {"message": WHY}}], _Answers.end, REFUSED),
+        ([PROGRESS, {"error": WHY}], _Answers.end, REFUSED),
+        # One that says nothing is given up: before it has answered at all, and amid its answer.
+        (None, _Answers.silent, SILENT),
+        ([PROGRESS], _Answers.silent, SILENT),
+        # A pull that breaks off.
+        *(
+            (said, then, "")
+            for said in ([PROGRESS], ['{"status": "Pull'], [])
+            for then in (_Answers.cut, _Answers.end)
+        ),
     ],
 )
-def test_what_the_registry_refuses_amid_a_pull_is_reported_in_its_words(
-    docker_engine: Engine, problem: dict[str, Any]
+def test_an_image_that_cannot_be_pulled_is_one_sentence(
+    docker_engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+    said: list[object] | None,
+    then: Callable[[_Answers], None],
+    says: str,
 ) -> None:
-    docker_engine.said = [PROGRESS, problem]
-    docker_engine.then = _Answers.end
+    monkeypatch.setattr(containers, "_SILENCE_S", 0.3 if says == SILENT else 60)
+    docker_engine.headers = said is not None
+    docker_engine.said = said or []
+    docker_engine.then = then
 
     with pytest.raises(SetupError) as refused:
         fetch()
-    assert str(refused.value) == (
-        f"the image {IMAGE} is not here and cannot be pulled (toomanyrequests: slow down): pull or "
-        "load it, or name another one by KAFKA_IMAGE"
-    )
-
-
-@pytest.mark.parametrize("headers", [True, False])
-def test_a_registry_that_says_nothing_is_given_up(
-    docker_engine: Engine, monkeypatch: pytest.MonkeyPatch, headers: bool
-) -> None:
-    """Before it has answered at all, and amid its answer."""
-    monkeypatch.setattr(containers, "_SILENCE_S", 0.3)
-    docker_engine.headers = headers
-    docker_engine.said = [PROGRESS]
-    docker_engine.then = _Answers.silent
-
-    with pytest.raises(
-        SetupError, match=r"cannot be pulled \(its registry did not answer for 0\.3"
-    ):
-        fetch()
-
-
-@pytest.mark.parametrize("said", [[PROGRESS], ['{"status": "Pull'], []])
-@pytest.mark.parametrize("then", [_Answers.cut, _Answers.end])
-def test_a_pull_that_breaks_off_is_one_sentence(
-    docker_engine: Engine, said: list[object], then: Callable[[_Answers], None]
-) -> None:
-    docker_engine.said = said
-    docker_engine.then = then
-
-    with pytest.raises(SetupError, match=rf"the image {IMAGE} is not here and cannot be pulled"):
-        fetch()
+    sentence = str(refused.value)
+    assert sentence.startswith(f"the image {IMAGE} is not here and cannot be pulled ({says}")
+    assert sentence.endswith("): pull or load it, or name another one by KAFKA_IMAGE")
 
 
 class FakeEngine:
     """An engine whose containers are never anything but made."""
 
-    def __init__(self, *options: str) -> None:
-        self.options = list(options)
+    def __init__(self, options: list[str] | None = None) -> None:
+        self.options = options
         self.looked = 0
         self.made: list[dict[str, Any]] = []
         self.networks = SimpleNamespace(create=lambda name, **_: _Made(name))
@@ -247,10 +237,11 @@ class _Made:
     def connect(self, _container: object, aliases: list[str]) -> None: ...
 
 
+Start = Callable[[FakeEngine], None]
+
+
 @pytest.fixture
-def starting(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[Callable[[FakeEngine], None]]:
+def starting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Start]:
     """Starts a cluster whose nodes answer at once and log what Kafka 4.3.1 does, or nothing."""
     (tmp_path / "template").mkdir()
     tools: Any = SimpleNamespace(kafka_version="4.3.1", controller_template=tmp_path / "template")
@@ -288,20 +279,18 @@ def ours(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("options", "user", "remapped"),
     [
-        ((), OURS, None),
-        (("name=apparmor", "name=seccomp,profile=builtin", "name=cgroupns"), OURS, None),
-        (("name=seccomp,profile=builtin", "name=rootless", "name=cgroupns"), "0:0", None),
-        (("name=seccomp,profile=builtin", "name=userns"), OURS, "host"),
+        (None, OURS, None),
+        ([], OURS, None),
+        (["name=apparmor", "name=seccomp,profile=builtin", "name=cgroupns"], OURS, None),
+        (["name=seccomp,profile=builtin", "name=rootless", "name=cgroupns"], "0:0", None),
+        (["name=seccomp,profile=builtin", "name=userns"], OURS, "host"),
     ],
 )
 @pytest.mark.usefixtures("logged", "ours")
 def test_containers_run_as_who_has_the_mounted_folders(
-    starting: Callable[[FakeEngine], None],
-    options: tuple[str, ...],
-    user: str,
-    remapped: str | None,
+    starting: Start, options: list[str] | None, user: str, remapped: str | None
 ) -> None:
-    docker_engine = FakeEngine(*options)
+    docker_engine = FakeEngine(options)
     starting(docker_engine)
 
     assert 9 == len(docker_engine.made)
@@ -312,15 +301,8 @@ def test_containers_run_as_who_has_the_mounted_folders(
     assert 1 == docker_engine.looked
 
 
-@pytest.mark.usefixtures("ours")
-def test_an_engine_that_has_no_security_options_is_an_ordinary_one() -> None:
-    docker_engine: Any = SimpleNamespace(info=lambda: {"SecurityOptions": None})
-
-    assert {"user": OURS} == containers.user_of(docker_engine)
-
-
 def test_an_image_that_writes_no_log_is_refused(
-    monkeypatch: pytest.MonkeyPatch, starting: Callable[[FakeEngine], None]
+    monkeypatch: pytest.MonkeyPatch, starting: Start
 ) -> None:
     monkeypatch.setattr(docker, "check_version", partial(check_version, timeout_s=0))
     with pytest.raises(SetupError, match="logs no version"):
@@ -363,8 +345,18 @@ def late(monkeypatch: pytest.MonkeyPatch) -> Any:
     return docker_engine
 
 
-def test_a_sweep_removes_what_the_engine_was_just_making(late: Any) -> None:
-    assert {"left": 3} == containers.remove_left(late, containers.left(late))
+@pytest.mark.parametrize(
+    ("remove", "removed"),
+    [
+        (lambda engine: containers.remove_left(engine, containers.left(engine)), {"left": 3}),
+        (lambda _engine: backend_of("docker").remove("left"), 3),
+    ],
+    ids=["sweep", "watchdog"],
+)
+def test_what_the_engine_was_just_making_is_removed_too(
+    late: Any, remove: Callable[[Any], Any], removed: Any
+) -> None:
+    assert removed == remove(late)
     assert [] == late.there
 
 
@@ -374,11 +366,6 @@ def test_a_container_that_does_not_say_whose_it_is_stays(late: Any, owner: str) 
 
     assert {} == containers.remove_left(late, containers.left(late))
     assert ["broker-1"] == late.there
-
-
-def test_a_watchdog_removes_what_the_engine_was_just_making(late: Any) -> None:
-    assert 3 == backend_of("docker").remove("left")
-    assert [] == late.there
 
 
 def test_who_ends_its_own_run_waits_for_nothing(late: Any) -> None:

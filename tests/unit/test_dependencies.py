@@ -183,17 +183,13 @@ def test_a_slow_dependency_answers_every_process_late_until_it_is_healed(setting
     assert evidence.took_effect, evidence.text
     assert "2 proxies have the toxics" in evidence.text
     assert "used: DB by member-1, DB by member-2" in evidence.text
-    for program in programs:
-        taken_s = program.asks()
-        assert taken_s is not None
-        assert taken_s >= 0.27
-    quick_s = other.asks()
-    assert quick_s is not None
-    assert quick_s < 0.27
+    late_s = [program.asks() or 0 for program in programs]
+    assert min(late_s) >= 0.27
+    assert 0 < (other.asks() or 0) < 0.27
 
     setting.heal(slow("dependency DB"))
-    assert all(
-        [] == setting.dependencies.toxiproxy.toxics(x.proxy) for x in setting.dependencies.links
+    assert not any(
+        setting.dependencies.toxiproxy.toxics(x.proxy) for x in setting.dependencies.links
     )
 
 
@@ -312,12 +308,13 @@ def test_toxics_that_are_lost_are_an_error(setting: Setting) -> None:
         setting.inject(cut("dependency"))
 
 
-def using(address: str) -> Experiment:
-    app = App(name="orders", command=("x",), folder="/", dependencies={"DB": address})
-    return with_app(registry.load("slow-dependency"), app)
-
-
 def test_where_no_one_listens_is_said_before_anything_starts(tmp_path: Path) -> None:
+    def using(address: str) -> Experiment:
+        app = App(name="orders", command=("x",), folder="/", dependencies={"DB": address})
+        return with_app(registry.load("slow-dependency"), app)
+
+    with Server() as server:
+        check_reachable([using(server.address), registry.load("baseline")])
     with Ports() as ports:
         experiment = using(f"{LOOPBACK}:{ports.take()}")
         candidate = Candidate.of("slow-dependency", experiment)
@@ -331,21 +328,11 @@ def test_where_no_one_listens_is_said_before_anything_starts(tmp_path: Path) -> 
     assert [] == list(tmp_path.iterdir())
 
 
-def test_where_a_user_listens_nothing_is_said() -> None:
-    with Server() as server:
-        check_reachable([using(server.address), registry.load("baseline")])
-
-
-@pytest.mark.parametrize(
-    "text", ["127.0.0.1:5432", "db.example:1", "localhost:65535", "[::1]:5432"]
-)
-def test_an_address_is_a_host_and_a_port(text: str) -> None:
-    assert text == str(address_of("DB", text))
-
-
 @pytest.mark.parametrize(
     "text", ["", "db", ":1", "db:", "db:x", "::1:5432", "h:1/x", "u@h:1", "h:1 "]
 )
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_an_address_is_a_host_and_a_port(text: str) -> None:
+    for right in ("127.0.0.1:5432", "db.example:1", "localhost:65535", "[::1]:5432"):
+        assert right == str(address_of("DB", right))
     with pytest.raises(BadInput, match=re.escape(f"[dependency] DB is {text!r}, which is no")):
         address_of("DB", text)

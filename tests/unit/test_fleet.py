@@ -1,12 +1,12 @@
 """The fleet gives each program what it needs, in a file that the program can read."""
 
-import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -21,26 +21,32 @@ from harness.run.fleet import Fleet
 from harness.run.record import first_record
 
 
-def fleet_of(experiment: Experiment, run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
-    """A fleet that starts nothing."""
-    return _fleet(experiment, run_dir, monkeypatch, [])
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Which programs would have been started."""
+    found: list[str] = []
+    ended = SimpleNamespace(poll=lambda: 0)
 
-
-def _fleet(
-    experiment: Experiment, run_dir: Path, monkeypatch: pytest.MonkeyPatch, started: list[str]
-) -> Fleet:
-    """A fleet that only notes which programs it would start."""
-    ended = cast("subprocess.Popen[bytes]", SimpleNamespace(poll=lambda: 0))
-
-    def spawn(arguments: list[str], **_more: Any) -> subprocess.Popen[bytes]:
-        started.append(arguments[0])
+    def spawn(arguments: list[str], **_more: Any) -> Any:
+        found.append(arguments[0])
         return ended
 
     monkeypatch.setattr("harness.base.processes.spawn", spawn)
-    (run_dir / "journals").mkdir()
-    with Ports() as ports:
-        plan = draw_plan(Cluster(), ("members", "producers", "probes", "member-2"), "run", ports)
-    return Fleet(experiment, plan, resolve_tools(), run_dir)
+    return found
+
+
+@pytest.fixture
+def fleet_of(tmp_path: Path, started: list[str]) -> Callable[[Experiment], Fleet]:
+    """A fleet that starts nothing."""
+
+    def made(experiment: Experiment) -> Fleet:
+        (tmp_path / "journals").mkdir()
+        lanes = ("members", "producers", "probes", "member-2")
+        with Ports() as ports:
+            plan = draw_plan(Cluster(), lanes, "run", ports)
+        return Fleet(experiment, plan, resolve_tools(), tmp_path)
+
+    return made
 
 
 def changed(name: str, **group: Any) -> Experiment:
@@ -48,13 +54,16 @@ def changed(name: str, **group: Any) -> Experiment:
     return replace(experiment, group=replace(experiment.group, **group))
 
 
+Made = Callable[[Experiment], Fleet]
+
+
 @pytest.mark.parametrize("client", ["librdkafka", "java"])
 @pytest.mark.parametrize("commit", ["sync", "external", "transaction"])
 def test_a_member_reads_what_it_is_reported(
-    client: str, commit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: str, commit: str, tmp_path: Path, fleet_of: Made
 ) -> None:
     experiment = changed("baseline", client=client, commit=commit)
-    fleet = fleet_of(experiment, tmp_path, monkeypatch)
+    fleet = fleet_of(experiment)
 
     fleet.start_member("member-2", joins_when_told=True)
 
@@ -66,9 +75,9 @@ def test_a_member_reads_what_it_is_reported(
 
 
 def test_a_static_member_that_takes_anothers_place_has_its_instance_id(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fleet_of: Made
 ) -> None:
-    fleet = fleet_of(changed("baseline", static=True), tmp_path, monkeypatch)
+    fleet = fleet_of(changed("baseline", static=True))
 
     fleet.start_member("member-1")
     fleet.start_member("member-4", instance_id="member-1")
@@ -79,11 +88,11 @@ def test_a_static_member_that_takes_anothers_place_has_its_instance_id(
 
 
 def test_only_members_of_another_librdkafka_run_in_its_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fleet_of: Made, started: list[str]
 ) -> None:
-    experiment = changed("baseline", client_version="2.8.2", differing={2: {"client_version": ""}})
-    started: list[str] = []
-    fleet = _fleet(experiment, tmp_path, monkeypatch, started)
+    fleet = fleet_of(
+        changed("baseline", client_version="2.8.2", differing={2: {"client_version": ""}})
+    )
 
     for name in ("member-1", "member-2"):
         fleet.start_member(name)
@@ -93,14 +102,9 @@ def test_only_members_of_another_librdkafka_run_in_its_environment(
 
 
 def test_members_of_another_java_client_have_its_jars(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fleet_of: Made, started: list[str]
 ) -> None:
-    started: list[str] = []
-    fleet = _fleet(
-        changed("baseline", client="java", client_version="4.2.1"), tmp_path, monkeypatch, started
-    )
-
-    fleet.start_member("member-1")
+    fleet_of(changed("baseline", client="java", client_version="4.2.1")).start_member("member-1")
 
     config = ConsumerConfig.load(tmp_path / "journals" / "member-1.json")
     assert config.class_path == kafka.classpath("4.2.1")
@@ -121,22 +125,14 @@ def test_the_manifest_says_which_librdkafka_the_members_have(
     assert usual["confluent-kafka"] == version("confluent-kafka")
 
 
-def test_the_producer_reads_what_it_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    experiment = registry.load("baseline")
-    fleet = fleet_of(experiment, tmp_path, monkeypatch)
+def test_producer_and_probe_read_what_they_are_reported(tmp_path: Path, fleet_of: Made) -> None:
+    experiment = registry.load("group-apis")
+    fleet = fleet_of(experiment)
 
     fleet.start_producer()
-
-    config = ProducerConfig.load(tmp_path / "journals" / "producer-1.json")
-    assert (config.lane, config.partitions) == ("producers", experiment.load.partitions)
-
-
-def test_a_probe_reads_what_it_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fleet = fleet_of(registry.load("group-apis"), tmp_path, monkeypatch)
-
     fleet.start_probe("group-apis")
 
-    config = ProbeConfig.load(tmp_path / "journals" / "probe-group-apis.json")
-    assert (config.role, config.probe, config.group) == ("probe", "group-apis", "orders")
+    producer = ProducerConfig.load(tmp_path / "journals" / "producer-1.json")
+    assert (producer.lane, producer.partitions) == ("producers", experiment.load.partitions)
+    probe = ProbeConfig.load(tmp_path / "journals" / "probe-group-apis.json")
+    assert (probe.role, probe.probe, probe.group) == ("probe", "group-apis", "orders")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -18,6 +19,7 @@ from harness.experiment import UNSET, Verdict
 from harness.experiment.limits import Limits
 from harness.provision.kafka import kafka_versions
 from harness.rules import RULES
+from tests.unit.worded import pairs
 
 RUNS = Path(__file__).resolve().parents[1] / "recorded" / "runs"
 SESSIONS = "session_timeout_ms=45000,6000,10_000"
@@ -55,38 +57,27 @@ def test_several_settings_are_combined() -> None:
 
 
 def test_a_setting_of_brokers_is_swept_by_kafkas_name() -> None:
-    found = grid(["consumer-crash"], "group.initial.rebalance.delay.ms=3000,0", members="4")
+    delay = "group.initial.rebalance.delay.ms"
+    found = grid(["consumer-crash"], f"{delay}=3000,0", members="4")
 
-    assert [("0", 4), ("3000", 4)] == [
-        (
-            point.experiment.cluster.settings["group.initial.rebalance.delay.ms"],
-            point.experiment.group.members,
-        )
-        for point in found.points
-    ]
-    assert ["group.initial.rebalance.delay.ms"] == [axis.name for axis in found.axes]
+    experiments = [point.experiment for point in found.points]
+    assert ["0", "3000"] == [each.cluster.settings[delay] for each in experiments]
+    assert [4, 4] == [each.group.members for each in experiments]
+    assert [delay] == [axis.name for axis in found.axes]
 
 
 def test_a_silence_may_be_shorter_than_the_session_that_is_swept() -> None:
     """What brings about an eviction with one value does not with another: that is the question."""
+    freeze = registry.load("consumer-freeze")
     with pytest.raises(BadInput, match="ends before session_timeout_ms of 45 s"):
-        registry.checked(
-            registry.with_settings(
-                registry.load("consumer-freeze"), {"session_timeout_ms": "45000"}
-            )
-        )
-    found = grid(["consumer-freeze"], SESSIONS)
-
-    assert all(expect.if_seen for point in found.points for expect in point.experiment.rules)
-
-
-def test_what_kafka_is_known_not_to_keep_is_not_judged() -> None:
-    """R21-delivery is violated by a zombie, and a member that is never put out becomes none."""
-    declared = {expect.rule: expect.verdict for expect in registry.load("consumer-freeze").rules}
+        registry.checked(registry.with_settings(freeze, {"session_timeout_ms": "45000"}))
+    # Violated by a zombie, and a member that is never put out becomes none.
+    declared = {expect.rule: expect.verdict for expect in freeze.rules}
     assert Verdict.VIOLATED is declared["R21-delivery"]
     assert RULES["R21-delivery"].is_contradicted("librdkafka", "eager")
 
     for point in grid(["consumer-freeze"], SESSIONS).points:
+        assert all(expect.if_seen for expect in point.experiment.rules)
         rules = {expect.rule for expect in point.experiment.rules}
         assert "R21-delivery" not in rules
         assert {"R01", "R21"} <= rules
@@ -113,56 +104,36 @@ def test_limits_are_held_in_every_run() -> None:
     assert {20} == {point.experiment.limits.standstill_s for point in found.points}
 
 
-@pytest.mark.parametrize(
-    ("names", "over", "says"),
-    [
-        ("", SESSIONS, "which experiment? Name one, such as "),
-        ("consumer-crsh", SESSIONS, "did you mean 'consumer-crash'?"),
-        ("slow-sink", SESSIONS, "needs a program of yours"),
-        ("consumer-crash", "", "what is to be swept?"),
-        ("consumer-crash", "members", "not of the form NAME=VALUE,VALUE"),
-        ("consumer-crash", "=3,5", "not of the form NAME=VALUE,VALUE"),
-        ("consumer-crash", "members=5", "sweeps nothing: give two values or more"),
-        ("consumer-crash", "members=,", "sweeps nothing"),
-        ("consumer-crash", "members=3,03", "has 3 twice"),
-        ("consumer-crash", "members=3,5 group.members=4,6", "is swept twice"),
-        ("consumer-crash", "session_timeout=6000,9000", "mean 'session_timeout_ms'?"),
-        ("consumer-crash", "members=3,many", "takes a whole number, such as 3, not 'many'"),
-        (
-            "consumer-crash",
-            "session_timeout_ms=3000,6000",
-            "consumer-crash with session_timeout_ms=3000: session_timeout_ms of 3000 is outside",
-        ),
-        (
-            "consumer-crash,coordinator-kill",
-            "session_timeout_ms=6000,90000",
-            "consumer-crash with session_timeout_ms=90000: max_poll_interval_ms of 60000 is below",
-        ),
-        (
-            "consumer-crash",
-            "group.initial.rebalance.delay=0,3000",
-            "did you mean 'group.initial.rebalance.delay.ms'?",
-        ),
-        (
-            "consumer-crash",
-            "group.initial.rebalance.delay.ms=0,x",
-            "group.initial.rebalance.delay.ms takes a whole number, not 'x'",
-        ),
-        (
-            "consumer-crash",
-            "unclean.leader.election.enable=true,yes",
-            "unclean.leader.election.enable takes true or false, not 'yes'",
-        ),
-        (
-            "consumer-crash",
-            "group.consumer.session.timeout.ms=6000,9000",
-            "group.consumer.session.timeout.ms follows from session_timeout_ms: set that",
-        ),
-    ],
-)
-def test_what_makes_no_sense_gets_a_sentence(names: str, over: str, says: str) -> None:
+WRONG: Final = """
+slow-sink session_timeout_ms=6000,9000 => needs a program of yours
+consumer-crash members => not of the form NAME=VALUE,VALUE
+consumer-crash =3,5 => not of the form NAME=VALUE,VALUE
+consumer-crash members=5 => sweeps nothing: give two values or more
+consumer-crash members=, => sweeps nothing
+consumer-crash members=3,03 => has 3 twice
+consumer-crash members=3,5 group.members=4,6 => is swept twice
+consumer-crash session_timeout=6000,9000 => mean 'session_timeout_ms'?
+consumer-crash members=3,many => takes a whole number, such as 3, not 'many'
+consumer-crash session_timeout_ms=3000,6000 =>
+    consumer-crash with session_timeout_ms=3000: session_timeout_ms of 3000 is outside
+consumer-crash,coordinator-kill session_timeout_ms=6000,90000 =>
+    consumer-crash with session_timeout_ms=90000: max_poll_interval_ms of 60000 is below
+consumer-crash group.initial.rebalance.delay=0,3000 =>
+    did you mean 'group.initial.rebalance.delay.ms'?
+consumer-crash group.initial.rebalance.delay.ms=0,x =>
+    group.initial.rebalance.delay.ms takes a whole number, not 'x'
+consumer-crash unclean.leader.election.enable=true,yes =>
+    unclean.leader.election.enable takes true or false, not 'yes'
+consumer-crash group.consumer.session.timeout.ms=6000,9000 =>
+    group.consumer.session.timeout.ms follows from session_timeout_ms: set that
+"""
+
+
+@pytest.mark.parametrize(("asked", "says"), pairs(WRONG))
+def test_what_makes_no_sense_gets_a_sentence(asked: str, says: str) -> None:
+    names, *over = asked.split()
     with pytest.raises(BadInput) as refused:
-        grid(listed(names), *over.split())
+        grid(listed(names), *over)
 
     assert says in str(refused.value)
 

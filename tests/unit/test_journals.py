@@ -51,20 +51,15 @@ def about(folder: Path, name: str = "member-1", killed: tuple[str, ...] = ()) ->
 
 
 def test_a_whole_journal_says_how_it_ended(tmp_path: Path) -> None:
-    written(tmp_path / "member-1.journal", "started", "closed")
+    whole = {"frames": 3, "torn": False, "cut": False, "gaps": 0, "ending": "closed"}
+    path = written(tmp_path / "member-1.journal", "started", "closed")
     written(tmp_path / "member-2.journal", "started", "fatal")
 
-    assert {"frames": 3, "torn": False, "cut": False, "gaps": 0, "ending": "closed"} == about(
-        tmp_path
-    )
+    assert whole == about(tmp_path)
     assert "failed" == about(tmp_path, "member-2")["ending"]
-
-
-def test_one_that_ends_at_a_frame_border_does_not(tmp_path: Path) -> None:
-    path = written(tmp_path / "member-1.journal", "started", "closed")
+    # One that ends at a frame's border does not.
     path.write_bytes(MAGIC + b"".join(frames_of(path)[:-1]))
-
-    assert {"frames": 2, "torn": False, "cut": False, "gaps": 0, "ending": None} == about(tmp_path)
+    assert {**whole, "frames": 2, "ending": None} == about(tmp_path)
     assert "killed" == about(tmp_path, killed=("member-1",))["ending"]
 
 
@@ -124,18 +119,15 @@ def test_a_flipped_bit_is_no_cut_wherever_the_file_ends(tmp_path: Path, bit: int
     assert (True, False) == (content.torn, content.cut)
 
 
-def test_a_journal_that_is_not_there_is_on_record(tmp_path: Path) -> None:
+def test_a_journal_that_is_not_there_or_is_none_is_on_record(tmp_path: Path) -> None:
     assert {None} == set(about(tmp_path).values())
+    (tmp_path / "member-1.journal").write_bytes(b"something else")
+    row = about(tmp_path)
+    assert (0, True) == (row["frames"], row["torn"])
 
     journals = Journals(tmp_path)
     journals.read("output", there=False)
     assert [] == journals.rows
-
-
-def test_what_is_no_journal_has_no_frame(tmp_path: Path) -> None:
-    (tmp_path / "member-1.journal").write_bytes(b"something else")
-    row = about(tmp_path)
-    assert (0, True) == (row["frames"], row["torn"])
 
 
 # Brokers' logs.
@@ -298,27 +290,24 @@ EMPTIED: Final = (
 )
 
 
-def test_half_a_line_of_the_coordinator_does_not_swallow_the_next(tmp_path: Path) -> None:
-    log = tmp_path / "broker-1.server.log"
-    log.write_text(EMPTIED.format(1, 1) + EMPTIED.format(2, 2)[:50] + EMPTIED.format(3, 3))
+@pytest.mark.parametrize(
+    ("server_log", "generations", "unread"),
+    [
+        # Half a line does not swallow the next.
+        (EMPTIED.format(1, 1) + EMPTIED.format(2, 2)[:50] + EMPTIED.format(3, 3), [1, 3], 1),
+        (EMPTIED.format(1, 1) + EMPTIED.format(2, 2)[:90], [1], 1),
+        (EMPTIED.format(1, 7).replace("GroupMetadataManager", "SomeLogger it said"), [], 0),
+    ],
+    ids=["begun anew", "cut off", "another program"],
+)
+def test_lines_of_the_coordinator_that_cannot_be_read_are_counted(
+    tmp_path: Path, server_log: str, generations: list[int], unread: int
+) -> None:
+    (tmp_path / "broker-1.server.log").write_text(server_log)
     found = collected(tmp_path, 1)
 
-    assert [1, 3] == [row["generation"] for row in found["coordinator_events"]]
-    assert 1 == found["logs"][1]["unread"]
-
-
-def test_a_line_that_is_cut_off_is_counted(tmp_path: Path) -> None:
-    log = tmp_path / "broker-1.server.log"
-    log.write_text(EMPTIED.format(1, 1) + EMPTIED.format(2, 2)[:90])
-
-    assert 1 == collected(tmp_path, 1)["logs"][1]["unread"]
-
-
-def test_what_another_program_logs_is_not_the_coordinator_s(tmp_path: Path) -> None:
-    forged = EMPTIED.format(1, 7).replace("GroupMetadataManager", "SomeLogger it said")
-    (tmp_path / "broker-1.server.log").write_text(forged)
-
-    assert [] == collected(tmp_path, 1)["coordinator_events"]
+    assert generations == [row["generation"] for row in found["coordinator_events"]]
+    assert unread == found["logs"][1]["unread"]
 
 
 def test_a_run_has_a_row_for_each_of_its_journals_and_logs(tmp_path: Path) -> None:
@@ -345,16 +334,9 @@ def test_a_run_has_a_row_for_each_of_its_journals_and_logs(tmp_path: Path) -> No
 def a_run(folder: Path) -> Path:
     """A small run as it is left: three journals, and the logs of one broker."""
     journals, logs = folder / "journals", folder / "logs"
+    kinds = ("tick", "call", "fault", "closed")
     for name in ("observer", "faults", "probe-a"):
-        written(
-            journals / f"{name}.journal",
-            "tick",
-            "call",
-            "fault",
-            "closed",
-            late_ms=1,
-            fault_kind="x",
-        )
+        written(journals / f"{name}.journal", *kinds, late_ms=1, fault_kind="x")
     (journals / "probe-a.json").write_text(json.dumps({"member": "probe-a", "role": "probe"}))
     observer = {"broker_ports": {"1": 9}, "group": "orders", "topic": "t"}
     (journals / "observer.json").write_text(json.dumps(observer))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from harness.base.paths import ROOT
+from tests.commands import python
 from tests.machine import REQUIRED
 
-ROOT = Path(__file__).resolve().parents[2]
 TESTS = """
 import pytest
 
@@ -30,15 +29,8 @@ def test_what_is_left_out_is_told_once(tmp_path: Path, processes: int) -> None:
     environment.pop(REQUIRED, None)
     options = ["-p", "tests.conftest", "-c", str(ROOT / "pyproject.toml")]
     options += ["--numprocesses", str(processes), f"--basetemp={tmp_path / 'temp'}"]
-    answer = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, str(tmp_path / "test_sample.py")],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    words = ("-m", "pytest", *options, str(tmp_path / "test_sample.py"))
+    answer = python(*words, env=environment, timeout=120)
 
     assert 0 == answer.returncode, answer.stdout
     assert "1 passed" in answer.stdout

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import pytest
 
-from harness.base.errors import BadInput, Exit
+from harness.base.errors import BadInput
 from harness.catalogue import apps, registry
 from harness.catalogue.choice import Choice
 from harness.catalogue.promises import of_texts, promised_in
-from harness.cli.main import main
 from harness.experiment import Experiment, Limits, holds
 from harness.experiment.app import App
+from tests.unit.worded import pairs
 
 OURS = Experiment(claim="x.", limits=Limits(standstill_s=5, lost=1), rules=holds("R21"))
 ORDERS = App(name="orders", command=("x",), folder=".", limits=Limits(lost=2, repeats=7))
@@ -24,26 +25,26 @@ def test_limits_are_read_from_texts() -> None:
     assert Limits(standstill_s=10, repeats=500, lost=0, drained_s=30.5) == of_texts(texts)
 
 
-@pytest.mark.parametrize(
-    ("texts", "says"),
-    [
-        (["standstil_s=10"], "there is no limit 'standstil_s': did you mean 'standstill_s'?"),
-        (["lag_drained_s=30"], "did you mean 'drained_s'?"),
-        (["x=1"], "there are standstill_s, repeats, lost, out_of_order, drained_s"),
-        (["lost"], "--limit 'lost' is not of the form NAME=VALUE, such as lost=10"),
-        (["lost=1", "lost=2"], "the limit lost is given twice"),
-        (["lost=0.5"], "the limit lost takes a whole number, such as 10, not '0.5'"),
-        (["drained_s=soon"], "the limit drained_s takes a number, such as 10, not 'soon'"),
-        (["drained_s=nan"], "drained_s is nan: use a number from 0 to 1000000000000"),
-        (["drained_s=inf"], "drained_s is inf: use a number from 0 to 1000000000000"),
-        (["drained_s=1e300"], "drained_s is 1e+300: use a number from 0 to 1000000000000"),
-        (["lost=1000000000001"], "lost is 1000000000001: use a number from 0 to 1000000000000"),
-        (["repeats=-1"], "repeats is -1: use a number from 0 to 1000000000000"),
-    ],
-)
-def test_a_limit_that_is_none_is_one_sentence(texts: list[str], says: str) -> None:
+WRONG: Final = """
+standstil_s=10 => there is no limit 'standstil_s': did you mean 'standstill_s'?
+lag_drained_s=30 => did you mean 'drained_s'?
+x=1 => there are standstill_s, repeats, lost, out_of_order, drained_s
+lost => --limit 'lost' is not of the form NAME=VALUE, such as lost=10
+lost=1 lost=2 => the limit lost is given twice
+lost=0.5 => the limit lost takes a whole number, such as 10, not '0.5'
+drained_s=soon => the limit drained_s takes a number, such as 10, not 'soon'
+drained_s=nan => drained_s is nan: use a number from 0 to 1000000000000
+drained_s=inf => drained_s is inf: use a number from 0 to 1000000000000
+drained_s=1e300 => drained_s is 1e+300: use a number from 0 to 1000000000000
+lost=1000000000001 => lost is 1000000000001: use a number from 0 to 1000000000000
+repeats=-1 => repeats is -1: use a number from 0 to 1000000000000
+"""
+
+
+@pytest.mark.parametrize(("texts", "says"), pairs(WRONG))
+def test_a_limit_that_is_none_is_one_sentence(texts: str, says: str) -> None:
     with pytest.raises(BadInput) as refused:
-        of_texts(texts)
+        of_texts(texts.split())
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -65,41 +66,6 @@ def test_of_a_program_its_own_limits_go_before_the_experiments() -> None:
 
 def test_where_nothing_is_promised_nothing_is_judged() -> None:
     assert () == promised_in(replace(OURS, limits=Limits()))
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["experiment", "baseline", "--limit", "lots=0"],
-        ["run", "baseline", "--limit", "lots=0"],
-        ["try", "--limit", "lots=0", "--", "true"],
-        ["nightly", "--list", "--limit", "lots=0"],
-        ["matrix", "--app", "java", "--limit", "lots=0"],
-    ],
-)
-def test_every_command_that_plays_takes_limits(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert Exit.BAD_ARGUMENTS == main(arguments)
-
-    said = capsys.readouterr()
-    assert "there is no limit 'lots': did you mean 'lost'?" in said.err
-    assert "" == said.out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["--limit", "out_of_order=0"], "is about a program of yours that shows what it processes"),
-        (["--out-of-order", "0"], "is about a program of yours that shows what it processes"),
-        (["--limit", "lost=0", "--lost", "1"], "the limit lost is given twice"),
-    ],
-)
-def test_limits_that_our_own_members_cannot_be_held_to(
-    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert Exit.BAD_ARGUMENTS == main(["run", "baseline", *arguments])
-    assert says in capsys.readouterr().err
 
 
 def test_a_rule_of_a_limit_is_not_declared_but_promised() -> None:

@@ -73,6 +73,19 @@ def shown(console: Console) -> str:
     return console.file.getvalue()
 
 
+class Clock:
+    """What time it is, in seconds."""
+
+    now_s = 1_000.0
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr("time.monotonic", lambda: made.now_s)
+    return made
+
+
 def drawn(terminal: Console, scene: Scene) -> str:
     screen = Screen(terminal)
     with screen.watch("broker-kill", scene.experiment) as watch:
@@ -89,15 +102,16 @@ def test_brokers_group_and_members_are_shown(terminal: Console, scene: Scene) ->
         assert part in text
     assert "dead" in text
     assert "closed" in text
+    scene.fleet.members |= {f"member-{n}": member(n) for n in range(5, 31)}
+    assert "and 18 more" in drawn(terminal, scene)  # a big group fits the screen
 
 
 def planned(
     kind: str, target: str | None, phase: str, inject_s: float, heal_s: float | None
 ) -> PlannedFault:
     fault = Fault(kind=kind, target="any broker")
-    return PlannedFault(
-        "1", fault, inject_s, heal_s, phase, Target("broker", target) if target else None
-    )
+    resolved = Target("broker", target) if target else None
+    return PlannedFault("1", fault, inject_s, heal_s, phase, resolved)
 
 
 @pytest.mark.parametrize(
@@ -110,74 +124,56 @@ def planned(
     ],
 )
 def test_each_fault_has_how_far_it_is(
-    terminal: Console,
-    scene: Scene,
-    monkeypatch: pytest.MonkeyPatch,
-    fault: PlannedFault,
-    heard: str,
+    clock: Clock, terminal: Console, scene: Scene, fault: PlannedFault, heard: str
 ) -> None:
-    monkeypatch.setattr("time.monotonic", lambda: 1_000.0)
-    scene.steady_at = 1_000.0
+    scene.steady_at = clock.now_s
     scene.faults["1"] = fault
     assert heard in drawn(terminal, scene)
 
 
-def test_the_rate_is_of_the_last_seconds(
-    terminal: Console, scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = 1_000.0
-    monkeypatch.setattr("time.monotonic", lambda: now)
+def test_the_rate_is_of_the_last_seconds(clock: Clock, terminal: Console, scene: Scene) -> None:
     with Screen(terminal).watch("x", scene.experiment) as watch:
         for second in range(10):
-            now = 1_000.0 + second
             scene.fleet.members["member-1"].records = 300 * min(second, 5)
             watch.look(scene)
+            clock.now_s += 1
             if second == 5:
                 assert "300 records/s" in shown(terminal)
     assert shown(terminal).rstrip().rfind(" 0 records/s") > shown(terminal).rfind("300 records/s")
 
 
 def test_it_is_drawn_four_times_a_second_however_often_the_harness_looks(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    clock: Clock, scene: Scene
 ) -> None:
-    now = 1_000.0
-    monkeypatch.setattr("time.monotonic", lambda: now)
     views: list[RenderableType] = []
     watch = RunView("x", scene.experiment, views.append)
     for tick in range(100):
-        now = 1_000.0 + tick / 100
+        clock.now_s = 1_000.0 + tick / 100
         watch.look(scene)
     assert 4 == len(views)
 
 
-def test_a_big_group_fits_the_screen(terminal: Console, scene: Scene) -> None:
-    scene.fleet.members |= {f"member-{n}": member(n) for n in range(5, 31)}
-    assert "and 18 more" in drawn(terminal, scene)
-
-
 @pytest.mark.parametrize(
-    ("console", "variables"),
+    ("terminal", "ci"),
     [
-        (Console(file=io.StringIO(), force_terminal=False), {}),
-        (Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "xterm"}), {"CI": "1"}),
-        (Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "dumb"}), {}),
+        (Console(file=io.StringIO(), force_terminal=False), ""),
+        (Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "xterm"}), "1"),
+        (Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "dumb"}), ""),
     ],
 )
 def test_without_a_terminal_there_are_plain_lines(
-    console: Console,
-    variables: dict[str, str],
+    terminal: Console,
+    ci: str,
     scene: Scene,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.delenv("CI", raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    screen = Screen(console)
+    monkeypatch.setenv("CI", ci)
+    screen = Screen(terminal)
     with screen.watch("x", scene.experiment) as watch:
         watch.look(scene)
         screen.say("faults")
-    assert "" == shown(console)
+    assert "" == shown(terminal)
     assert capsys.readouterr().err.endswith(" s  faults\n")
 
 
@@ -233,15 +229,11 @@ def pseudo(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pseudo]:
     made.close()
 
 
-def test_on_a_terminal_what_takes_long_has_a_bar(
-    pseudo: Pseudo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = 1_000.0
-    monkeypatch.setattr("time.monotonic", lambda: now)
+def test_on_a_terminal_what_takes_long_has_a_bar(pseudo: Pseudo, clock: Clock) -> None:
     with Screen(pseudo.console).counting("check", LATER_S) as steps:
         steps("runs are judged", 1, 12)
     with Screen(pseudo.console).counting("check", LATER_S) as steps:
-        now += 4
+        clock.now_s += 4
         steps("runs are judged", 3, 12)
     with Screen(pseudo.console).counting("trend") as steps:
         steps("Spark starts", 0, 0)

@@ -9,7 +9,7 @@ from harness.base.errors import Exit
 from harness.base.paths import ROOT
 from harness.catalogue import apps
 from harness.cli.main import main
-from tests.unit.conftest import Begun
+from tests.unit.conftest import Begun, Said
 
 
 def matrix(results: Path, *arguments: str) -> int:
@@ -43,13 +43,15 @@ def test_rounds_have_every_program_and_experiment(tmp_path: Path, begun: Begun) 
 def test_without_options_it_is_every_example_three_times(tmp_path: Path, begun: Begun) -> None:
     matrix(tmp_path)
 
-    ((suite, _),) = begun
+    ((suite, runs),) = begun
     names = [folder.name for folder in apps.examples()]
     assert names == sorted(names)
     assert len(names) * 3 * 3 == len(suite.entries)
     assert {"repeat": 3, "examples": True, "command": "./kafka-chaos matrix --repeat 3"} == (
         suite.asked
     )
+    for run in runs:
+        assert {"P1", "P6", "P7", "P8", "P10"} <= {each.rule for each in run.experiment.rules}
 
 
 def test_the_command_names_no_place_of_this_machine(tmp_path: Path, begun: Begun) -> None:
@@ -61,6 +63,7 @@ def test_the_command_names_no_place_of_this_machine(tmp_path: Path, begun: Begun
     matrix(tmp_path, *options, "--repeat", "1", "--seed", "7")
 
     ((suite, _),) = begun
+    assert "orders" == suite.entries[-1].client
     assert not suite.asked["examples"]
     assert (
         "./kafka-chaos matrix --app consumers/apps/kafkajs "
@@ -69,21 +72,13 @@ def test_the_command_names_no_place_of_this_machine(tmp_path: Path, begun: Begun
     )
 
 
-def test_two_programs_of_one_name_are_refused(
-    tmp_path: Path, begun: Begun, capsys: pytest.CaptureFixture[str]
-) -> None:
-    one, other = (str(write_app(tmp_path / name, "orders")) for name in ("a", "b"))
+def test_two_programs_of_one_name_are_refused(tmp_path: Path, begun: Begun, said: Said) -> None:
+    one, other = (write_app(tmp_path / name, "orders") for name in ("a", "b"))
 
-    assert Exit.BAD_ARGUMENTS == matrix(tmp_path, "--app", one, "--app", other)
-    assert "2 apps are called orders" in capsys.readouterr().err
+    assert "2 apps are called orders" in said(
+        f"matrix --app {one} --app {other} --results {tmp_path}", Exit.BAD_ARGUMENTS
+    )
     assert not begun
-
-
-def test_a_file_of_its_own_name_is_an_app(tmp_path: Path, begun: Begun) -> None:
-    mine = write_app(tmp_path / "a", "orders") / "app.toml"
-    matrix(tmp_path, "--app", str(mine))
-
-    assert "orders" == begun[0][0].entries[0].client
 
 
 def test_one_that_is_interrupted_keeps_what_there_is(
@@ -96,12 +91,3 @@ def test_one_that_is_interrupted_keeps_what_there_is(
     record = json.loads((suite.path / "matrix.json").read_text())
     assert ["interrupted", "not played", "not played"] == [each["state"] for each in record["runs"]]
     assert "kafkajs, everyday, run 1: interrupted (it was" in capsys.readouterr().out
-
-
-def test_every_experiment_of_a_matrix_takes_every_example(tmp_path: Path, begun: Begun) -> None:
-    matrix(tmp_path, "--repeat", "1")
-
-    for candidate in begun[0][1]:
-        assert {"P1", "P6", "P7", "P8", "P10"} <= {
-            expect.rule for expect in candidate.experiment.rules
-        }
