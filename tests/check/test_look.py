@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.base import processes
-from harness.base.errors import Exit, NoData
+from harness.base.errors import Exit
 from harness.bench.synthetic import write_synthetic
 from harness.check import judge
 from harness.check.check import check
@@ -77,11 +77,6 @@ def test_a_rule_with_a_verdict_is_not_counted_among_the_others(
     assert {row["rule"] for row in others}.isdisjoint(row["rule"] for row in verdicts)
     assert any(RULES[row["rule"]].always for row in verdicts)
     assert f"{len(others)} rules that the experiment does not declare" in printed
-
-
-def test_a_folder_without_a_run_is_no_data(tmp_path: Path) -> None:
-    with pytest.raises(NoData):
-        look(tmp_path)
 
 
 def test_the_command_loads_no_spark(run_dir: Path) -> None:
