@@ -26,6 +26,16 @@ CONSUMER: dict[str, Any] = {
     "fetch_wait_max_ms": 100,
 }
 
+# What either client's own configuration has of it.
+PASSED_ON: dict[str, object] = {
+    "client.id": "member-1",
+    "auto.offset.reset": "earliest",
+    "isolation.level": "read_committed",
+    "session.timeout.ms": 6_000,
+    "heartbeat.interval.ms": 2_000,
+    "max.poll.interval.ms": 60_000,
+}
+
 PRODUCER: dict[str, Any] = {
     "member": "producer-1",
     "bootstrap": "127.0.0.1:1",

@@ -102,7 +102,7 @@ class Engine:
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
+def engine_of_one(tmp_path: Path) -> Iterator[Engine]:
     made = Engine(tmp_path / "log")
     yield made
     made.end(made.state["ExitCode"])
@@ -111,33 +111,35 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 @pytest.mark.parametrize("breaks", [[], [1], [0, 2], [3, 1, 0, 2], [4]])
 def test_a_stream_that_breaks_loses_nothing_and_nothing_comes_twice(
-    engine: Engine, breaks: list[int]
+    engine_of_one: Engine, breaks: list[int]
 ) -> None:
-    engine.breaks = list(breaks)
+    engine_of_one.breaks = list(breaks)
 
-    container = engine.start()
+    container = engine_of_one.start()
 
     wait_until(
         "all of it, while it runs",
-        lambda: engine.printed() == b"".join(PRINTED) and engine.streams > len(breaks),
+        lambda: (
+            engine_of_one.printed() == b"".join(PRINTED) and engine_of_one.streams > len(breaks)
+        ),
         timeout_s=SOON_S,
     )
     assert container.poll() is None
-    engine.end()
+    engine_of_one.end()
     assert 0 == container.wait(SOON_S)
-    assert b"".join(PRINTED) == engine.printed()
+    assert b"".join(PRINTED) == engine_of_one.printed()
 
 
-def test_what_no_stream_brought_is_read_at_the_end(engine: Engine) -> None:
-    engine.breaks = [1] * 1_000
+def test_what_no_stream_brought_is_read_at_the_end(engine_of_one: Engine) -> None:
+    engine_of_one.breaks = [1] * 1_000
 
-    container = engine.start()
-    wait_until("the first piece", lambda: engine.printed(), timeout_s=SOON_S)
-    assert PRINTED[0] == engine.printed()
-    engine.end(3)
+    container = engine_of_one.start()
+    wait_until("the first piece", lambda: engine_of_one.printed(), timeout_s=SOON_S)
+    assert PRINTED[0] == engine_of_one.printed()
+    engine_of_one.end(3)
 
     assert 3 == container.wait(SOON_S)
-    assert b"".join(PRINTED) == engine.printed()
+    assert b"".join(PRINTED) == engine_of_one.printed()
     assert ENDED_US == container.ended_at
 
 
@@ -154,19 +156,19 @@ def test_what_no_stream_brought_is_read_at_the_end(engine: Engine) -> None:
     ],
 )
 def test_an_exit_code_is_a_signals_where_that_is_known(
-    engine: Engine,
+    engine_of_one: Engine,
     code: int,
     sent: signal.Signals | None,
     *,
     oom: bool,
     heard: int,
 ) -> None:
-    container = engine.start()
+    container = engine_of_one.start()
     if sent is not None:
         container.send_signal(sent)
-        assert [sent.name] == engine.orders
+        assert [sent.name] == engine_of_one.orders
 
-    engine.end(code, OOMKilled=oom)
+    engine_of_one.end(code, OOMKilled=oom)
 
     assert heard == container.wait(SOON_S)
     assert container.gone
@@ -181,39 +183,41 @@ def refused(status: int, words: str) -> APIError:
 @pytest.mark.parametrize(
     "words", [f"Container {'f' * 64} is not running", "Container f is not paused"]
 )
-def test_what_is_over_already_is_no_trouble(engine: Engine, do: str, words: str) -> None:
-    container = engine.start()
-    engine.refuses = refused(409, words)
+def test_what_is_over_already_is_no_trouble(engine_of_one: Engine, do: str, words: str) -> None:
+    container = engine_of_one.start()
+    engine_of_one.refuses = refused(409, words)
 
     getattr(container, do)()
 
-    assert 1 == len(engine.orders)
+    assert 1 == len(engine_of_one.orders)
 
 
-def test_what_the_engine_refuses_is_a_sentence(engine: Engine) -> None:
-    container = engine.start()
-    engine.refuses = refused(500, "the disk is full")
+def test_what_the_engine_refuses_is_a_sentence(engine_of_one: Engine) -> None:
+    container = engine_of_one.start()
+    engine_of_one.refuses = refused(500, "the disk is full")
 
     with pytest.raises(ClusterError, match="refused to pause member-1: the disk is full"):
         container.freeze()
 
 
-def test_how_it_is_is_the_engines_word(engine: Engine) -> None:
-    container = engine.start()
-    engine.state |= {"Paused": True, "Status": "paused"}
+def test_how_it_is_is_the_engines_word(engine_of_one: Engine) -> None:
+    container = engine_of_one.start()
+    engine_of_one.state |= {"Paused": True, "Status": "paused"}
 
     assert container.frozen
     assert "the engine says paused of container ffffffffffff" == str(container)
 
 
 @pytest.mark.parametrize("how", ["not found", "removing"])
-def test_who_was_removed_by_another_program_is_known_no_more(engine: Engine, how: str) -> None:
-    container = engine.start()
+def test_who_was_removed_by_another_program_is_known_no_more(
+    engine_of_one: Engine, how: str
+) -> None:
+    container = engine_of_one.start()
     if how == "removing":
-        engine.end(137, Status="removing")
+        engine_of_one.end(137, Status="removing")
     else:
-        engine.gone = NotFound("no such container")
-        engine.over.set()
+        engine_of_one.gone = NotFound("no such container")
+        engine_of_one.over.set()
     container._watcher.join(SOON_S)
 
     with pytest.raises(HarnessError, match="of member-1 was removed by another program"):
@@ -233,7 +237,7 @@ def test_who_was_removed_by_another_program_is_known_no_more(engine: Engine, how
     ],
 )
 def test_a_first_process_without_a_handler_hears_no_signal(
-    engine: Engine,
+    engine_of_one: Engine,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     nspid: str | None,
@@ -241,7 +245,7 @@ def test_a_first_process_without_a_handler_hears_no_signal(
     *,
     dropped: bool,
 ) -> None:
-    container = engine.start()
+    container = engine_of_one.start()
     (tmp_path / "4711").mkdir()
     status = f"Name:\tx\nNSpid:\t{nspid}\nSigIgn:\t0000000000000000\nSigCgt:\t{caught:016x}\n"
     if nspid is not None:
