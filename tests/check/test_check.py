@@ -190,18 +190,6 @@ def test_a_judgement_that_is_interrupted_leaves_the_older_one(
     assert before == contents(run_dir)
 
 
-def test_a_look_that_keeps_nothing_keeps_the_verdicts(
-    duckdb_engine: Engine, tmp_path: Path
-) -> None:
-    run_dir = small(tmp_path, "R01")
-    check(run_dir, duckdb_engine)
-    before = (run_dir / "verdicts.parquet").read_bytes()
-
-    check(run_dir, duckdb_engine, keep=False)
-
-    assert before == (run_dir / "verdicts.parquet").read_bytes()
-
-
 def test_two_judgements_of_a_run_come_one_after_the_other(
     tmp_path: Path, duckdb_engine: Engine
 ) -> None:
@@ -244,7 +232,7 @@ def test_a_run_is_judged_again_by_newer_rules(duckdb_engine: Engine, tmp_path: P
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (None, r"manifest\.json"),
+        (None, "is not the folder of a run"),
         ('{"schema_version": 1', "cannot be read"),
         ('{"schema_version": 1, "run": "x"}', "declared"),
     ],
@@ -421,9 +409,11 @@ def test_an_empty_file_is_no_silence(
     found = verdicts(run_dir, duckdb_engine)
 
     assert reason in found["R01"]["reason"]
-    for rule in ("R01", "X07", "R20d", "E05")[: 1 if name == "host" else 4]:
-        assert "UNKNOWN" == found[rule]["verdict"]
-    assert not {found[rule]["verdict"] for rule in ("X07", "R20d")} - {"HOLDS", "UNKNOWN"}
+    unknown = {
+        rule for rule in ("R01", "X07", "R20d", "E05") if found[rule]["verdict"] == "UNKNOWN"
+    }
+    assert "R01" in unknown
+    assert name == "host" or {"R01", "X07", "R20d", "E05"} == unknown
 
 
 @pytest.mark.parametrize(

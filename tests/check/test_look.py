@@ -51,16 +51,6 @@ def test_every_verdict_is_printed_and_nothing_is_stored(
     assert before == files(run_dir)
 
 
-def test_what_differs_is_printed_with_its_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_dir = write_synthetic(tmp_path / "run", 20_000)
-    (run_dir / "history" / "topology.parquet").unlink()
-
-    assert 0 != look(run_dir)
-    assert "history/topology.parquet is missing" in capsys.readouterr().out
-
-
 def test_the_command_loads_no_spark(run_dir: Path) -> None:
     code = (
         "import sys; from harness.cli.main import main;"

@@ -4,6 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# How long one example takes is the machine's doing, and may be a second where it is busy.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 CONSUMER: dict[str, Any] = {
     "member": "member-1",

@@ -30,8 +30,9 @@ def records(partition: int, first: int, last: int) -> Range:
     return Range("t", partition, first, last, last - first + 1)
 
 
-def returns(*ranges: Range) -> Step:
-    return lambda _listener: Polled(list(ranges), [])
+def brings(*places: tuple[int, int, int]) -> Step:
+    """Records of a partition, from one offset to another, for each of these."""
+    return lambda _listener: Polled([records(*place) for place in places], [])
 
 
 def assigns(*partitions: Partition) -> Step:
@@ -140,7 +141,7 @@ def rig(consumer_settings: dict[str, Any]) -> Iterator[Rig]:
 
 
 def test_a_batch_is_journalled_before_the_work_and_committed_after_it(rig: Rig) -> None:
-    client = rig.run(assigns(P0, P1), returns(records(0, 5, 9), records(1, 3, 3)))
+    client = rig.run(assigns(P0, P1), brings((0, 5, 9), (1, 3, 3)))
     kinds = (
         "header started assigned delivered processed commit_asked commit_answered closing closed"
     )
@@ -159,8 +160,8 @@ def test_a_batch_is_journalled_before_the_work_and_committed_after_it(rig: Rig) 
 def test_a_refused_commit_is_journalled_and_the_loop_goes_on(rig: Rig) -> None:
     rig.run(
         assigns(P0),
-        returns(records(0, 0, 1)),
-        returns(records(0, 2, 2)),
+        brings((0, 0, 1)),
+        brings((0, 2, 2)),
         refuses=(25, "UNKNOWN_MEMBER_ID"),
         current=MemberIdentity(None, None),
     )
@@ -177,8 +178,8 @@ def test_an_asynchronous_answer_finds_its_question(rig: Rig) -> None:
 
     client = rig.run(
         assigns(P0),
-        returns(records(0, 0, 1)),
-        returns(records(0, 2, 4)),
+        brings((0, 0, 1)),
+        brings((0, 2, 4)),
         answers(5),
         answers(2),
         answers(99),
@@ -193,7 +194,7 @@ def test_an_asynchronous_answer_finds_its_question(rig: Rig) -> None:
 def test_with_automatic_commits_only_answers_are_journalled(rig: Rig) -> None:
     client = rig.run(
         assigns(P0),
-        returns(records(0, 0, 1)),
+        brings((0, 0, 1)),
         lambda listener: listener.committed([Answer("t", 0, 2, 0, None)]),
         commit="auto",
     )
@@ -205,8 +206,8 @@ def test_with_automatic_commits_only_answers_are_journalled(rig: Rig) -> None:
 def test_on_revocation_what_was_worked_off_of_the_revoked_is_committed(rig: Rig) -> None:
     client = rig.run(
         assigns(P0, P1),
-        returns(records(0, 0, 4), records(1, 0, 1)),
-        returns(records(0, 5, 6)),
+        brings((0, 0, 4), (1, 0, 1)),
+        brings((0, 5, 6)),
         revokes(P0),
         commit="revoke",
         at_close=revokes(P1),
@@ -219,7 +220,7 @@ def test_on_revocation_what_was_worked_off_of_the_revoked_is_committed(rig: Rig)
 def test_of_lost_partitions_nothing_is_committed(rig: Rig) -> None:
     client = rig.run(
         assigns(P0),
-        returns(records(0, 0, 4)),
+        brings((0, 0, 4)),
         lambda listener: listener.lost([P0]),
         assigns(P0),
         revokes(P0),
@@ -243,7 +244,7 @@ def test_records_of_a_partition_given_up_in_the_same_poll_are_left_to_its_new_ow
 
 
 def test_a_stall_is_in_the_middle_of_the_next_batch(rig: Rig) -> None:
-    rig.run(assigns(P0), returns(), returns(records(0, 0, 0)), orders=b"stall 30\n")
+    rig.run(assigns(P0), brings(), brings((0, 0, 0)), orders=b"stall 30\n")
     assert rig.kinds()[3:7] == ["delivered", "stall_started", "stall_ended", "processed"]
     (delivered,), (started,), (ended,) = (
         rig.frames(kind) for kind in ("delivered", "stall_started", "stall_ended")
@@ -257,23 +258,18 @@ def test_without_a_batch_a_stall_starts_all_the_same(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("consumers.consumer.STALL_WAITS_S", 0.0)
-    rig.run(assigns(P0), returns(), orders=b"stall 1\n")
+    rig.run(assigns(P0), brings(), orders=b"stall 1\n")
     assert rig.kinds()[1:6] == ["started", "assigned", "stall_started", "stall_ended", "closing"]
 
 
 def test_two_stalls_take_two_batches(rig: Rig) -> None:
-    rig.run(
-        assigns(P0),
-        returns(records(0, 0, 0)),
-        returns(records(0, 1, 1)),
-        orders=b"stall 1\nstall 2\n",
-    )
+    rig.run(assigns(P0), brings((0, 0, 0)), brings((0, 1, 1)), orders=b"stall 1\nstall 2\n")
     assert [f["duration_ms"] for f in rig.frames("stall_started")] == [1.0, 2.0]
     assert len(rig.frames("processed")) == 2
 
 
 def test_a_stall_in_a_callback_waits_for_a_revocation(rig: Rig) -> None:
-    rig.run(assigns(P0), returns(records(0, 0, 0)), revokes(P0), orders=b"stall-callback 1\n")
+    rig.run(assigns(P0), brings((0, 0, 0)), revokes(P0), orders=b"stall-callback 1\n")
     kinds = rig.kinds()
     revoked = kinds.index("revoked")
     assert ["callback_stall_started", "callback_stall_ended"] == kinds[revoked + 1 : revoked + 3]
@@ -281,7 +277,7 @@ def test_a_stall_in_a_callback_waits_for_a_revocation(rig: Rig) -> None:
 
 
 def test_close_is_obeyed_and_an_unknown_order_is_reported(rig: Rig) -> None:
-    client = rig.run(*[returns()] * 3, orders=b"dance\nstall soon\nclose\n")
+    client = rig.run(*[brings()] * 3, orders=b"dance\nstall soon\nclose\n")
     assert 3 == client.steps_left  # it did not poll once more
     assert [f["text"] for f in rig.frames("error")] == [
         "unknown order 'dance'",
@@ -291,7 +287,7 @@ def test_close_is_obeyed_and_an_unknown_order_is_reported(rig: Rig) -> None:
 
 
 def test_one_that_waits_for_it_joins_when_it_is_reported(rig: Rig) -> None:
-    client = rig.run(assigns(P0), returns(records(0, 0, 0)), joins_when_told=True, orders=b"join\n")
+    client = rig.run(assigns(P0), brings((0, 0, 0)), joins_when_told=True, orders=b"join\n")
     assert client.steps_left == 0
     assert rig.kinds()[:4] == ["header", "started", "assigned", "delivered"]
 
@@ -332,7 +328,7 @@ def test_a_callback_that_failed_is_journalled_and_the_loop_goes_on(rig: Rig) -> 
     def fails(listener: Listener) -> None:
         listener.callback_failed("on_assign", ValueError("surprise"))
 
-    rig.run(fails, assigns(P0), returns(records(0, 0, 0)))
+    rig.run(fails, assigns(P0), brings((0, 0, 0)))
     (error,) = rig.frames("error")
     assert (error["where"], error["text"]) == ("on_assign", "ValueError: surprise")
     assert rig.kinds()[-1] == "closed"
@@ -356,13 +352,13 @@ def test_a_full_disk_in_a_callback_ends_the_process_after_the_poll(
 
 
 def test_one_commits_before_the_work(rig: Rig) -> None:
-    client = rig.run(assigns(P0), returns(records(0, 0, 4)), sabotage="commit-before-processing")
+    client = rig.run(assigns(P0), brings((0, 0, 4)), sabotage="commit-before-processing")
     assert rig.kinds()[3:7] == ["delivered", "commit_asked", "commit_answered", "processed"]
     assert [((Position("t", 0, 5),), True)] == client.committed
 
 
 def test_one_never_commits(rig: Rig) -> None:
-    client = rig.run(assigns(P0), returns(records(0, 0, 4)), sabotage="never-commit")
+    client = rig.run(assigns(P0), brings((0, 0, 4)), sabotage="never-commit")
     assert client.committed == []
     assert len(rig.frames("processed")) == 1
 
@@ -370,7 +366,7 @@ def test_one_never_commits(rig: Rig) -> None:
 def test_one_goes_on_with_what_it_has_after_the_revocation(rig: Rig) -> None:
     rig.run(
         assigns(P0),
-        *[returns(records(0, at, at)) for at in range(5)],
+        *[brings((0, at, at)) for at in range(5)],
         revokes(P0),
         sabotage="keep-processing-after-revocation",
     )
@@ -381,14 +377,14 @@ def test_one_goes_on_with_what_it_has_after_the_revocation(rig: Rig) -> None:
 
 
 def test_it_still_finishes_what_it_has_when_it_closes(rig: Rig) -> None:
-    rig.run(assigns(P0), returns(records(0, 0, 0)), sabotage="keep-processing-after-revocation")
+    rig.run(assigns(P0), brings((0, 0, 0)), sabotage="keep-processing-after-revocation")
     assert len(rig.frames("processed")) == 1
 
 
 def test_one_commits_every_second_batch_backwards(rig: Rig) -> None:
     client = rig.run(
         assigns(P0),
-        *[returns(records(0, first, first + 9)) for first in (0, 10, 20)],
+        *[brings((0, first, first + 9)) for first in (0, 10, 20)],
         sabotage="commit-backwards",
     )
     assert [10, 9, 30] == [positions[0].committed for positions, _ in client.committed]
@@ -396,7 +392,7 @@ def test_one_commits_every_second_batch_backwards(rig: Rig) -> None:
 
 def test_one_skips_batches_and_commits_past_them(rig: Rig) -> None:
     client = rig.run(
-        assigns(P0), *[returns(records(0, at, at)) for at in range(30)], sabotage="skip-batches"
+        assigns(P0), *[brings((0, at, at)) for at in range(30)], sabotage="skip-batches"
     )
     assert 30 == len(rig.frames("delivered"))
     skipped = {f["poll"] for f in rig.frames("delivered")} - {
@@ -407,7 +403,7 @@ def test_one_skips_batches_and_commits_past_them(rig: Rig) -> None:
 
 
 def test_one_works_some_batches_off_twice(rig: Rig) -> None:
-    rig.run(assigns(P0), *[returns(records(0, at, at)) for at in range(6)], sabotage="work-twice")
+    rig.run(assigns(P0), *[brings((0, at, at)) for at in range(6)], sabotage="work-twice")
     delivered = [(f["poll"], f["ranges"][0][2]) for f in rig.frames("delivered")]
     assert [(2, 0), (3, 1), (4, 2), (5, 3), (6, 4), (7, 4), (8, 5)] == delivered
     assert 7 == len(rig.frames("processed"))
@@ -428,7 +424,7 @@ def test_one_goes_without_a_word(rig: Rig) -> None:
 def test_commits_by_the_clock_leave_what_is_revoked_before_it_is_due(rig: Rig) -> None:
     client = rig.run(
         assigns(P0),
-        returns(records(0, 0, 1)),
+        brings((0, 0, 1)),
         revokes(P0),
         commit="interval",
         auto_commit_interval_ms=60_000,
@@ -438,10 +434,7 @@ def test_commits_by_the_clock_leave_what_is_revoked_before_it_is_due(rig: Rig) -
 
 def test_commits_by_the_clock_cover_all_that_was_worked_off_since(rig: Rig) -> None:
     client = rig.run(
-        assigns(P0, P1),
-        returns(records(0, 0, 1), records(1, 5, 5)),
-        commit="interval",
-        auto_commit_interval_ms=0,
+        assigns(P0, P1), brings((0, 0, 1), (1, 5, 5)), commit="interval", auto_commit_interval_ms=0
     )
     assert [((Position("t", 0, 2), Position("t", 1, 6)), True)] == client.committed
     assert "interval" == rig.frames("commit_asked")[0]["how"]
@@ -450,8 +443,8 @@ def test_commits_by_the_clock_cover_all_that_was_worked_off_since(rig: Rig) -> N
 def test_commits_by_the_clock_that_were_refused_are_asked_for_again(rig: Rig) -> None:
     client = rig.run(
         assigns(P0, P1),
-        returns(records(0, 0, 1), records(1, 5, 5)),
-        returns(records(1, 6, 6)),
+        brings((0, 0, 1), (1, 5, 5)),
+        brings((1, 6, 6)),
         commit="interval",
         auto_commit_interval_ms=0,
         refuses=(22, "ILLEGAL_GENERATION"),
@@ -463,12 +456,7 @@ def test_commits_by_the_clock_that_were_refused_are_asked_for_again(rig: Rig) ->
 def test_positions_kept_outside_kafka_are_sought_when_assigned(rig: Rig, tmp_path: Path) -> None:
     store = str(tmp_path / "store")
     client = rig.run(
-        assigns(P0),
-        returns(records(0, 0, 9)),
-        revokes(P0),
-        assigns(P0, P1),
-        commit="external",
-        store=store,
+        assigns(P0), brings((0, 0, 9)), revokes(P0), assigns(P0, P1), commit="external", store=store
     )
     assert [Position("t", 0, 10)] == client.sought
     assert [] == client.committed
@@ -501,7 +489,7 @@ def test_a_member_that_is_to_die_in_a_transaction_says_so_and_stays_in_it(
     monkeypatch.setattr("consumers.consumer.HOLD_S", 0.0)
     rig.run(
         assigns(P0),
-        returns(records(0, 3, 4)),
+        brings((0, 3, 4)),
         commit="transaction",
         output="t-copy",
         transactions=FakeTransactions(),
@@ -516,8 +504,8 @@ def test_a_transaction_that_is_refused_is_not_processed_but_read_again(rig: Rig)
     transactions = FakeTransactions()
     client = rig.run(
         assigns(P0),
-        returns(records(0, 3, 4), records(0, 5, 6)),
-        returns(records(0, 3, 6)),
+        brings((0, 3, 4), (0, 5, 6)),
+        brings((0, 3, 6)),
         commit="transaction",
         output="t-copy",
         transactions=transactions,

@@ -171,12 +171,7 @@ def test_a_node_that_answers_before_it_has_logged_its_version_is_asked_again() -
     assert [] == list(logs)
 
 
-def test_a_folder_of_no_run_is_reported_from_one_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(NoData, match="is not the folder of a run"):
-        manifest.read(tmp_path)
-    (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(NoData, match="cannot be read"):
-        manifest.read(tmp_path)
+def test_a_manifest_of_another_schema_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(json.dumps({"schema_version": 99}))
     with pytest.raises(NoData, match="does not have schema version 1"):
         manifest.read(tmp_path)
