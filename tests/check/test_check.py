@@ -413,6 +413,7 @@ def test_an_empty_file_is_no_silence(
         rule for rule in ("R01", "X07", "R20d", "E05") if found[rule]["verdict"] == "UNKNOWN"
     }
     assert "R01" in unknown
+    assert not any("VIOLATED" == found[rule]["verdict"] for rule in ("X07", "R20d"))
     assert name == "host" or {"R01", "X07", "R20d", "E05"} == unknown
 
 
