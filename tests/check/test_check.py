@@ -301,13 +301,24 @@ def flip_bit(path: Path, column: str) -> None:
 def test_a_file_that_cannot_be_read_makes_the_rules_that_need_it_unknown(
     duckdb_engine: Engine, tmp_path: Path, spoil: Callable[[Path], object], reason: str
 ) -> None:
-    run_dir = small(tmp_path, "R01", "X32a")
+    run_dir = small(tmp_path, "R01")
     spoil(run_dir / "history" / "requests.parquet")
+    verdict = verdicts(run_dir, duckdb_engine)["R01"]
+
+    assert "UNKNOWN" == verdict["verdict"]
+    assert reason in verdict["reason"]
+
+
+def test_a_missing_file_leaves_rules_alone_that_do_not_need_it(
+    duckdb_engine: Engine, tmp_path: Path
+) -> None:
+    run_dir = small(tmp_path, "R01", "X32a")
+    (run_dir / "history" / "deliveries.parquet").unlink()
     found = verdicts(run_dir, duckdb_engine)
 
-    assert "UNKNOWN" == found["R01"]["verdict"]
-    assert reason in found["R01"]["reason"]
-    assert "HOLDS" == found["X32a"]["verdict"]
+    assert "UNKNOWN" == found["X32a"]["verdict"]
+    assert "history/deliveries.parquet is missing" == found["X32a"]["reason"]
+    assert "HOLDS" == found["R01"]["verdict"]
 
 
 def test_a_torn_journal_leaves_what_consumers_saw_unknown(
