@@ -10,7 +10,9 @@ import fcntl
 import json
 import os
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
@@ -32,6 +34,7 @@ from harness.tables.engines.contract import Engine
 from harness.tables.engines.duckdb import DuckDb
 from harness.tables.engines.spark import Spark
 from harness.tables.recipes import RECIPES
+from tests.check.evicted import ON_TIME, write_evicted
 from tests.histories import History, at, member_id
 
 RECORDS = 20_000
@@ -62,14 +65,12 @@ def checked(run_dir: Path, engine: Engine) -> list[dict[str, Any]]:
 
 def small(tmp_path: Path, *rules: str, **changes: Any) -> Path:
     """A run of one member that is evicted, as it should be."""
-    history = History().member("member-1").says("member_added", 0, "member-1").rebalance(1, 1, 1)
-    history.join("member-1", 5).heartbeats("member-1", 2_000, 4_000)
-    history.says("evicted", 10_001, "member-1").says("rebalance_started", 10_002, generation=1)
-    history.says("emptied", 10_003, generation=2).event("member-1", "assigned", 30, [0])
-    history.delivered("member-1", 0, 0, 9, 100).commit_request("member-1", 110, 0, 10)
-    history.acknowledged(0, 0, 9).end_offset(0, 10).tick(100)
-    declared = [{"rule": rule, "verdict": "HOLDS", "because": ""} for rule in rules]
-    return history.write(tmp_path / "run", declared, **changes)
+    return write_evicted(tmp_path / "run", ON_TIME, holding(*rules), **changes)
+
+
+def holding(*rules: str) -> list[dict[str, Any]]:
+    """These rules as an experiment declares them."""
+    return [{"rule": rule, "verdict": "HOLDS", "because": ""} for rule in rules]
 
 
 def contents(run_dir: Path) -> dict[str, bytes]:
@@ -77,23 +78,26 @@ def contents(run_dir: Path) -> dict[str, bytes]:
     return {path.relative_to(run_dir).as_posix(): path.read_bytes() for path in paths}
 
 
-def verdicts_by_rule(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {row["rule"]: row for row in rows}
+def verdicts(run_dir: Path, engine: Engine, **how: Any) -> dict[str, dict[str, Any]]:
+    """By their rules."""
+    return {row["rule"]: row for row in check(run_dir, engine, **how).verdicts}
 
 
 def test_every_rule_holds_for_a_healthy_made_up_run(judged_run: Path) -> None:
-    verdicts = pq.read_table(judged_run / "verdicts.parquet").to_pylist()
-    assert verdicts
-    assert [] == [row for row in verdicts if row["verdict"] != row["expected"]]
-    assert {"E02", "E03", "E04", "E05"} < {row["rule"] for row in verdicts}
+    found = pq.read_table(judged_run / "verdicts.parquet").to_pylist()
+    assert [] == [row for row in found if row["verdict"] != row["expected"]]
+    judged = {row["rule"] for row in found}
+    assert {"E02", "E03", "E04", "E05", "X07", "X08-members"} < judged
+    assert "E01" not in judged  # there were no faults
+    assert "R03-members" not in judged  # no member waited that long, and no rule was asked for
 
 
 def test_every_rule_holds_for_a_made_up_run_of_the_size_that_is_measured(
     duckdb_engine: Engine, tmp_path: Path
 ) -> None:
-    verdicts = check(write_synthetic(tmp_path / "run", 1_000_000), duckdb_engine).verdicts
-    assert verdicts
-    assert [] == [row for row in verdicts if row["verdict"] != row["expected"]]
+    found = check(write_synthetic(tmp_path / "run", 1_000_000), duckdb_engine).verdicts
+    assert found
+    assert [] == [row for row in found if row["verdict"] != row["expected"]]
 
 
 def test_a_run_whose_faults_are_drawn_is_asked_whether_they_took_effect(
@@ -101,19 +105,7 @@ def test_a_run_whose_faults_are_drawn_is_asked_whether_they_took_effect(
 ) -> None:
     run_dir = History(faults=2, at_random=True).write(tmp_path / "run")
 
-    assert "E01" in verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)
-
-
-def test_a_run_without_faults_is_not_asked_whether_they_took_effect(judged_run: Path) -> None:
-    rules = pq.read_table(judged_run / "verdicts.parquet", columns=["rule"]).to_pylist()
-    assert "E01" not in [row["rule"] for row in rules]
-
-
-def test_what_every_run_is_judged_by_is_judged_where_it_can_be(judged_run: Path) -> None:
-    rules = pq.read_table(judged_run / "verdicts.parquet", columns=["rule"]).to_pylist()
-    judged = {row["rule"] for row in rules}
-    assert {"X07", "X08-members"} < judged
-    assert "R03-members" not in judged  # nobody waited that long, and nobody asked
+    assert "E01" in verdicts(run_dir, duckdb_engine)
 
 
 def test_every_table_has_its_schema_its_version_and_page_checksums(judged_run: Path) -> None:
@@ -198,18 +190,6 @@ def test_a_judgement_that_is_interrupted_leaves_the_older_one(
     assert before == contents(run_dir)
 
 
-def test_a_look_that_keeps_nothing_keeps_the_verdicts(
-    duckdb_engine: Engine, tmp_path: Path
-) -> None:
-    run_dir = small(tmp_path, "R01")
-    check(run_dir, duckdb_engine)
-    before = (run_dir / "verdicts.parquet").read_bytes()
-
-    check(run_dir, duckdb_engine, keep=False)
-
-    assert before == (run_dir / "verdicts.parquet").read_bytes()
-
-
 def test_two_judgements_of_a_run_come_one_after_the_other(
     tmp_path: Path, duckdb_engine: Engine
 ) -> None:
@@ -237,12 +217,11 @@ def test_two_judgements_of_a_run_come_one_after_the_other(
 
 def test_a_run_is_judged_again_by_newer_rules(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path, "R01")
-    first = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)
+    assert "HOLDS" == verdicts(run_dir, duckdb_engine)["R01"]["verdict"]
     manifest = json.loads((run_dir / "manifest.json").read_text())
-    manifest["declared"]["rules"] = [{"rule": "R33", "verdict": "HOLDS", "because": ""}]
+    manifest["declared"]["rules"] = holding("R33")
     (run_dir / "manifest.json").write_text(json.dumps(manifest))
-    second = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)
-    assert "HOLDS" == first["R01"]["verdict"]
+    second = verdicts(run_dir, duckdb_engine)
     assert "HOLDS" == second["R33"]["verdict"]
     assert "R01" not in second
 
@@ -250,109 +229,96 @@ def test_a_run_is_judged_again_by_newer_rules(duckdb_engine: Engine, tmp_path: P
 # What can be wrong with a run's folder.
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "is not the folder of a run"),
+        ('{"schema_version": 1', "cannot be read"),
+        ('{"schema_version": 1, "run": "x"}', "declared"),
+    ],
+    ids=["none", "cut", "no declaration"],
+)
+def test_a_folder_without_a_manifest_that_can_be_read_is_no_data(
+    duckdb_engine: Engine, tmp_path: Path, text: str | None, says: str
+) -> None:
+    run_dir = small(tmp_path)
+    (run_dir / "manifest.json").unlink()
+    if text is not None:
+        (run_dir / "manifest.json").write_text(text)
+
+    with pytest.raises(NoData, match=says):
+        check(run_dir, duckdb_engine)
+
+
 def test_no_folder_is_no_data(duckdb_engine: Engine, tmp_path: Path) -> None:
     with pytest.raises(NoData, match="there is no run folder"):
         check(tmp_path / "nothing", duckdb_engine)
 
 
-def test_a_folder_without_a_manifest_is_no_data(duckdb_engine: Engine, tmp_path: Path) -> None:
-    with pytest.raises(NoData, match=r"manifest\.json"):
-        check(tmp_path, duckdb_engine)
-
-
-def test_a_manifest_that_cannot_be_read_is_no_data(duckdb_engine: Engine, tmp_path: Path) -> None:
-    run_dir = small(tmp_path)
-    (run_dir / "manifest.json").write_text('{"schema_version": 1')
-    with pytest.raises(NoData, match="cannot be read"):
-        check(run_dir, duckdb_engine)
-
-
-def test_a_manifest_without_its_declaration_is_no_data(
-    duckdb_engine: Engine, tmp_path: Path
-) -> None:
-    run_dir = small(tmp_path)
-    (run_dir / "manifest.json").write_text('{"schema_version": 1, "run": "x"}')
-    with pytest.raises(NoData, match="declared"):
-        check(run_dir, duckdb_engine)
-
-
-def test_a_run_whose_journals_were_never_collected_is_no_data(
-    duckdb_engine: Engine, tmp_path: Path
-) -> None:
-    run_dir = small(tmp_path, status="interrupted")
-    for path in (run_dir / "history").iterdir():
-        path.unlink()
-    with pytest.raises(NoData, match="holds no history"):
-        check(run_dir, duckdb_engine)
-
-
 def test_a_void_run_judges_nothing(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = small(tmp_path, "R01", status="void", status_reason="broker-2 died by itself")
-    verdicts = check(run_dir, duckdb_engine).verdicts
-    assert {"UNKNOWN"} == {row["verdict"] for row in verdicts}
-    assert {"the run is void: broker-2 died by itself"} == {row["reason"] for row in verdicts}
+    void = ("UNKNOWN", "the run is void: broker-2 died by itself")
+    found = check(run_dir, duckdb_engine).verdicts
+    assert {void} == {(row["verdict"], row["reason"]) for row in found}
 
 
-def test_a_missing_file_makes_the_rules_that_need_it_unknown(
-    duckdb_engine: Engine, tmp_path: Path
-) -> None:
-    run_dir = small(tmp_path, "R01", "X32a")
-    (run_dir / "history" / "deliveries.parquet").unlink()
-    verdicts = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)
-    assert "UNKNOWN" == verdicts["X32a"]["verdict"]
-    assert "history/deliveries.parquet is missing" == verdicts["X32a"]["reason"]
-    assert "HOLDS" == verdicts["R01"]["verdict"]
+def foreign(path: Path) -> None:
+    pq.write_table(pa.table({"whatever": [1]}), path)
 
 
-def test_a_truncated_file_is_damaged_not_empty(duckdb_engine: Engine, tmp_path: Path) -> None:
-    run_dir = small(tmp_path, "R01")
-    path = run_dir / "history" / "requests.parquet"
-    path.write_bytes(path.read_bytes()[:-20])
-    verdict = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)["R01"]
-    assert "UNKNOWN" == verdict["verdict"]
-    assert "history/requests.parquet is damaged" in verdict["reason"]
+def newer(path: Path) -> None:
+    pq.write_table(pq.read_table(path).replace_schema_metadata({"schema_version": "99"}), path)
 
 
-@pytest.mark.parametrize("column", ["api", "processed_at", "error_code"])
-def test_a_flipped_bit_is_found(duckdb_engine: Engine, tmp_path: Path, column: str) -> None:
-    run_dir = small(tmp_path, "R01")
-    path = run_dir / "history" / "requests.parquet"
+def without_column(path: Path) -> None:
+    pq.write_table(pq.read_table(path).drop_columns(["processed_at"]), path)
+
+
+def flip_bit(path: Path, column: str) -> None:
+    """Towards the end of the first part of a column."""
     with pq.ParquetFile(path) as file:
         chunk = file.metadata.row_group(0).column(HISTORY["requests"].names.index(column))
     content = bytearray(path.read_bytes())
     begins = chunk.dictionary_page_offset or chunk.data_page_offset
     content[begins + chunk.total_compressed_size - 3] ^= 0x10
     path.write_bytes(content)
-    verdict = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)["R01"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (Path.unlink, "history/requests.parquet is missing"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-20]), "requests.parquet is damaged"),
+        *(
+            (partial(flip_bit, column=column), "history/requests.parquet is damaged")
+            for column in ("api", "processed_at", "error_code")
+        ),
+        (foreign, "carries no schema version"),
+        (newer, "schema version 99"),
+        (without_column, "history/requests.parquet lacks the columns processed_at"),
+    ],
+)
+def test_a_file_that_cannot_be_read_makes_the_rules_that_need_it_unknown(
+    duckdb_engine: Engine, tmp_path: Path, spoil: Callable[[Path], object], reason: str
+) -> None:
+    run_dir = small(tmp_path, "R01")
+    spoil(run_dir / "history" / "requests.parquet")
+    verdict = verdicts(run_dir, duckdb_engine)["R01"]
+
     assert "UNKNOWN" == verdict["verdict"]
-    assert "history/requests.parquet is damaged" in verdict["reason"]
+    assert reason in verdict["reason"]
 
 
-def test_a_foreign_parquet_file_is_refused(duckdb_engine: Engine, tmp_path: Path) -> None:
-    run_dir = small(tmp_path, "R01")
-    table = pa.table({"whatever": [1]})
-    pq.write_table(table, run_dir / "history" / "requests.parquet")
-    verdict = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)["R01"]
-    assert "UNKNOWN" == verdict["verdict"]
-    assert "carries no schema version" in verdict["reason"]
+def test_a_missing_file_leaves_rules_alone_that_do_not_need_it(
+    duckdb_engine: Engine, tmp_path: Path
+) -> None:
+    run_dir = small(tmp_path, "R01", "X32a")
+    (run_dir / "history" / "deliveries.parquet").unlink()
+    found = verdicts(run_dir, duckdb_engine)
 
-
-def test_another_schema_version_is_refused(duckdb_engine: Engine, tmp_path: Path) -> None:
-    run_dir = small(tmp_path, "R01")
-    path = run_dir / "history" / "requests.parquet"
-    pq.write_table(pq.read_table(path).replace_schema_metadata({"schema_version": "99"}), path)
-    assert (
-        "schema version 99"
-        in verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)["R01"]["reason"]
-    )
-
-
-def test_a_lacking_column_is_named(duckdb_engine: Engine, tmp_path: Path) -> None:
-    run_dir = small(tmp_path, "R01")
-    path = run_dir / "history" / "requests.parquet"
-    pq.write_table(pq.read_table(path).drop_columns(["processed_at"]), path)
-    reason = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)["R01"]["reason"]
-    assert "history/requests.parquet lacks the columns processed_at" == reason
+    assert "UNKNOWN" == found["X32a"]["verdict"]
+    assert "history/deliveries.parquet is missing" == found["X32a"]["reason"]
+    assert "HOLDS" == found["R01"]["verdict"]
 
 
 def test_a_torn_journal_leaves_what_consumers_saw_unknown(
@@ -361,19 +327,16 @@ def test_a_torn_journal_leaves_what_consumers_saw_unknown(
     history = History().member("member-1", journal_torn=True).acknowledged(0, 0, 9)
     history.delivered("member-1", 0, 0, 9, 100).rebalance(0, 1, 1).rebalance(5, 2, 1)
     history.heartbeats("member-1", 100)
-    declared = [{"rule": rule, "verdict": "HOLDS", "because": ""} for rule in ("X32a", "R33")]
-    verdicts = verdicts_by_rule(
-        check(history.write(tmp_path / "run", declared), duckdb_engine).verdicts
-    )
+    found = verdicts(history.write(tmp_path / "run", holding("X32a", "R33")), duckdb_engine)
     reason = "the journal of member-1 is torn, although its process was not killed"
-    assert reason == verdicts["X32a"]["reason"]
-    assert "HOLDS" == verdicts["R33"]["verdict"]
+    assert reason == found["X32a"]["reason"]
+    assert "HOLDS" == found["R33"]["verdict"]
 
 
 def test_a_rule_that_is_not_in_the_catalogue_is_unknown(
     duckdb_engine: Engine, tmp_path: Path
 ) -> None:
-    verdict = verdicts_by_rule(check(small(tmp_path, "R99"), duckdb_engine).verdicts)["R99"]
+    verdict = verdicts(small(tmp_path, "R99"), duckdb_engine)["R99"]
     assert "UNKNOWN" == verdict["verdict"]
     assert "there is no rule R99" in verdict["reason"]
 
@@ -389,20 +352,13 @@ def test_a_rule_that_crashes_is_unknown_and_takes_no_other_down(
     )  # fmt: skip
     monkeypatch.setitem(RULES, "R98", broken)
     rules = ["R98", holds.id]
-    verdicts = verdicts_by_rule(check(small(tmp_path), engine, rules=rules).verdicts)
-    assert "UNKNOWN" == verdicts["R98"]["verdict"]
-    assert "could not be judged" in verdicts["R98"]["reason"]
-    assert "HOLDS" == verdicts["R01"]["verdict"]
+    found = verdicts(small(tmp_path), engine, rules=rules)
+    assert "UNKNOWN" == found["R98"]["verdict"]
+    assert "could not be judged" in found["R98"]["reason"]
+    assert "HOLDS" == found["R01"]["verdict"]
 
 
 # Verdicts.
-
-
-def row(ok: bool | None, measured: float | None = None) -> dict[str, Any]:
-    return {
-        "subject": "s", "at": at(0), "ok": ok, "measured": measured, "bound_low": None,
-        "bound_high": 9.0, "why": "because",
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -415,7 +371,7 @@ def row(ok: bool | None, measured: float | None = None) -> dict[str, Any]:
     ],
 )
 def test_the_worst_row_decides(oks: list[bool | None], verdict: str) -> None:
-    assert verdict == judge._worst([row(ok) for ok in oks])
+    assert verdict == judge._worst([{"ok": ok} for ok in oks])
 
 
 def test_percentiles_are_numbers_that_were_measured() -> None:
@@ -438,21 +394,13 @@ def test_a_table_that_cannot_be_derived_leaves_its_rules_unknown(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(RECIPES, "evictions", lambda: "SELECT nonsense FROM {requests}")
-    verdicts = verdicts_by_rule(check(small(tmp_path), engine, rules=["R01", "R33"]).verdicts)
-    assert "the table evictions cannot be derived" in verdicts["R01"]["reason"]
-    assert "HOLDS" == verdicts["R33"]["verdict"]
+    found = verdicts(small(tmp_path), engine, rules=["R01", "R33"])
+    assert "the table evictions cannot be derived" in found["R01"]["reason"]
+    assert "HOLDS" == found["R33"]["verdict"]
     assert not (tmp_path / "run" / "tables" / "evictions.parquet").exists()
 
 
 # A record that is not whole.
-
-
-def emptied(run_dir: Path, *names: str) -> Path:
-    """The run with history files that have no row."""
-    for name in names:
-        path = run_dir / "history" / f"{name}.parquet"
-        store.write(path, [HISTORY[name].empty_table()], HISTORY[name])
-    return run_dir
 
 
 @pytest.mark.parametrize(
@@ -466,16 +414,18 @@ def emptied(run_dir: Path, *names: str) -> Path:
 def test_an_empty_file_is_no_silence(
     duckdb_engine: Engine, tmp_path: Path, name: str, reason: str
 ) -> None:
-    run_dir = emptied(small(tmp_path, "R01", "X07", "R20d"), name)
-    verdicts = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)
+    run_dir = small(tmp_path, "R01", "X07", "R20d")
+    path = run_dir / "history" / f"{name}.parquet"
+    store.write(path, [HISTORY[name].empty_table()], HISTORY[name])
+    found = verdicts(run_dir, duckdb_engine)
 
-    assert "UNKNOWN" == verdicts["R01"]["verdict"]
-    assert reason in verdicts["R01"]["reason"]
-    assert {"UNKNOWN"} >= {verdicts[rule]["verdict"] for rule in ("X07", "R20d")} - {"HOLDS"}
-    if name != "host":
-        assert "UNKNOWN" == verdicts["E05"]["verdict"]
-        assert "UNKNOWN" == verdicts["R20d"]["verdict"]
-        assert "UNKNOWN" == verdicts["X07"]["verdict"]
+    assert reason in found["R01"]["reason"]
+    unknown = {
+        rule for rule in ("R01", "X07", "R20d", "E05") if found[rule]["verdict"] == "UNKNOWN"
+    }
+    assert "R01" in unknown
+    assert not any("VIOLATED" == found[rule]["verdict"] for rule in ("X07", "R20d"))
+    assert name == "host" or {"R01", "X07", "R20d", "E05"} == unknown
 
 
 @pytest.mark.parametrize(
@@ -488,15 +438,11 @@ def test_an_empty_file_is_no_silence(
 def test_a_time_out_of_bounds_is_in_doubt_where_it_is_not_known_who_waited(
     duckdb_engine: Engine, tmp_path: Path, damaged: bool, verdict: str, reason: str
 ) -> None:
-    history = History().member("member-1").says("member_added", 0, "member-1").rebalance(1, 1, 1)
-    history.join("member-1", 5).heartbeats("member-1", 2_000, 4_000)
-    history.says("evicted", 10_200, "member-1").says("rebalance_started", 10_201, generation=1)
-    history.says("emptied", 10_202, generation=2).acknowledged(0, 0, 9).tick(100)
-    run_dir = history.write(tmp_path / "run", [{"rule": "R01", "verdict": "HOLDS", "because": ""}])
+    run_dir = write_evicted(tmp_path / "run", 10_200, holding("R01"))
     if damaged:
         path = run_dir / "history" / "waits.parquet"
         path.write_bytes(path.read_bytes()[:-9])
-    found = verdicts_by_rule(check(run_dir, duckdb_engine).verdicts)["R01"]
+    found = verdicts(run_dir, duckdb_engine)["R01"]
 
     assert verdict == found["verdict"]
     assert reason in found["reason"]
@@ -514,12 +460,9 @@ def test_rules_that_read_what_a_torn_journal_tells_are_unknown_and_no_others(
             "journals", journal=name, role=role, frames=9, torn=name == "producer-1", cut=False,
             gaps=0, ending="closed", first_at=at(0), last_at=at(9),
         )  # fmt: skip
-    declared = [{"rule": rule, "verdict": "HOLDS", "because": ""} for rule in ("X32a", "R33")]
-    verdicts = verdicts_by_rule(
-        check(history.write(tmp_path / "run", declared), duckdb_engine).verdicts
-    )
+    found = verdicts(history.write(tmp_path / "run", holding("X32a", "R33")), duckdb_engine)
 
-    reason = "the journal of producer-1 is torn behind frame 9"
-    assert ("UNKNOWN", reason) == (verdicts["X32a"]["verdict"], verdicts["X32a"]["reason"])
-    assert "HOLDS" == verdicts["R33"]["verdict"]
-    assert "UNKNOWN" == verdicts["E05"]["verdict"]
+    assert "the journal of producer-1 is torn behind frame 9" == found["X32a"]["reason"]
+    assert {"X32a": "UNKNOWN", "R33": "HOLDS", "E05": "UNKNOWN"} == {
+        rule: found[rule]["verdict"] for rule in ("X32a", "R33", "E05")
+    }

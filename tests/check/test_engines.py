@@ -6,6 +6,7 @@ Each value is Spark's; `--engine both` has Spark show it as well.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,13 +14,13 @@ import pyarrow as pa
 import pytest
 
 from harness.tables.engines.contract import Engine, Frame, Setting
+from tests.check.evicted import ON_TIME, evicted
 from tests.histories import History, at, judged, tables_of
 
 NUMBERS = pa.table(
     {
         "k": pa.array([1, 2, 2, None, 3]),
         "v": pa.array(["a", "b", "c", "d", None]),
-        "part": pa.array([[1, 2], [], None, [None, 3], [2]]),
     }
 )
 
@@ -102,52 +103,20 @@ def test_a_setting_is_a_value_whatever_is_in_it(engine: Engine, text: str) -> No
     assert text == value(engine, ":text", text=text)
 
 
-def test_windows_count_none_before_the_first_row(engine: Engine) -> None:
-    frame = "OVER (ORDER BY v ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-    counted = f"struct(v, count_if(k = 2) {frame} AS n, last_value(k, true) {frame} AS last)"
-    engine.define("numbers", engine.rows(NUMBERS))
-    try:
-        query = f"SELECT {counted} AS each FROM {{numbers}}"
-        rows = engine.query(query, {"numbers": "numbers"}, {}).toArrow().to_pylist()
-    finally:
-        engine.drop("numbers")
-
-    found = {row["each"]["v"]: (row["each"]["n"], row["each"]["last"]) for row in rows}
-    assert {None: (0, None), "a": (0, 3), "b": (0, 1), "c": (1, 2), "d": (2, 2)} == found
-
-
-def test_exploded_rows_have_no_row_for_an_empty_list(engine: Engine) -> None:
-    engine.define("numbers", engine.rows(NUMBERS))
-    query = "SELECT k, p FROM {numbers} LATERAL VIEW explode(part) AS p ORDER BY k, p"
-    try:
-        rows = engine.query(query, {"numbers": "numbers"}, {}).toArrow().to_pylist()
-    finally:
-        engine.drop("numbers")
-
-    assert [(None, None), (None, 3), (1, 1), (1, 2), (3, 2)] == [(r["k"], r["p"]) for r in rows]
-
-
 @pytest.mark.parametrize("query", ["SELECT", "SELECT nothing FROM {requests}", "SELECT 'a' + 1"])
 def test_a_query_that_is_wrong_fails(engine: Engine, query: str) -> None:
-    tables = tables_of(History().join("member-1", 5), engine)
-    try:
-        with pytest.raises(Exception, match=r"\S"):
-            tables.sql(query).toArrow()
-    finally:
-        tables.close()
-
-
-def evicted() -> History:
-    history = History().member("member-1").says("member_added", 0, "member-1").join("member-1", 5)
-    history.heartbeats("member-1", 2_000, 4_000).says("evicted", 10_010, "member-1")
-    return history.rebalance(10_011, 2, 0)
+    with (
+        closing(tables_of(History().join("member-1", 5), engine)) as tables,
+        pytest.raises(Exception, match=r"\S"),
+    ):
+        tables.sql(query).toArrow()
 
 
 def test_a_failing_query_is_raised_and_no_verdict(duckdb_engine: Engine) -> None:
     broken: Any = _Broken(duckdb_engine)
 
     with pytest.raises(Exception, match="no_such_column"):
-        judged(evicted(), broken, "R01")
+        judged(evicted(ON_TIME), broken, "R01")
 
 
 class _Broken:

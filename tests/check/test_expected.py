@@ -11,10 +11,11 @@ import pytest
 from harness.base.errors import Exit
 from harness.check.check import check
 from harness.check.expected import beyond
-from harness.experiment import Verdict, Within
+from harness.experiment import Within
 from harness.report import exit_code, outcome
 from harness.report.headline import of_run
-from harness.report.load import Row, load
+from harness.report.load import Row, load, load_verdicts
+from harness.report.many.numbers import spreads
 from harness.report.outcome import Standing
 from harness.report.text.junit import junit
 from harness.rules.rule_names import NAMES
@@ -27,10 +28,17 @@ EXPECTED: Final = {"rule": "R01", "verdict": "VIOLATED", "because": BECAUSE}
 
 
 def judged(
-    folder: Path, duckdb_engine: Engine, evicted_ms: float = TOO_EARLY, **limits: Any
+    folder: Path,
+    duckdb_engine: Engine,
+    evicted_ms: float = TOO_EARLY,
+    *,
+    seen: bool = True,
+    **limits: Any,
 ) -> Row:
     """The verdict of R01 in a run that expects it to be violated within these limits."""
     run_dir = write_evicted(folder, evicted_ms, [{**EXPECTED, **limits}])
+    if not seen:
+        (run_dir / "history" / "requests.parquet").unlink()
     [verdict] = [row for row in check(run_dir, duckdb_engine).verdicts if row["rule"] == "R01"]
     return verdict
 
@@ -49,7 +57,7 @@ def test_a_violation_within_its_limits_is_as_expected(
     row = judged(tmp_path / "run", duckdb_engine, **limits)
 
     assert Standing.RESULT is outcome.standing(row)
-    assert BECAUSE == row["because"]
+    assert ("VIOLATED", BECAUSE) == (row["expected"], row["because"])
     assert "expected" not in row["reason"]
 
 
@@ -94,8 +102,31 @@ def test_what_shows_only_sometimes_may_hold_whatever_its_limits(
 ) -> None:
     row = judged(tmp_path / "run", duckdb_engine, ON_TIME, sometimes=True, **limits)
 
-    assert Standing.AS_EXPECTED is outcome.standing(row)
-    assert Verdict.HOLDS == row["verdict"]
+    assert ("HOLDS", "HOLDS", None) == (row["verdict"], row["expected"], row["because"])
+    [stored] = [each for each in load_verdicts(tmp_path / "run")[1] or () if each["rule"] == "R01"]
+    assert [Standing.AS_EXPECTED] * 2 == [outcome.standing(each) for each in (row, stored)]
+
+
+def test_what_shows_only_sometimes_differs_where_the_run_cannot_tell(
+    duckdb_engine: Engine, tmp_path: Path
+) -> None:
+    row = judged(tmp_path / "run", duckdb_engine, ON_TIME, seen=False, sometimes=True)
+
+    assert ("UNKNOWN", Standing.DIFFERS) == (row["verdict"], outcome.standing(row))
+    assert Exit.DIFFERS == exit_code(tmp_path / "run")
+
+
+def test_runs_that_show_it_and_runs_that_do_not_are_one_result(
+    duckdb_engine: Engine, tmp_path: Path
+) -> None:
+    rows = [
+        judged(tmp_path / str(at_ms), duckdb_engine, at_ms, sometimes=True)
+        for at_ms in (ON_TIME, TOO_EARLY)
+    ]
+    [spread], _ = spreads([[row] for row in rows], [{}, {}])
+
+    assert Standing.RESULT is spread.standing
+    assert ("VIOLATED", {"HOLDS": 1, "VIOLATED": 1}) == (spread.expected, dict(spread.verdicts))
 
 
 def test_a_rule_that_is_always_violated_differs_where_it_holds(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -55,6 +56,19 @@ def waiting(history: History, ms: float) -> None:
     history.waited("broker-1", ms - 1_000, ms, 80)
 
 
+def guarded(
+    rule: str, row: Row, history: History, engine: Engine, unread: str | None = None
+) -> Row:
+    """The row of a rule, once the stalls of a run have been looked at; why its record is unread."""
+    with closing(tables_of(history, engine)) as tables:
+        row["withheld"] = _guard(tables, Outcome(rows={rule: [row]}), unread)
+    return row
+
+
+def accused(ok: bool, at_ms: float) -> Row:
+    return {**dict.fromkeys(COLUMNS), "ok": ok, "why": "it was so", "at": at(at_ms)}
+
+
 def stalls_of(tables: Tables, outcome: Outcome) -> list[str]:
     return _guard(tables, outcome, None)
 
@@ -77,12 +91,9 @@ def test_a_day_four_times_as_noisy_costs_four_times_as_much(
             }
             for second in range(1, seconds + 1)
         ]  # fmt: skip
-        tables = tables_of(history, engine)
-        before = Counted.comparisons
-        try:
+        with closing(tables_of(history, engine)) as tables:
+            before = Counted.comparisons
             assert seconds == len(withheld(tables, Outcome(rows={"R01": rows})))
-        finally:
-            tables.close()
         return Counted.comparisons - before
 
     few = comparisons_of(150)
@@ -167,12 +178,7 @@ def test_nobody_is_accused_by_two_clocks_while_the_machine_stood_still(
 ) -> None:
     history = History()
     late(history, late_at_ms)
-    row: Row = {**dict.fromkeys(COLUMNS), "ok": ok, "why": "it was so", "at": at(10_000)}
-    tables = tables_of(history, engine)
-    try:
-        _guard(tables, Outcome(rows={rule: [row]}), None)
-    finally:
-        tables.close()
+    row = guarded(rule, accused(ok, 10_000), history, engine)
 
     assert row["ok"] is (None if withheld else ok)
     assert withheld == row["why"].startswith("this machine stood still")
@@ -195,28 +201,16 @@ def test_nobody_is_accused_in_a_run_in_which_the_time_of_day_was_set(
     for second, by_ms in ((1, 0.0), (2, 0.0), (3, set_by_ms), (4, set_by_ms)):
         told = {"late_ms": 0.2, "clock_us": second * 1_000_000}
         history.add("host", at=at(second * 1_000 + by_ms), **told)
-    row: Row = {**dict.fromkeys(COLUMNS), "ok": ok, "why": "it was so", "at": at(60_000)}
-    tables = tables_of(history, engine)
-    try:
-        touched = _guard(tables, Outcome(rows={rule: [row]}), None)
-    finally:
-        tables.close()
+    row = guarded(rule, accused(ok, 60_000), history, engine)
 
     assert row["ok"] is (None if withheld else ok)
     assert withheld == row["why"].startswith("this machine's time of day was set by 1,001 ms")
-    assert withheld == bool(touched)
+    assert withheld == bool(row["withheld"])
 
 
-def test_who_is_accused_stays_so_where_nobody_watched_the_machine(
-    engine: Engine,
-) -> None:
-    row: Row = {"ok": False, "why": "it was so", "at": at(10_000), "guard_from": None}
-    tables = tables_of(History(), engine)
-    try:
-        _guard(tables, Outcome(rows={"X60": [row]}), "host.parquet is not there")
-    finally:
-        tables.close()
-    assert row["ok"] is False
+def test_who_is_accused_stays_so_where_nothing_watched_the_machine(engine: Engine) -> None:
+    unread = "host.parquet is not there"
+    assert guarded("X60", accused(False, 10_000), History(), engine, unread)["ok"] is False
 
 
 def test_both_ends_of_a_span_belong_to_it() -> None:

@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Final
 
 import duckdb
-import pyarrow.parquet as pq
 import pytest
 
 from harness.base import processes
-from harness.base.errors import Exit, NoData
+from harness.base.errors import Exit
 from harness.bench.synthetic import write_synthetic
 from harness.check import judge
 from harness.check.check import check
 from harness.cli.main import main
-from harness.rules import RULES
 from harness.rules.rule_names import NAMES
 from harness.suite.judging import duckdb_engine, look
 from harness.tables.engines.duckdb import DuckDb
@@ -51,37 +49,6 @@ def test_every_verdict_is_printed_and_nothing_is_stored(
     assert "Every verdict as expected" in printed
     assert {*map(NAMES.get, ("R01", "R21-delivery", "E05"))} <= set(printed.split())
     assert before == files(run_dir)
-
-
-def test_what_differs_is_printed_with_its_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_dir = write_synthetic(tmp_path / "run", 20_000)
-    (run_dir / "history" / "topology.parquet").unlink()
-
-    assert 0 != look(run_dir)
-    assert "history/topology.parquet is missing" in capsys.readouterr().out
-
-
-def test_a_rule_with_a_verdict_is_not_counted_among_the_others(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_dir = write_synthetic(tmp_path / "run", 20_000)
-    look(run_dir)
-    printed = capsys.readouterr().out
-
-    with closing(duckdb_engine()) as engine:
-        verdicts = check(run_dir, engine).verdicts
-
-    others = pq.read_table(run_dir / "tables" / "other_rules.parquet").to_pylist()
-    assert {row["rule"] for row in others}.isdisjoint(row["rule"] for row in verdicts)
-    assert any(RULES[row["rule"]].always for row in verdicts)
-    assert f"{len(others)} rules that the experiment does not declare" in printed
-
-
-def test_a_folder_without_a_run_is_no_data(tmp_path: Path) -> None:
-    with pytest.raises(NoData):
-        look(tmp_path)
 
 
 def test_the_command_loads_no_spark(run_dir: Path) -> None:

@@ -74,14 +74,6 @@ def test_what_cannot_be_judged_is_shown_and_changes_no_exit_code(
     assert "history/deliveries.parquet is missing" == found["reason"]
 
 
-def test_nothing_but_the_named_rules_is_judged_where_some_are_named(
-    duckdb_engine: Engine, tmp_path: Path
-) -> None:
-    run_dir = evicted(tmp_path, TOO_EARLY)
-    rows = check(run_dir, duckdb_engine, keep=False, rules=["R33"]).verdicts
-    assert ["R33"] == [row["rule"] for row in rows]
-
-
 def test_a_run_that_shows_nothing_is_not_looked_at(duckdb_engine: Engine, tmp_path: Path) -> None:
     run_dir = evicted(tmp_path, TOO_EARLY, "R33", status="void", status_reason="a broker died")
     assert "R01" not in verdicts_of(run_dir, duckdb_engine)

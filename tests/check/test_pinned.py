@@ -42,8 +42,8 @@ def members() -> str:
 class Project:
     """A folder in which one is, with a project and one run of ours that can be kept."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self._capsys = folder, capsys
         self.run = folder / "results" / "run"
         self.rules = folder / "chaos" / "rules"
         self.kept = folder / "chaos" / "recorded" / "consumer-crash"
@@ -62,15 +62,25 @@ class Project:
         assert old in path.read_text()
         path.write_text(path.read_text().replace(old, new))
 
+    def refused(self, code: Exit, words: str, says: str) -> None:
+        """This command is, in one sentence, beside what is said of its progress."""
+        self._capsys.readouterr()
+        assert code == main(words.split(" "))
+        lines = self._capsys.readouterr().err.splitlines()
+        [said] = [line for line in lines if " s  pinned: " not in line]
+        assert says in said
+
     @property
     def pinned(self) -> str:
         return (self.kept / "pinned.txt").read_text()
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+def project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Project:
     monkeypatch.chdir(tmp_path)
-    return Project(tmp_path)
+    return Project(tmp_path, capsys)
 
 
 @pytest.fixture
@@ -165,19 +175,14 @@ def test_rules_that_come_and_go_differ(kept: Project, capsys: pytest.CaptureFixt
     assert "  orders-members is not pinned yet: VIOLATED, " in capsys.readouterr().out
 
     assert Exit.AS_EXPECTED == main(["pinned", "--renew"])
+    assert "is  one too many" in kept.pinned  # line breaks of a rule's own words do no harm
+    assert Exit.AS_EXPECTED == main(["pinned"])
     (kept.rules / "rebalances.py").unlink()
     capsys.readouterr()
     assert Exit.DIFFERS == main(["pinned"])
     said = capsys.readouterr().out
     assert f"{ID} is pinned, and no rule of the project by this name can be judged" in said
     assert "orders-members" not in said
-
-
-def test_line_breaks_of_a_rule_s_own_words_do_no_harm(kept: Project) -> None:
-    (kept.rules / "members.py").write_text(LOUD)
-    main(["pinned", "--renew"])
-    assert "is  one too many" in kept.pinned
-    assert Exit.AS_EXPECTED == main(["pinned"])
 
 
 def test_a_long_difference_is_cut(kept: Project, capsys: pytest.CaptureFixture[str]) -> None:
@@ -216,42 +221,34 @@ def test_pins_that_are_lost_are_written_again(text: str | None, kept: Project) -
     ],
 )
 def test_a_run_that_cannot_be_kept(
-    changes: dict[str, Any],
-    code: Exit,
-    says: str,
-    project: Project,
-    capsys: pytest.CaptureFixture[str],
+    changes: dict[str, Any], code: Exit, says: str, project: Project
 ) -> None:
     content = json.loads((project.run / "manifest.json").read_text())
     (project.run / "manifest.json").write_text(json.dumps(content | changes))
-    assert code == main(["keep", "results/run"])
-    assert_one_sentence(says, capsys)
+    project.refused(code, "keep results/run", says)
     assert not project.kept.parent.exists()
 
 
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["results"], Exit.NO_DATA, "results is not the folder of a run"),
-        (["nowhere"], Exit.NO_DATA, "there is no run folder nowhere"),
-        (["results/run", "--as", "../run"], Exit.BAD_ARGUMENTS, "'../run' is no name for a kept"),
-        (["results/run", "--as", ""], Exit.BAD_ARGUMENTS, "'' is no name for a kept run: use"),
+        ("results", Exit.NO_DATA, "results is not the folder of a run"),
+        ("nowhere", Exit.NO_DATA, "there is no run folder nowhere"),
+        ("results/run --as ../run", Exit.BAD_ARGUMENTS, "'../run' is no name for a kept"),
+        ("results/run --as ", Exit.BAD_ARGUMENTS, "'' is no name for a kept run: use"),
         (
-            ["results/run"],
+            "results/run",
             Exit.BAD_ARGUMENTS,
             "chaos/recorded/consumer-crash is there already: give another name by --as, or remove",
         ),
     ],
 )
-def test_words_that_name_no_run_to_keep(
-    words: list[str], code: Exit, says: str, kept: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert code == main(["keep", *words])
-    assert_one_sentence(says, capsys)
+def test_words_that_name_no_run_to_keep(words: str, code: Exit, says: str, kept: Project) -> None:
+    kept.refused(code, f"keep {words}", says)
     assert [kept.kept] == list(kept.kept.parent.iterdir())
 
 
-@pytest.mark.parametrize("command", [["keep", "results/run"], ["pinned"]])
+@pytest.mark.parametrize("command", ["keep results/run", "pinned"])
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -261,62 +258,53 @@ def test_words_that_name_no_run_to_keep(
     ],
 )
 def test_a_project_that_keeps_nothing(
-    text: str | None,
-    says: str,
-    command: list[str],
-    project: Project,
-    capsys: pytest.CaptureFixture[str],
+    text: str | None, says: str, command: str, project: Project
 ) -> None:
     (project.folder / "kafka-chaos.toml").unlink()
     if text is not None:
         (project.folder / "kafka-chaos.toml").write_text(text)
-    assert Exit.BAD_ARGUMENTS == main(command)
-    assert_one_sentence(says, capsys)
+    project.refused(Exit.BAD_ARGUMENTS, command, says)
 
 
-def test_nothing_is_kept_yet(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    assert Exit.NO_DATA == main(["pinned"])
-    assert_one_sentence("chaos/recorded has no kept runs: `./kafka-chaos keep RUN`", capsys)
+def test_nothing_is_kept_yet(project: Project) -> None:
+    says = "chaos/recorded has no kept runs: `./kafka-chaos keep RUN`"
+    project.refused(Exit.NO_DATA, "pinned", says)
 
 
-def test_no_rule_is_about_the_run(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_rule_is_about_the_run(project: Project) -> None:
     project.rewrite("rebalances.py", "without_journals=True", 'clients=("java",)')
-    assert Exit.BAD_ARGUMENTS == main(["keep", "results/run"])
-    assert_one_sentence("no rule of the project can judge results/run, whose", capsys)
+    says = "no rule of the project can judge results/run, whose"
+    project.refused(Exit.BAD_ARGUMENTS, "keep results/run", says)
     assert [] == list(project.kept.parent.iterdir())
 
 
 def test_a_query_that_fails_is_told_and_nothing_is_kept_or_renewed(
-    project: Project, capsys: pytest.CaptureFixture[str]
+    project: Project,
 ) -> None:
     project.rewrite("rebalances.py", "count(*) AS", "count(nothing_such) AS")
-    assert Exit.BAD_ARGUMENTS == main(["keep", "results/run"])
-    assert_one_sentence(f"the query of {ID} fails on results/run (BinderException: ", capsys)
+    says = f"the query of {ID} fails on results/run (BinderException: "
+    project.refused(Exit.BAD_ARGUMENTS, "keep results/run", says)
     assert [] == list(project.kept.parent.iterdir())
 
     project.rewrite("rebalances.py", "count(nothing_such) AS", "count(*) AS")
     assert Exit.AS_EXPECTED == main(["keep", "results/run"])
     before = project.pinned
     project.rewrite("rebalances.py", ":MOST AS bound_high", ":MOST AS bound_hihg")
-    capsys.readouterr()
-    for words in (["pinned"], ["pinned", "--renew"]):
-        assert Exit.BAD_ARGUMENTS == main(words)
-        assert_one_sentence(f"{ID} fails on chaos/recorded/consumer-crash (Malformed: ", capsys)
+    says = f"{ID} fails on chaos/recorded/consumer-crash (Malformed: "
+    for words in ("pinned", "pinned --renew"):
+        project.refused(Exit.BAD_ARGUMENTS, words, says)
     assert before == project.pinned
 
 
 @pytest.mark.parametrize("file", ["history/requests.parquet", "manifest.json"])
 @pytest.mark.parametrize("lost", [True, False])
-def test_a_kept_run_that_is_damaged(
-    file: str, lost: bool, kept: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_kept_run_that_is_damaged(file: str, lost: bool, kept: Project) -> None:
     path = kept.kept / file
     if lost:
         path.unlink()
     else:
         path.write_bytes(path.read_bytes()[:-100])
-    assert Exit.NO_DATA == main(["pinned"])
-    assert_one_sentence(f"chaos/recorded/consumer-crash/{file} ", capsys)
+    kept.refused(Exit.NO_DATA, "pinned", f"chaos/recorded/consumer-crash/{file} ")
 
 
 def test_only_what_is_kept_is_sealed(project: Project) -> None:
@@ -329,25 +317,18 @@ def test_only_what_is_kept_is_sealed(project: Project) -> None:
 
 
 def test_a_disk_that_is_full_leaves_nothing(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_source: Path, target: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(target))
 
     monkeypatch.setattr(shutil, "copyfile", full)
-    assert Exit.FAILED == main(["keep", "results/run"])
-    assert_one_sentence("No space left on device): check that the path exists, is writable", capsys)
+    says = "No space left on device): check that the path exists, is writable"
+    project.refused(Exit.FAILED, "keep results/run", says)
     assert [] == list(project.kept.parent.iterdir())
 
 
-def test_a_folder_that_cannot_be_made(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_cannot_be_made(project: Project) -> None:
     project.kept.parent.write_text("a file\n")
-    assert Exit.FAILED == main(["keep", "results/run"])
-    assert_one_sentence("chaos/recorded: File exists): check that the path exists", capsys)
-
-
-def assert_one_sentence(says: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever was said of its progress, on a slow machine."""
-    lines = capsys.readouterr().err.splitlines()
-    [said] = [line for line in lines if " s  pinned: " not in line]
-    assert says in said
+    says = "chaos/recorded: File exists): check that the path exists"
+    project.refused(Exit.FAILED, "keep results/run", says)

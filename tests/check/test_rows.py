@@ -44,51 +44,47 @@ def test_both_bounds_are_allowed_values(measured: float, ok: bool, why: str | No
     assert (ok, why) == (found["ok"], found["why"])
 
 
-def test_a_row_without_bounds_and_clauses_holds() -> None:
-    assert row(measured=5)["ok"] is True
+LATE = {"measured": 3, "bound_high": 2}
+WELL = {"measured": 1, "bound_high": 2}
 
 
-def test_a_note_helps_and_never_decides() -> None:
-    assert (True, "by hand") == itemgetter(row(measured=1, bound_high=2, note="by hand"))
-    late = row(measured=3, bound_high=2, note="by hand")
-    assert (False, "came too late; by hand") == itemgetter(late)
-
-
-def itemgetter(found: dict[str, Any]) -> tuple[bool | None, str | None]:
-    return found["ok"], found["why"]
-
-
-def test_what_is_wrong_violates_whatever_was_measured() -> None:
-    found = row(measured=1, bound_high=2, wrong="it burns", excused="it rained")
-    assert (False, "it burns", None) == (found["ok"], found["why"], found["excused"])
-
-
-def test_what_is_unknown_is_never_judged() -> None:
-    found = row(measured=3, bound_high=2, wrong="it burns", unknown="nobody looked", excused="x")
-    assert (None, "nobody looked", None) == (found["ok"], found["why"], found["excused"])
-
-
-def test_a_row_outside_its_bounds_holds_only_with_an_excuse_that_is_kept() -> None:
-    found = row(measured=3, bound_high=2, excused="it rained")
-    assert (True, "it rained", "it rained") == (found["ok"], found["why"], found["excused"])
-
-
-def test_an_excuse_that_was_not_needed_is_not_kept() -> None:
-    found = row(measured=2, bound_high=2, excused="it rained", note="dry")
-    assert (True, "dry", None) == (found["ok"], found["why"], found["excused"])
-
-
-def test_a_bound_without_a_measurement_is_unknown() -> None:
-    assert (None, "nothing was measured") == itemgetter(row(bound_high=2))
-
-
-def test_a_bound_without_a_measurement_holds_with_an_excuse() -> None:
-    found = row(bound_high=2, excused="it came back before")
-    assert (True, "it came back before") == (found["ok"], found["excused"])
-
-
-def test_a_row_may_have_words_of_its_own() -> None:
-    assert "left too late" == row(measured=3, bound_high=2, too_high="left too late")["why"]
+@pytest.mark.parametrize(
+    ("columns", "ok", "why", "excused"),
+    [
+        ({"measured": 5}, True, None, None),
+        ({**WELL, "note": "by hand"}, True, "by hand", None),
+        ({**LATE, "note": "by hand"}, False, "came too late; by hand", None),
+        ({**WELL, "wrong": "it burns", "excused": "it rained"}, False, "it burns", None),
+        (
+            {**LATE, "wrong": "it burns", "unknown": "no look", "excused": "x"},
+            None,
+            "no look",
+            None,
+        ),
+        ({**LATE, "excused": "it rained"}, True, "it rained", "it rained"),
+        ({**WELL, "excused": "it rained", "note": "dry"}, True, "dry", None),
+        ({"bound_high": 2}, None, "nothing was measured", None),
+        ({"bound_high": 2, "excused": "it was back"}, True, "it was back", "it was back"),
+        ({**LATE, "too_high": "left too late"}, False, "left too late", None),
+    ],
+    ids=[
+        "without bounds and clauses it holds",
+        "a note helps",
+        "a note never decides",
+        "what is wrong violates whatever was measured",
+        "what is unknown is never judged",
+        "outside its bounds only an excuse helps, and is kept",
+        "an excuse that was not needed is not kept",
+        "a bound without a measurement is unknown",
+        "a bound without a measurement holds with an excuse",
+        "a row may have words of its own",
+    ],
+)
+def test_what_a_row_comes_to(
+    columns: dict[str, Any], ok: bool | None, why: str | None, excused: str | None
+) -> None:
+    found = row(**columns)
+    assert (ok, why, excused) == (found["ok"], found["why"], found["excused"])
 
 
 @pytest.mark.parametrize(
@@ -127,7 +123,7 @@ def test_the_order_of_rows_never_matters() -> None:
     assert ["c", "a", "a", "a", "b", "a"] == [found["subject"] for found in first]
 
 
-LATE = {"measured": 7, "bound_high": 6}
+PAST = {"measured": 7, "bound_high": 6}
 IN_TIME = {"measured": 5, "bound_high": 6}
 LOOSER = {"measured": 30, "bound_high": 45}
 EARLY = {"measured": 3, "bound_low": 4, "bound_high": 6}
@@ -141,16 +137,16 @@ UNKNOWN = {"measured": 9, "bound_high": 6, "unknown": "nobody looked"}
     [
         ([IN_TIME, LOOSER], [5, 30]),
         ([IN_TIME, UNKNOWN], [5, 9]),
-        ([IN_TIME, LATE], [5, 7]),
+        ([IN_TIME, PAST], [5, 7]),
         ([IN_TIME, EARLY], [5, 3]),
-        ([LATE, LOOSER], [7]),  # 30 is within the bounds of all
+        ([PAST, LOOSER], [7]),  # 30 is within the bounds of all
         ([EARLY, {"measured": 5, "bound_low": 1}], [3]),
-        ([{"measured": 7, "bound_low": 8}, LATE, {"measured": 9, "bound_low": 5}, LOOSER], [7]),
+        ([{"measured": 7, "bound_low": 8}, PAST, {"measured": 9, "bound_low": 5}, LOOSER], [7]),
         ([BURNS], []),
         ([IN_TIME, BURNS], []),
         ([IN_TIME, EXCUSED, BURNS], []),
         ([IN_TIME, {"wrong": "it burns", "bound_high": 6}], []),
-        ([LATE, BURNS], [7, 5]),
+        ([PAST, BURNS], [7, 5]),
         ([{"measured": 5, "wrong": "it burns"}], [5]),  # no bound is shown with it
         ([], []),
     ],

@@ -49,33 +49,25 @@ def process_of_the_run(tmp_path: Path) -> Iterator[None]:
         process.communicate()
 
 
-def test_a_run_that_goes_on_is_waited_for(tmp_path: Path) -> None:
-    run_dir = unfinished(tmp_path, "running", journals=True)
-    with (
-        process_of_the_run(tmp_path),
-        pytest.raises(NoData, match="still goes on: wait for its end"),
-    ):
-        read_run(run_dir)
-
-
-def test_a_run_that_is_just_being_collected_is_waited_for(tmp_path: Path) -> None:
-    run_dir = History().write(tmp_path / RUN, run=RUN, status="running")
-    with (
-        process_of_the_run(tmp_path),
-        pytest.raises(NoData, match="still goes on: wait for its end"),
-    ):
-        read_run(run_dir)
-
-
-def test_what_a_killed_harness_left_does_not_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("collected", "owner", "says"),
+    [
+        (False, None, "still goes on: wait for its end"),
+        (True, None, "still goes on: wait for its end"),
+        (False, "0:0.00", r"./kafka-chaos collect .*, then check again"),
+    ],
+    ids=["it goes on", "it is just being collected", "a killed harness left it"],
+)
+def test_a_run_whose_harness_lives_is_waited_for(
+    collected: bool, owner: str | None, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_dir = unfinished(tmp_path, "running", journals=True)
-    monkeypatch.setenv(processes.OWNER_MARK, "0:0.00")
-    with (
-        process_of_the_run(tmp_path),
-        pytest.raises(NoData, match=r"./kafka-chaos collect .*, then check again"),
-    ):
+    if collected:
+        run_dir = History().write(tmp_path / RUN, run=RUN, status="running")
+    else:
+        run_dir = unfinished(tmp_path, "running", journals=True)
+    if owner is not None:
+        monkeypatch.setenv(processes.OWNER_MARK, owner)
+    with process_of_the_run(tmp_path), pytest.raises(NoData, match=says):
         read_run(run_dir)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from typing import Final
 
 import pytest
@@ -18,27 +19,32 @@ _DECIDING: Final = re.compile(
 )
 
 
-def test_a_word_is_replaced_with_its_arguments() -> None:
-    assert "SELECT ((unix_micros(b.y) - unix_micros(a.x)) / 1e3) AS ms" == expand(
-        "SELECT ms_between(a.x, b.y) AS ms"
-    )
+@pytest.mark.parametrize(
+    ("query", "expanded"),
+    [
+        (
+            "SELECT ms_between(a.x, b.y) AS ms",
+            "SELECT ((unix_micros(b.y) - unix_micros(a.x)) / 1e3) AS ms",
+        ),
+        (  # parentheses and commas within quotes are text
+            "ms_between(to_timestamp('1,2)'), b)",
+            "((unix_micros(b) - unix_micros(to_timestamp('1,2)'))) / 1e3)",
+        ),
+        (
+            "FROM x a JOIN y b ON same(a, b, `group`, member_id) AND a.n = 1",
+            "FROM x a JOIN y b ON a.`group` = b.`group` AND a.member_id = b.member_id AND a.n = 1",
+        ),
+        *[("SELECT before(1), hereafter(2), after_ms",) * 2],  # names that are only alike
+    ],
+)
+def test_a_word_is_replaced_with_its_arguments(query: str, expanded: str) -> None:
+    assert expanded == expand(query)
 
 
 def test_words_may_stand_in_each_other() -> None:
     found = expand("ms_between(after(-:slack_ms, greatest(a, b)), least(c, after(5, d)))")
     assert "after(" not in found
     assert "timestamp_micros(unix_micros(d) + CAST(round((5) * 1e3) AS BIGINT))" in found
-
-
-def test_parentheses_and_commas_within_quotes_are_text() -> None:
-    found = expand("ms_between(to_timestamp('1,2)'), b)")
-    assert "((unix_micros(b) - unix_micros(to_timestamp('1,2)'))) / 1e3)" == found
-
-
-def test_the_same_key_is_asked_column_by_column() -> None:
-    asked = expand("SELECT * FROM x a JOIN y b ON same(a, b, `group`, member_id) AND a.n = 1")
-
-    assert asked.endswith("ON a.`group` = b.`group` AND a.member_id = b.member_id AND a.n = 1")
 
 
 @pytest.mark.parametrize("before", ["WHERE NOT ", "WHERE a.n = 1 OR\n  "])
@@ -54,32 +60,25 @@ def test_every_query_may_use_the_frames_of_windows() -> None:
     assert text_of(lambda: "{SO_FAR}").endswith("CURRENT ROW")
 
 
-def test_a_column_of_a_similar_name_stays() -> None:
-    assert "SELECT before(1), hereafter(2), after_ms" == expand(
-        "SELECT before(1), hereafter(2), after_ms"
-    )
-
-
-@pytest.mark.parametrize("query", ["after(5)", "ms_between(a, b, c)"])
-def test_a_wrong_number_of_arguments_is_refused(query: str) -> None:
-    with pytest.raises(ValueError, match="takes 2 arguments"):
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("after(5)", "takes 2 arguments"),
+        ("ms_between(a, b, c)", "takes 2 arguments"),
+        ("SELECT after(5, d", "a parenthesis is not closed"),
+    ],
+)
+def test_a_word_with_other_arguments_is_refused(query: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
         expand(query)
 
 
-def test_a_parenthesis_that_is_not_closed_is_refused() -> None:
-    with pytest.raises(ValueError, match="a parenthesis is not closed"):
-        expand("SELECT after(5, d")
-
-
 def test_a_clause_is_not_lost_for_a_part_that_is_null(engine: Engine) -> None:
-    tables = tables_of(History(), engine)
     query = (
         "SELECT clause('gave ', n, ' (a, b)') AS text FROM VALUES (1), (NULL) AS v(n) ORDER BY n"
     )
-    try:
+    with closing(tables_of(History(), engine)) as tables:
         rows = tables.sql(query).toArrow().to_pylist()
-    finally:
-        tables.close()
     assert {"gave unknown (a, b)", "gave 1 (a, b)"} == {row["text"] for row in rows}
 
 

@@ -4,6 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# How long one example takes is the machine's doing, and may be a second where it is busy.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 CONSUMER: dict[str, Any] = {
     "member": "member-1",
@@ -24,6 +29,16 @@ CONSUMER: dict[str, Any] = {
     "process_us": 0,
     "sabotage": None,
     "fetch_wait_max_ms": 100,
+}
+
+# What either client's own configuration has of it.
+PASSED_ON: dict[str, object] = {
+    "client.id": "member-1",
+    "auto.offset.reset": "earliest",
+    "isolation.level": "read_committed",
+    "session.timeout.ms": 6_000,
+    "heartbeat.interval.ms": 2_000,
+    "max.poll.interval.ms": 60_000,
 }
 
 PRODUCER: dict[str, Any] = {

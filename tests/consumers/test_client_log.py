@@ -29,30 +29,31 @@ OTHERS = [
 ]
 
 
-def test_a_session_timeout_has_its_own_time_and_the_silence() -> None:
-    (event,) = parse_librdkafka_log([SESSION + "\n"])
-    assert event.event == "session_timed_out"
-    assert event.at_us == 1_795_255_782_080_000
-    assert event.duration_ms == 9313.0
-    assert event.text.startswith("[thrd:main]: Consumer group session timed out")
-    assert not event.text.endswith("\n")
-
-
-def test_max_poll_has_the_whole_time_without_a_poll() -> None:
-    (event,) = parse_librdkafka_log([MAX_POLL])
-    assert event[:3] == ("max_poll_exceeded", 1_795_255_720_192_000, 8251.0)
+@pytest.mark.parametrize(
+    ("line", "event", "at_us", "duration_ms"),
+    [
+        (SESSION + "\n", "session_timed_out", 1_795_255_782_080_000, 9313.0),
+        (MAX_POLL, "max_poll_exceeded", 1_795_255_720_192_000, 8251.0),  # all without a poll
+        # In other words it is an event all the same.
+        ("%4|1.5|SESSTMOUT|m#consumer-1| [thrd:main]: timed", "session_timed_out", 1_500_000, None),
+        (
+            "%4|1.5|MAXPOLL|m#consumer-1| [thrd:main]: too long",
+            "max_poll_exceeded",
+            1_500_000,
+            None,
+        ),
+    ],
+)
+def test_an_event_has_its_own_time_and_how_long_it_was(
+    line: str, event: str, at_us: int, duration_ms: float | None
+) -> None:
+    text = line.partition("#consumer-1| ")[2].strip()
+    assert [ClientLogEvent(event, at_us, duration_ms, text)] == parse_librdkafka_log([line])
 
 
 def test_other_lines_are_passed_over() -> None:
-    assert parse_librdkafka_log(OTHERS) == []
     events = parse_librdkafka_log([*OTHERS, SESSION, *OTHERS, MAX_POLL])
     assert [e.event for e in events] == ["session_timed_out", "max_poll_exceeded"]
-
-
-@pytest.mark.parametrize("what", ["SESSTMOUT", "MAXPOLL"])
-def test_an_event_in_other_words_is_still_an_event(what: str) -> None:
-    (event,) = parse_librdkafka_log([f"%4|1.5|{what}|m#consumer-1| [thrd:main]: it happened"])
-    assert ClientLogEvent(event.event, 1_500_000, None, "[thrd:main]: it happened") == event
 
 
 # Captured from kafka-clients 4.3.1.
@@ -114,14 +115,10 @@ def test_the_java_client_reports_its_coordinator_and_heartbeats(
     assert all(event.at_us == 1_795_269_546_480_004 for event in found)
 
 
-def test_a_static_member_names_its_instance_first() -> None:
+def test_a_line_of_the_java_client_needs_a_whole_stamp_and_may_name_an_instance_first() -> None:
     line = JAVA.format("INFO ConsumerCoordinator", "Discovered group coordinator x")
     static = line.replace("clientId", "instanceId=member-2, clientId")
     assert ["coordinator_found"] == [event.event for event in parse_client_log("java", [static])]
-
-
-def test_a_line_of_the_java_client_without_a_whole_stamp_is_passed_over() -> None:
-    line = JAVA.format("INFO ConsumerCoordinator", "Discovered group coordinator x")
     assert [] == parse_client_log("java", [line[7:], "2026 INFO " + line[32:]])
 
 

@@ -37,49 +37,31 @@ def journal(*frames: dict[str, Any], torn: bool = False) -> JournalContent:
     return JournalContent(heard, torn, 0)
 
 
+def frame(kind: str, at: int, generation: int | None = None, **more: Any) -> dict[str, Any]:
+    """A frame so many microseconds after T0, of a member in a generation."""
+    if generation is not None:
+        more = {"member_id": f"id-{generation}", "generation": generation, **more}
+    return {"kind": kind, "at": T0 + at, **more}
+
+
 def rebalance(kind: str, at: int, generation: int, *partitions: int) -> dict[str, Any]:
-    return {
-        "kind": kind,
-        "at": T0 + at,
-        "partitions": [["t", p] for p in partitions],
-        "member_id": f"id-{generation}",
-        "generation": generation,
-    }
+    return frame(kind, at, generation, partitions=[["t", p] for p in partitions])
 
 
 def delivered(at: int, poll: int, *ranges: list[Any]) -> dict[str, Any]:
-    return {
-        "kind": "delivered",
-        "at": T0 + at,
-        "poll": poll,
-        "ranges": list(ranges),
-        "member_id": "id-1",
-        "generation": 1,
-        "polled_at": T0 + at - 1,
-    }
+    return frame("delivered", at, 1, poll=poll, ranges=list(ranges), polled_at=T0 + at - 1)
 
 
 def asked(at: int, number: int, *offsets: list[Any], how: str = "sync") -> dict[str, Any]:
-    return {
-        "kind": "commit_asked",
-        "at": T0 + at,
-        "id": number,
-        "how": how,
-        "offsets": list(offsets),
-        "member_id": "id-1",
-        "generation": 1,
-    }
+    return frame("commit_asked", at, 1, id=number, how=how, offsets=list(offsets))
 
 
 def answered(at: int, number: int | None, *results: list[Any]) -> dict[str, Any]:
-    return {
-        "kind": "commit_answered",
-        "at": T0 + at,
-        "id": number,
-        "results": list(results),
-        "member_id": "id-2",
-        "generation": 2,
-    }
+    return frame("commit_answered", at, 2, id=number, results=list(results))
+
+
+def stall(part: str, at: int) -> dict[str, Any]:
+    return frame(f"stall_{part}", at, polled_at=T0 + 19, duration_ms=500.0)
 
 
 @pytest.fixture
@@ -113,17 +95,17 @@ def test_every_row_has_exactly_the_columns_of_the_schema(config: ConsumerConfig)
         journal(
             rebalance("assigned", 10, 1, 0, 1),
             delivered(20, 4, ["t", 0, 5, 9, 5], ["t", 1, 0, 0, 1]),
-            {"kind": "stall_started", "at": T0 + 22, "polled_at": T0 + 19, "duration_ms": 500.0},
-            {"kind": "stall_ended", "at": T0 + 24, "polled_at": T0 + 19, "duration_ms": 500.0},
-            {"kind": "processed", "at": T0 + 25, "poll": 4},
+            stall("started", 22),
+            stall("ended", 24),
+            frame("processed", 25, poll=4),
             asked(26, 1, ["t", 0, 10], ["t", 1, 1]),
             answered(27, 1, ["t", 0, 10, 0, None], ["t", 1, 1, 25, "UNKNOWN_MEMBER_ID"]),
             {"kind": "error", "at": T0 + 28, "where": "library", "code": -195, "name": "_T",
              "text": "gone", "fatal": False},
-            {"kind": "dropped", "at": T0 + 29, "poll": 5, "ranges": [["t", 0, 1, 2, 2]]},
+            frame("dropped", 29, poll=5, ranges=[["t", 0, 1, 2, 2]]),
             rebalance("lost", 30, 1, 0, 1),
-            {"kind": "closing", "at": T0 + 40, "why": "ordered"},
-            {"kind": "closed", "at": T0 + 41},
+            frame("closing", 40, why="ordered"),
+            frame("closed", 41),
         ),
         [ClientLogEvent("session_timed_out", T0 + 15, 6003.0, "timed out")],
         config,
@@ -137,13 +119,13 @@ def test_every_row_has_exactly_the_columns_of_the_schema(config: ConsumerConfig)
 
 
 def test_times_become_utc_timestamps(config: ConsumerConfig) -> None:
-    rows = consumer_rows(journal({"kind": "closed", "at": T0 + 5}), [], config)
+    rows = consumer_rows(journal(frame("closed", 5)), [], config)
     table = pa.Table.from_pylist(rows["members"], HISTORY["members"])
     assert table["ended_at"][0].as_py().isoformat() == "2025-11-21T09:40:00.000005+00:00"
 
 
 def test_a_member_that_closed(config: ConsumerConfig) -> None:
-    (row,) = consumer_rows(journal({"kind": "closed", "at": T0 + 5}), [], config)["members"]
+    (row,) = consumer_rows(journal(frame("closed", 5)), [], config)["members"]
     assert {
         "member": "member-1",
         "role": "consumer",
@@ -161,7 +143,7 @@ def test_a_member_that_closed(config: ConsumerConfig) -> None:
 
 
 def test_a_member_whose_client_gave_up_failed(config: ConsumerConfig) -> None:
-    rows = consumer_rows(journal({"kind": "fatal", "at": T0 + 5, "text": "fenced"}), [], config)
+    rows = consumer_rows(journal(frame("fatal", 5, text="fenced")), [], config)
     assert rows["members"][0]["end"] == "failed"
     assert rows["client_events"][0]["detail"] == "process: fenced"
 
@@ -170,7 +152,7 @@ def test_a_killed_member_has_no_end_and_its_last_work_is_not_done(config: Consum
     rows = consumer_rows(
         journal(
             delivered(10, 1, ["t", 0, 0, 4, 5]),
-            {"kind": "processed", "at": T0 + 12, "poll": 1},
+            frame("processed", 12, poll=1),
             asked(13, 1, ["t", 0, 5]),
             delivered(20, 2, ["t", 0, 5, 6, 2]),
             torn=True,
@@ -192,13 +174,7 @@ def test_a_killed_member_that_had_not_even_started(config: ConsumerConfig) -> No
 
 
 def test_a_stall_begins_when_the_last_poll_returned(config: ConsumerConfig) -> None:
-    started, ended = events(
-        [
-            {"kind": "stall_started", "at": T0 + 22, "polled_at": T0 + 19, "duration_ms": 500.0},
-            {"kind": "stall_ended", "at": T0 + 522, "polled_at": T0 + 19, "duration_ms": 500.0},
-        ],
-        config,
-    )
+    started, ended = events([stall("started", 22), stall("ended", 522)], config)
     assert (started["event_at"], started["observed_at"]) == (T0 + 19, T0 + 22)
     assert (ended["event_at"], ended["observed_at"]) == (T0 + 522, T0 + 522)
     assert started["duration_ms"] == 500.0
@@ -209,7 +185,7 @@ def test_events_carry_the_member_of_the_rebalance_before_them(config: ConsumerCo
         journal(
             rebalance("assigned", 10, 1, 0),
             rebalance("assigned", 50, 2, 1),
-            {"kind": "closing", "at": T0 + 60, "why": "SIGTERM"},
+            frame("closing", 60, why="SIGTERM"),
         ),
         [
             ClientLogEvent("max_poll_exceeded", T0 + 5, 8251.0, "before any"),
@@ -253,19 +229,20 @@ def test_an_automatic_commit_has_an_answer_only(config: ConsumerConfig) -> None:
 
 
 def acknowledged(partition: int, first: int, last: int, **changes: Any) -> dict[str, Any]:
-    return {
-        "kind": "acknowledged",
-        "at": T0 + 50,
-        "partition": partition,
-        "first_number": first,
-        "last_number": last,
-        "first_offset": first + 100,
-        "last_offset": last + 100,
-        "first_sent_at": T0 + 10,
-        "last_answered_at": T0 + 40,
-        "error_code": 0,
-        "error": None,
-    } | changes
+    found = frame(
+        "acknowledged",
+        50,
+        partition=partition,
+        first_number=first,
+        last_number=last,
+        first_offset=first + 100,
+        last_offset=last + 100,
+        first_sent_at=T0 + 10,
+        last_answered_at=T0 + 40,
+        error_code=0,
+        error=None,
+    )
+    return found | changes
 
 
 def test_sends_by_outcome(producer: ProducerConfig) -> None:
@@ -274,12 +251,12 @@ def test_sends_by_outcome(producer: ProducerConfig) -> None:
     )
     rows = producer_rows(
         journal(
-            {"kind": "sending", "at": T0 + 9, "sent": [8, 2, 0]},
+            frame("sending", 9, sent=[8, 2, 0]),
             acknowledged(0, 0, 4),
             failed,
             {"kind": "unanswered", "at": T0 + 60, "partition": 0, "first_number": 7,
              "last_number": 7},
-            {"kind": "closed", "at": T0 + 61},
+            frame("closed", 61),
         ),
         producer,
     )  # fmt: skip
@@ -296,8 +273,8 @@ def test_sends_by_outcome(producer: ProducerConfig) -> None:
 def test_what_was_sent_before_a_topic_grew_is_accounted_too(producer: ProducerConfig) -> None:
     rows = producer_rows(
         journal(
-            {"kind": "sending", "at": T0 + 9, "sent": [3, 3]},
-            {"kind": "sending", "at": T0 + 19, "sent": [3, 3, 2]},
+            frame("sending", 9, sent=[3, 3]),
+            frame("sending", 19, sent=[3, 3, 2]),
         ),
         producer,
     )
@@ -308,9 +285,9 @@ def test_what_was_sent_before_a_topic_grew_is_accounted_too(producer: ProducerCo
 def test_what_a_killed_producer_may_have_sent_is_unanswered(producer: ProducerConfig) -> None:
     rows = producer_rows(
         journal(
-            {"kind": "sending", "at": T0 + 9, "sent": [3, 3, 0]},
+            frame("sending", 9, sent=[3, 3, 0]),
             acknowledged(0, 0, 2),
-            {"kind": "sending", "at": T0 + 19, "sent": [6, 5, 0]},
+            frame("sending", 19, sent=[6, 5, 0]),
             acknowledged(1, 3, 3),
         ),
         producer,
@@ -334,7 +311,7 @@ def test_many_holes_are_looked_up_in_one_reading(producer: ProducerConfig) -> No
 
     frames = Counted()
     for number in range(0, 600, 2):  # every other record is answered
-        frames.append({"kind": "sending", "at": T0 + number, "sent": [number + 2, 0, 0]})
+        frames.append(frame("sending", number, sent=[number + 2, 0, 0]))
         frames.append(acknowledged(0, number, number))
     content = journal()._replace(frames=frames)
 
@@ -353,10 +330,7 @@ def test_what_the_library_logs_is_of_the_last_rebalance_before_it(
 ) -> None:
     """The last in the journal, also where the clock was set back between two."""
     times = (100, 300, 200, 400)
-    frames = [
-        {"kind": "assigned", "at": T0 + at, "member_id": "m", "generation": at, "partitions": []}
-        for at in times
-    ]
+    frames = [frame("assigned", at, member_id="m", generation=at, partitions=[]) for at in times]
     logged = [ClientLogEvent("heartbeat_sent", T0 + at, None, "") for at in range(50, 450, 50)]
 
     rows = consumer_rows(journal(*frames), logged, config)["client_events"]

@@ -30,8 +30,9 @@ def records(partition: int, first: int, last: int) -> Range:
     return Range("t", partition, first, last, last - first + 1)
 
 
-def returns(*ranges: Range) -> Step:
-    return lambda _listener: Polled(list(ranges), [])
+def brings(*places: tuple[int, int, int]) -> Step:
+    """Records of a partition, from one offset to another, for each of these."""
+    return lambda _listener: Polled([records(*place) for place in places], [])
 
 
 def assigns(*partitions: Partition) -> Step:
@@ -95,6 +96,9 @@ class FakeClient:
             self.at_close(self.listener)
 
 
+OF_CLIENT = {"refuses", "current", "at_close"}
+
+
 class Rig:
     """A loop over a fake client, closed by the end of its orders when the steps are through."""
 
@@ -108,13 +112,17 @@ class Rig:
             os.close(self.write)
             self._open = False
 
-    def loop(
-        self, *steps: Step, copy: Any = None, **changes: Any
-    ) -> tuple[ConsumerLoop, FakeClient]:
-        config = ConsumerConfig.of({**self.settings, **changes})
+    def run(
+        self, *steps: Step, orders: bytes = b"", copy: Any = None, **changes: Any
+    ) -> FakeClient:
+        """Run it with these orders; `changes` are of its settings, or of its client."""
         client = FakeClient(steps, self.end_orders)
+        vars(client).update({name: changes.pop(name) for name in OF_CLIENT & changes.keys()})
+        config = ConsumerConfig.of({**self.settings, **changes})
         journal = Journal(config.journal, config.member)
-        return ConsumerLoop(config, client, journal, Control(self.read), copy), client
+        os.write(self.write, orders)
+        ConsumerLoop(config, client, journal, Control(self.read), copy).run()
+        return client
 
     def frames(self, *kinds: str) -> list[dict[str, Any]]:
         frames = read_journal(Path(self.settings["journal"])).frames
@@ -133,8 +141,7 @@ def rig(consumer_settings: dict[str, Any]) -> Iterator[Rig]:
 
 
 def test_a_batch_is_journalled_before_the_work_and_committed_after_it(rig: Rig) -> None:
-    loop, client = rig.loop(assigns(P0, P1), returns(records(0, 5, 9), records(1, 3, 3)))
-    loop.run()
+    client = rig.run(assigns(P0, P1), brings((0, 5, 9), (1, 3, 3)))
     kinds = (
         "header started assigned delivered processed commit_asked commit_answered closing closed"
     )
@@ -151,10 +158,13 @@ def test_a_batch_is_journalled_before_the_work_and_committed_after_it(rig: Rig) 
 
 
 def test_a_refused_commit_is_journalled_and_the_loop_goes_on(rig: Rig) -> None:
-    loop, client = rig.loop(assigns(P0), returns(records(0, 0, 1)), returns(records(0, 2, 2)))
-    client.refuses = (25, "UNKNOWN_MEMBER_ID")
-    client.current = MemberIdentity(None, None)
-    loop.run()
+    rig.run(
+        assigns(P0),
+        brings((0, 0, 1)),
+        brings((0, 2, 2)),
+        refuses=(25, "UNKNOWN_MEMBER_ID"),
+        current=MemberIdentity(None, None),
+    )
     first, second = rig.frames("commit_answered")
     assert first["results"] == [["t", 0, 2, 25, "UNKNOWN_MEMBER_ID"]]
     assert second["results"] == [["t", 0, 3, 25, "UNKNOWN_MEMBER_ID"]]
@@ -166,16 +176,15 @@ def test_an_asynchronous_answer_finds_its_question(rig: Rig) -> None:
     def answers(*committed: int) -> Step:
         return lambda listener: listener.committed([Answer("t", 0, c, 0, None) for c in committed])
 
-    loop, client = rig.loop(
+    client = rig.run(
         assigns(P0),
-        returns(records(0, 0, 1)),
-        returns(records(0, 2, 4)),
+        brings((0, 0, 1)),
+        brings((0, 2, 4)),
         answers(5),
         answers(2),
         answers(99),
         commit="async",
     )
-    loop.run()
     assert [wait for _, wait in client.committed] == [False, False]
     assert [f["id"] for f in rig.frames("commit_asked")] == [1, 2]
     # In the order of the answers; the last was never asked for by the application.
@@ -183,43 +192,40 @@ def test_an_asynchronous_answer_finds_its_question(rig: Rig) -> None:
 
 
 def test_with_automatic_commits_only_answers_are_journalled(rig: Rig) -> None:
-    loop, client = rig.loop(
+    client = rig.run(
         assigns(P0),
-        returns(records(0, 0, 1)),
+        brings((0, 0, 1)),
         lambda listener: listener.committed([Answer("t", 0, 2, 0, None)]),
         commit="auto",
     )
-    loop.run()
     assert client.committed == []
     assert rig.frames("commit_asked") == []
     assert [f["id"] for f in rig.frames("commit_answered")] == [None]
 
 
 def test_on_revocation_what_was_worked_off_of_the_revoked_is_committed(rig: Rig) -> None:
-    loop, client = rig.loop(
+    client = rig.run(
         assigns(P0, P1),
-        returns(records(0, 0, 4), records(1, 0, 1)),
-        returns(records(0, 5, 6)),
+        brings((0, 0, 4), (1, 0, 1)),
+        brings((0, 5, 6)),
         revokes(P0),
         commit="revoke",
+        at_close=revokes(P1),
     )
-    client.at_close = revokes(P1)
-    loop.run()
     assert [((Position("t", 0, 7),), True), ((Position("t", 1, 2),), True)] == client.committed
     assert [f["how"] for f in rig.frames("commit_asked")] == ["revoke", "revoke"]
     assert rig.kinds().index("revoked") < rig.kinds().index("commit_asked")
 
 
 def test_of_lost_partitions_nothing_is_committed(rig: Rig) -> None:
-    loop, client = rig.loop(
+    client = rig.run(
         assigns(P0),
-        returns(records(0, 0, 4)),
+        brings((0, 0, 4)),
         lambda listener: listener.lost([P0]),
         assigns(P0),
         revokes(P0),
         commit="revoke",
     )
-    loop.run()
     assert client.committed == []
     assert len(rig.frames("lost")) == 1
 
@@ -231,17 +237,14 @@ def test_records_of_a_partition_given_up_in_the_same_poll_are_left_to_its_new_ow
         listener.revoked([P0])
         return Polled([records(0, 5, 6), records(1, 5, 5)], [])
 
-    loop, client = rig.loop(assigns(P0, P1), revoked_in_between)
-    loop.run()
+    client = rig.run(assigns(P0, P1), revoked_in_between)
     assert [f["ranges"] for f in rig.frames("dropped")] == [[["t", 0, 5, 6, 2]]]
     assert [f["ranges"] for f in rig.frames("delivered")] == [[["t", 1, 5, 5, 1]]]
     assert [((Position("t", 1, 6),), True)] == client.committed
 
 
 def test_a_stall_is_in_the_middle_of_the_next_batch(rig: Rig) -> None:
-    loop, _ = rig.loop(assigns(P0), returns(), returns(records(0, 0, 0)))
-    os.write(rig.write, b"stall 30\n")
-    loop.run()
+    rig.run(assigns(P0), brings(), brings((0, 0, 0)), orders=b"stall 30\n")
     assert rig.kinds()[3:7] == ["delivered", "stall_started", "stall_ended", "processed"]
     (delivered,), (started,), (ended,) = (
         rig.frames(kind) for kind in ("delivered", "stall_started", "stall_ended")
@@ -255,24 +258,18 @@ def test_without_a_batch_a_stall_starts_all_the_same(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("consumers.consumer.STALL_WAITS_S", 0.0)
-    loop, _ = rig.loop(assigns(P0), returns())
-    os.write(rig.write, b"stall 1\n")
-    loop.run()
+    rig.run(assigns(P0), brings(), orders=b"stall 1\n")
     assert rig.kinds()[1:6] == ["started", "assigned", "stall_started", "stall_ended", "closing"]
 
 
 def test_two_stalls_take_two_batches(rig: Rig) -> None:
-    loop, _ = rig.loop(assigns(P0), returns(records(0, 0, 0)), returns(records(0, 1, 1)))
-    os.write(rig.write, b"stall 1\nstall 2\n")
-    loop.run()
+    rig.run(assigns(P0), brings((0, 0, 0)), brings((0, 1, 1)), orders=b"stall 1\nstall 2\n")
     assert [f["duration_ms"] for f in rig.frames("stall_started")] == [1.0, 2.0]
     assert len(rig.frames("processed")) == 2
 
 
 def test_a_stall_in_a_callback_waits_for_a_revocation(rig: Rig) -> None:
-    loop, _ = rig.loop(assigns(P0), returns(records(0, 0, 0)), revokes(P0))
-    os.write(rig.write, b"stall-callback 1\n")
-    loop.run()
+    rig.run(assigns(P0), brings((0, 0, 0)), revokes(P0), orders=b"stall-callback 1\n")
     kinds = rig.kinds()
     revoked = kinds.index("revoked")
     assert ["callback_stall_started", "callback_stall_ended"] == kinds[revoked + 1 : revoked + 3]
@@ -280,9 +277,7 @@ def test_a_stall_in_a_callback_waits_for_a_revocation(rig: Rig) -> None:
 
 
 def test_close_is_obeyed_and_an_unknown_order_is_reported(rig: Rig) -> None:
-    loop, client = rig.loop(*[returns()] * 3)
-    os.write(rig.write, b"dance\nstall soon\nclose\n")
-    loop.run()
+    client = rig.run(*[brings()] * 3, orders=b"dance\nstall soon\nclose\n")
     assert 3 == client.steps_left  # it did not poll once more
     assert [f["text"] for f in rig.frames("error")] == [
         "unknown order 'dance'",
@@ -292,25 +287,20 @@ def test_close_is_obeyed_and_an_unknown_order_is_reported(rig: Rig) -> None:
 
 
 def test_one_that_waits_for_it_joins_when_it_is_reported(rig: Rig) -> None:
-    loop, client = rig.loop(assigns(P0), returns(records(0, 0, 0)), joins_when_told=True)
-    os.write(rig.write, b"join\n")
-    loop.run()
+    client = rig.run(assigns(P0), brings((0, 0, 0)), joins_when_told=True, orders=b"join\n")
     assert client.steps_left == 0
     assert rig.kinds()[:4] == ["header", "started", "assigned", "delivered"]
 
 
 def test_one_that_is_closed_while_it_waits_has_never_joined(rig: Rig) -> None:
-    loop, client = rig.loop(assigns(P0), joins_when_told=True)
-    os.write(rig.write, b"close\n")
-    loop.run()
+    client = rig.run(assigns(P0), joins_when_told=True, orders=b"close\n")
     assert client.listener is None
     assert rig.kinds() == ["header", "started", "closing", "closed"]
 
 
 def test_an_error_instead_of_a_record_is_journalled(rig: Rig) -> None:
     error = ClientError(-147, "_MAX_POLL_EXCEEDED", "exceeded by 251ms", fatal=False)
-    loop, _ = rig.loop(lambda _: Polled([], [error]))
-    loop.run()
+    rig.run(lambda _: Polled([], [error]))
     (heard,) = rig.frames("error")
     assert {"where": "message", "code": -147, "fatal": False}.items() <= heard.items()
 
@@ -327,9 +317,8 @@ def test_a_fatal_error_is_journalled_and_ends_the_process_with_1(
             return NOTHING
         return Polled([], [error])
 
-    loop, _ = rig.loop(fails)
     with pytest.raises(ClientGaveUp, match="member-1 cannot go on: FENCED_INSTANCE_ID: fenced"):
-        loop.run()
+        rig.run(fails)
     assert ClientGaveUp.exit_code == 1
     assert [f["fatal"] for f in rig.frames("error")] == [True]
     assert "closed" not in rig.kinds()
@@ -339,8 +328,7 @@ def test_a_callback_that_failed_is_journalled_and_the_loop_goes_on(rig: Rig) -> 
     def fails(listener: Listener) -> None:
         listener.callback_failed("on_assign", ValueError("surprise"))
 
-    loop, _ = rig.loop(fails, assigns(P0), returns(records(0, 0, 0)))
-    loop.run()
+    rig.run(fails, assigns(P0), brings((0, 0, 0)))
     (error,) = rig.frames("error")
     assert (error["where"], error["text"]) == ("on_assign", "ValueError: surprise")
     assert rig.kinds()[-1] == "closed"
@@ -356,38 +344,32 @@ def test_a_full_disk_in_a_callback_ends_the_process_after_the_poll(
         monkeypatch.setattr(Journal, "write", full)
         listener.callback_failed("on_assign", JournalError("the disk is full"))
 
-    loop, _ = rig.loop(fails)
     with pytest.raises(JournalError, match="the disk is full"):
-        loop.run()
+        rig.run(fails)
 
 
 # Saboteurs
 
 
 def test_one_commits_before_the_work(rig: Rig) -> None:
-    loop, client = rig.loop(
-        assigns(P0), returns(records(0, 0, 4)), sabotage="commit-before-processing"
-    )
-    loop.run()
+    client = rig.run(assigns(P0), brings((0, 0, 4)), sabotage="commit-before-processing")
     assert rig.kinds()[3:7] == ["delivered", "commit_asked", "commit_answered", "processed"]
     assert [((Position("t", 0, 5),), True)] == client.committed
 
 
 def test_one_never_commits(rig: Rig) -> None:
-    loop, client = rig.loop(assigns(P0), returns(records(0, 0, 4)), sabotage="never-commit")
-    loop.run()
+    client = rig.run(assigns(P0), brings((0, 0, 4)), sabotage="never-commit")
     assert client.committed == []
     assert len(rig.frames("processed")) == 1
 
 
 def test_one_goes_on_with_what_it_has_after_the_revocation(rig: Rig) -> None:
-    loop, _ = rig.loop(
+    rig.run(
         assigns(P0),
-        *[returns(records(0, at, at)) for at in range(5)],
+        *[brings((0, at, at)) for at in range(5)],
         revokes(P0),
         sabotage="keep-processing-after-revocation",
     )
-    loop.run()
     kinds = rig.kinds()
     revoked = kinds.index("revoked")
     assert kinds[:revoked].count("processed") == 2
@@ -395,28 +377,23 @@ def test_one_goes_on_with_what_it_has_after_the_revocation(rig: Rig) -> None:
 
 
 def test_it_still_finishes_what_it_has_when_it_closes(rig: Rig) -> None:
-    loop, _ = rig.loop(
-        assigns(P0), returns(records(0, 0, 0)), sabotage="keep-processing-after-revocation"
-    )
-    loop.run()
+    rig.run(assigns(P0), brings((0, 0, 0)), sabotage="keep-processing-after-revocation")
     assert len(rig.frames("processed")) == 1
 
 
 def test_one_commits_every_second_batch_backwards(rig: Rig) -> None:
-    loop, client = rig.loop(
+    client = rig.run(
         assigns(P0),
-        *[returns(records(0, first, first + 9)) for first in (0, 10, 20)],
+        *[brings((0, first, first + 9)) for first in (0, 10, 20)],
         sabotage="commit-backwards",
     )
-    loop.run()
     assert [10, 9, 30] == [positions[0].committed for positions, _ in client.committed]
 
 
 def test_one_skips_batches_and_commits_past_them(rig: Rig) -> None:
-    loop, client = rig.loop(
-        assigns(P0), *[returns(records(0, at, at)) for at in range(30)], sabotage="skip-batches"
+    client = rig.run(
+        assigns(P0), *[brings((0, at, at)) for at in range(30)], sabotage="skip-batches"
     )
-    loop.run()
     assert 30 == len(rig.frames("delivered"))
     skipped = {f["poll"] for f in rig.frames("delivered")} - {
         f["poll"] for f in rig.frames("processed")
@@ -426,20 +403,17 @@ def test_one_skips_batches_and_commits_past_them(rig: Rig) -> None:
 
 
 def test_one_works_some_batches_off_twice(rig: Rig) -> None:
-    loop, _ = rig.loop(
-        assigns(P0), *[returns(records(0, at, at)) for at in range(6)], sabotage="work-twice"
-    )
-    loop.run()
+    rig.run(assigns(P0), *[brings((0, at, at)) for at in range(6)], sabotage="work-twice")
     delivered = [(f["poll"], f["ranges"][0][2]) for f in rig.frames("delivered")]
     assert [(2, 0), (3, 1), (4, 2), (5, 3), (6, 4), (7, 4), (8, 5)] == delivered
     assert 7 == len(rig.frames("processed"))
 
 
 def test_one_goes_without_a_word(rig: Rig) -> None:
-    loop, client = rig.loop(assigns(P0), sabotage="leave-without-close")
     said: list[str] = []
-    client.at_close = lambda _listener: said.append("left")
-    loop.run()
+    rig.run(
+        assigns(P0), sabotage="leave-without-close", at_close=lambda _listener: said.append("left")
+    )
     assert said == []
     assert ["closing", "closed"] == rig.kinds()[-2:]
 
@@ -448,54 +422,42 @@ def test_one_goes_without_a_word(rig: Rig) -> None:
 
 
 def test_commits_by_the_clock_leave_what_is_revoked_before_it_is_due(rig: Rig) -> None:
-    loop, client = rig.loop(
+    client = rig.run(
         assigns(P0),
-        returns(records(0, 0, 1)),
+        brings((0, 0, 1)),
         revokes(P0),
         commit="interval",
         auto_commit_interval_ms=60_000,
     )
-    loop.run()
     assert [] == client.committed
 
 
 def test_commits_by_the_clock_cover_all_that_was_worked_off_since(rig: Rig) -> None:
-    loop, client = rig.loop(
-        assigns(P0, P1),
-        returns(records(0, 0, 1), records(1, 5, 5)),
-        commit="interval",
-        auto_commit_interval_ms=0,
+    client = rig.run(
+        assigns(P0, P1), brings((0, 0, 1), (1, 5, 5)), commit="interval", auto_commit_interval_ms=0
     )
-    loop.run()
     assert [((Position("t", 0, 2), Position("t", 1, 6)), True)] == client.committed
     assert "interval" == rig.frames("commit_asked")[0]["how"]
 
 
 def test_commits_by_the_clock_that_were_refused_are_asked_for_again(rig: Rig) -> None:
-    loop, client = rig.loop(
+    client = rig.run(
         assigns(P0, P1),
-        returns(records(0, 0, 1), records(1, 5, 5)),
-        returns(records(1, 6, 6)),
+        brings((0, 0, 1), (1, 5, 5)),
+        brings((1, 6, 6)),
         commit="interval",
         auto_commit_interval_ms=0,
+        refuses=(22, "ILLEGAL_GENERATION"),
     )
-    client.refuses = (22, "ILLEGAL_GENERATION")
-    loop.run()
     both = [Position("t", 0, 2), Position("t", 1, 6)]
     assert [(tuple(both), True), ((both[0], Position("t", 1, 7)), True)] == client.committed
 
 
 def test_positions_kept_outside_kafka_are_sought_when_assigned(rig: Rig, tmp_path: Path) -> None:
     store = str(tmp_path / "store")
-    loop, client = rig.loop(
-        assigns(P0),
-        returns(records(0, 0, 9)),
-        revokes(P0),
-        assigns(P0, P1),
-        commit="external",
-        store=store,
+    client = rig.run(
+        assigns(P0), brings((0, 0, 9)), revokes(P0), assigns(P0, P1), commit="external", store=store
     )
-    loop.run()
     assert [Position("t", 0, 10)] == client.sought
     assert [] == client.committed
     (asked,), (answered,) = rig.frames("commit_asked"), rig.frames("commit_answered")
@@ -525,15 +487,14 @@ def test_a_member_that_is_to_die_in_a_transaction_says_so_and_stays_in_it(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("consumers.consumer.HOLD_S", 0.0)
-    os.write(rig.write, b"hold-transaction\n")
-    loop, _ = rig.loop(
+    rig.run(
         assigns(P0),
-        returns(records(0, 3, 4)),
+        brings((0, 3, 4)),
         commit="transaction",
         output="t-copy",
         copy=FakeTransactions().copy,
+        orders=b"hold-transaction\n",
     )
-    loop.run()
     kinds = [frame["kind"] for frame in rig.frames()]
     assert kinds.index("commit_asked") < kinds.index("transaction_held")
     assert kinds.index("transaction_held") < kinds.index("commit_answered")
@@ -541,15 +502,14 @@ def test_a_member_that_is_to_die_in_a_transaction_says_so_and_stays_in_it(
 
 def test_a_transaction_that_is_refused_is_not_processed_but_read_again(rig: Rig) -> None:
     transactions = FakeTransactions()
-    loop, client = rig.loop(
+    client = rig.run(
         assigns(P0),
-        returns(records(0, 3, 4), records(0, 5, 6)),
-        returns(records(0, 3, 6)),
+        brings((0, 3, 4), (0, 5, 6)),
+        brings((0, 3, 6)),
         commit="transaction",
         output="t-copy",
         copy=transactions.copy,
     )
-    loop.run()
     assert [Position("t", 0, 3)] == client.rewound
     assert [3] == [frame["poll"] for frame in rig.frames("processed")]
     assert [MemberIdentity("id-1", 1)] * 2 == transactions.metadata

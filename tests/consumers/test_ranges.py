@@ -121,27 +121,25 @@ def test_a_gap_between_polls_is_a_reason_to_look_at_every_record() -> None:
     assert_reported(deceiving, ranges([(0, 9)], ranger) and ranges(deceiving, ranger))
 
 
-def test_one_run_of_one_partition_is_one_range() -> None:
-    assert ranges([(3, offset) for offset in range(100, 600)]) == [Range("t", 3, 100, 599, 500)]
-
-
-def test_alternating_partitions_give_one_range_each() -> None:
-    found = ranges([(n % 2, 5 + n // 2) for n in range(100)])
-    assert found == [Range("t", 0, 5, 54, 50), Range("t", 1, 5, 54, 50)]
-
-
-def test_a_gap_starts_a_new_range() -> None:
-    found = ranges([(0, 5), (0, 6), (0, 8)])
-    assert found == [Range("t", 0, 5, 6, 2), Range("t", 0, 8, 8, 1)]
-
-
-def test_records_read_again_in_one_poll_are_reported_again() -> None:
-    found = ranges([(0, 5), (0, 6), (0, 5), (0, 6), (0, 7)])
-    assert found == [Range("t", 0, 5, 6, 2), Range("t", 0, 5, 7, 3)]
-
-
-def test_no_records_no_ranges() -> None:
-    assert ranges([]) == []
+@pytest.mark.parametrize(
+    ("places", "found"),
+    [
+        ([], []),
+        ([(3, offset) for offset in range(100, 600)], [Range("t", 3, 100, 599, 500)]),
+        (
+            [(n % 2, 5 + n // 2) for n in range(100)],
+            [Range("t", 0, 5, 54, 50), Range("t", 1, 5, 54, 50)],
+        ),
+        ([(0, 5), (0, 6), (0, 8)], [Range("t", 0, 5, 6, 2), Range("t", 0, 8, 8, 1)]),
+        (
+            [(0, 5), (0, 6), (0, 5), (0, 6), (0, 7)],
+            [Range("t", 0, 5, 6, 2), Range("t", 0, 5, 7, 3)],
+        ),
+    ],
+    ids=["nothing", "one run", "partitions take turns", "a gap", "read again in one poll"],
+)
+def test_places_make_these_ranges(places: list[Place], found: list[Range]) -> None:
+    assert found == ranges(places)
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5)), max_size=10), st.integers(0, 40))

@@ -6,7 +6,6 @@ The program is a Go binary alone in its image: there is no shell in it.
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -23,7 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from consumers.journal import read_journal
-from harness.base.errors import BadInput, HarnessError, SetupError, VoidRun
+from harness.base.errors import BadInput, HarnessError, VoidRun
 from harness.base.ports import Ports
 from harness.base.wait import wait_until
 from harness.catalogue import registry
@@ -53,13 +52,6 @@ SEEN = {
     "embedded": ("exited of container", "paused of container", "after SIGTERM, with exit code 0"),
     "docker": ("ended", "was in the group"),
 }
-
-
-@pytest.fixture(scope="module")
-def docker_engine() -> Iterator[docker.DockerClient]:
-    client = containers.connect()
-    yield client
-    client.close()
 
 
 def programs(docker_engine: docker.DockerClient, run: str = "") -> list[dict[str, Any]]:
@@ -158,8 +150,11 @@ def plan(request: pytest.FixtureRequest) -> Plan:
         return draw_plan(Cluster(), LANES, f"test-{os.getpid()}-{id(request)}", ports)
 
 
+FleetOf = Callable[[App], Fleet]
+
+
 @pytest.fixture
-def fleet_of(plan: Plan, tmp_path: Path) -> Iterator[Callable[[App], Fleet]]:
+def fleet_of(plan: Plan, tmp_path: Path) -> Iterator[FleetOf]:
     for name in ("journals", "logs"):
         (tmp_path / name).mkdir()
     made: list[Fleet] = []
@@ -195,7 +190,7 @@ def frames(folder: Path, kind: str) -> list[dict[str, Any]]:
 
 def test_what_a_container_prints_is_read_while_it_runs_and_none_of_it_is_missing(
     docker_engine: docker.DockerClient,
-    fleet_of: Callable[[App], Fleet],
+    fleet_of: FleetOf,
     tmp_path: Path,
     orders: str,
 ) -> None:
@@ -231,7 +226,7 @@ def scene_of(fleet: Fleet) -> Any:
 
 
 def test_a_container_stands_still_and_goes_on_and_is_killed_while_it_does(
-    fleet_of: Callable[[App], Fleet], tmp_path: Path, orders: str
+    fleet_of: FleetOf, tmp_path: Path, orders: str
 ) -> None:
     fleet = fleet_of(app_of(orders, "idle"))
     member = fleet.start_member("member-1")
@@ -258,7 +253,7 @@ def test_a_container_stands_still_and_goes_on_and_is_killed_while_it_does(
 
 @pytest.mark.parametrize(("what", "dropped"), [("deaf", True), ("idle", False)])
 def test_who_does_not_hear_its_signal_as_pid_1_is_known_before_it_is_killed(
-    fleet_of: Callable[[App], Fleet], tmp_path: Path, orders: str, what: str, *, dropped: bool
+    fleet_of: FleetOf, tmp_path: Path, orders: str, what: str, *, dropped: bool
 ) -> None:
     fleet = fleet_of(app_of(orders, what, stop=Stop(grace_s=0.5)))
     member = fleet.start_member("member-1")
@@ -272,49 +267,8 @@ def test_who_does_not_hear_its_signal_as_pid_1_is_known_before_it_is_killed(
     assert ("SIGTERM", dropped) == (heard[0]["what"], heard[0]["dropped"])
 
 
-def test_what_ends_by_itself_is_started_again_in_a_new_container(
-    docker_engine: docker.DockerClient, fleet_of: Callable[[App], Fleet], plan: Plan, orders: str
-) -> None:
-    fleet = fleet_of(app_of(orders, "end", "0", static=True))
-    fleet.start_member("member-1").started = True
-
-    def met() -> bool:
-        fleet.follow()
-        return "member-3" in fleet.members
-
-    wait_until("its second successor", met, timeout_s=SOON_S)
-    assert {"member-1"} == {member.instance_id for member in fleet.members.values()}
-    assert 3 <= len(programs(docker_engine, plan.run))
-
-
-def test_what_ends_before_the_first_join_is_said_with_its_last_words(
-    fleet_of: Callable[[App], Fleet], orders: str
-) -> None:
-    fleet = fleet_of(app_of(orders, "end", "3"))
-    fleet.start_member("member-1")
-
-    def met() -> bool:
-        fleet.follow()
-        return False
-
-    with pytest.raises(VoidRun, match=r"member-1 ended with exit code 3 .* there is nothing to do"):
-        wait_until("a refusal", met, timeout_s=SOON_S)
-
-
-def test_what_never_asks_a_broker_is_said_with_its_last_words(
-    fleet_of: Callable[[App], Fleet], tmp_path: Path, orders: str
-) -> None:
-    fleet = fleet_of(app_of(orders, "idle"))
-    fleet.start_member("member-1")
-    await_line(tmp_path, "beat")
-
-    said = fleet.why_not_joined()
-    assert "member-1 has asked these brokers for nothing" in said
-    assert re.search(r"last words of member-1: .*\bbeat \d+", said), said
-
-
 def test_a_container_that_another_program_removes_voids_the_run(
-    docker_engine: docker.DockerClient, fleet_of: Callable[[App], Fleet], plan: Plan, orders: str
+    docker_engine: docker.DockerClient, fleet_of: FleetOf, plan: Plan, orders: str
 ) -> None:
     fleet = fleet_of(app_of(orders, "idle"))
     member = fleet.start_member("member-1")
@@ -329,7 +283,7 @@ def test_a_container_that_another_program_removes_voids_the_run(
 
 
 def test_a_run_removes_its_own_containers_alone(
-    docker_engine: docker.DockerClient, plan: Plan, fleet_of: Callable[[App], Fleet], orders: str
+    docker_engine: docker.DockerClient, plan: Plan, fleet_of: FleetOf, orders: str
 ) -> None:
     fleet = fleet_of(app_of(orders, "idle"))
     fleet.start_member("member-1")
@@ -344,7 +298,7 @@ def test_a_run_removes_its_own_containers_alone(
 def test_a_watchdog_removes_what_is_frozen_too_and_what_it_is_reported_to(
     docker_engine: docker.DockerClient,
     plan: Plan,
-    fleet_of: Callable[[App], Fleet],
+    fleet_of: FleetOf,
     tmp_path: Path,
     orders: str,
 ) -> None:
@@ -363,7 +317,7 @@ def test_a_watchdog_removes_what_is_frozen_too_and_what_it_is_reported_to(
     "more", [{"entrypoint": ("/nothing",)}, {"entrypoint": ("sh", "-c", "true")}]
 )
 def test_a_command_that_is_not_in_the_image_voids_the_run(
-    fleet_of: Callable[[App], Fleet], orders: str, more: Any
+    fleet_of: FleetOf, orders: str, more: Any
 ) -> None:
     fleet = fleet_of(app_of(orders, **more))
 
@@ -402,13 +356,3 @@ def test_an_image_that_cannot_be_had_is_one_sentence_before_anything_starts(
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.glob("everyday/*"))
-
-
-def test_an_engine_whose_containers_are_elsewhere_is_refused(
-    monkeypatch: pytest.MonkeyPatch, docker_engine: docker.DockerClient
-) -> None:
-    rootless = {**docker_engine.info(), "SecurityOptions": ["name=rootless"]}
-    monkeypatch.setattr(docker.DockerClient, "info", lambda _engine: rootless)
-
-    with pytest.raises(SetupError, match="are not on this machine's own network"):
-        images.connect()

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import docker
-import psutil
 import pytest
 
 from harness.base.ports import Ports
@@ -29,19 +28,13 @@ from harness.experiment import Cluster
 from harness.history import manifest
 from harness.provision.tools import resolve_tools
 from harness.trend import dataset
+from tests.docker.conftest import killed_with_its_watchdog
 from tests.verdicts import differing
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.docker, pytest.mark.spark]
 
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST_S = 300
-
-
-@pytest.fixture(scope="module")
-def docker_engine() -> Iterator[docker.DockerClient]:
-    client = containers.connect()
-    yield client
-    client.close()
 
 
 def harness(*arguments: str, **environment: str) -> subprocess.Popen[str]:
@@ -131,6 +124,17 @@ def test_nothing_is_left_of_a_harness_that_is_killed_in_a_fault(
     )
 
 
+RUNNING = {"label": containers.RUN_LABEL, "status": "running"}
+
+
+def await_cluster(docker_engine: docker.DockerClient) -> None:
+    wait_until(
+        "four nodes, who keeps their networks, and Toxiproxy",
+        lambda: len(docker_engine.api.containers(filters=RUNNING)) == 9,
+        timeout_s=LONGEST_S,
+    )
+
+
 def clean(results: Path) -> str:
     """What `clean` said."""
     cleaning = harness("clean", "--results", str(results))
@@ -143,31 +147,12 @@ def test_clean_removes_what_a_killed_harness_and_its_watchdog_left_and_no_living
     tmp_path: Path, docker_engine: docker.DockerClient, left_of: LeftOf
 ) -> None:
     arguments = ("run", "baseline", "--backend", "docker", "--results", str(tmp_path))
-    with subprocess.Popen(
-        [sys.executable, "-m", "harness", *arguments],
-        cwd=ROOT,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as run:
-        ours = psutil.Process(run.pid)
-        try:
-            wanted = {"label": containers.RUN_LABEL, "status": "running"}
-            wait_until(
-                "four nodes, who keeps their networks, and Toxiproxy",
-                lambda: len(docker_engine.api.containers(filters=wanted)) == 9,
-                timeout_s=LONGEST_S,
-            )
-            run_dir = latest(tmp_path, "baseline")
-            assert run_dir.name not in clean(tmp_path)
-            assert 9 == len(docker_engine.api.containers(filters=wanted))
-            assert (run_dir / "scratch").exists()
-        finally:
-            watchdogs = [
-                each for each in ours.children() if "harness.run.watchdog" in each.cmdline()
-            ]
-            for process in (*watchdogs, ours):
-                process.kill()
-    assert 1 == len(watchdogs)
+    with killed_with_its_watchdog(*arguments):
+        await_cluster(docker_engine)
+        run_dir = latest(tmp_path, "baseline")
+        assert run_dir.name not in clean(tmp_path)
+        assert 9 == len(docker_engine.api.containers(filters=RUNNING))
+        assert (run_dir / "scratch").exists()
     assert 9 <= len(left_of(run_dir.name))
 
     assert f"9 containers that run {run_dir.name} left behind" in clean(tmp_path)
@@ -203,13 +188,8 @@ def test_ports_are_published_on_loopback_alone(
 ) -> None:
     run = harness("run", "baseline", "--backend", "docker", "--results", str(tmp_path))
     try:
-        wanted = {"label": containers.RUN_LABEL, "status": "running"}
-        wait_until(
-            "four nodes, who keeps their networks, and Toxiproxy",
-            lambda: len(docker_engine.api.containers(filters=wanted)) == 9,
-            timeout_s=LONGEST_S,
-        )
-        found = docker_engine.containers.list(filters=wanted)
+        await_cluster(docker_engine)
+        found = docker_engine.containers.list(filters=RUNNING)
         addresses: set[str] = set()
         for container in found:
             host = container.attrs["HostConfig"]

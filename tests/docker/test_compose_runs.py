@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import docker
-import psutil
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
@@ -21,6 +20,7 @@ from harness.cluster.docker import NODE_MEMORY, TOXIPROXY_MEMORY
 from harness.cluster.plan import GROUP, TOPIC
 from harness.experiment import Cluster
 from harness.provision import java
+from tests.docker.conftest import in_background, killed_with_its_watchdog
 from tests.verdicts import differing
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.docker, pytest.mark.spark]
@@ -156,22 +156,8 @@ def test_what_is_killed_with_its_watchdog_is_put_right_by_clean_once(
     tmp_path: Path, cluster: docker.DockerClient
 ) -> None:
     arguments = ("run", "broker-kill", "--backend", "compose", "--results", str(tmp_path))
-    with subprocess.Popen(
-        [sys.executable, "-m", "harness", *arguments],
-        cwd=ROOT,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as run:
-        ours = psutil.Process(run.pid)
-        try:
-            wait_until("killed broker", lambda: "exited" in states(cluster), timeout_s=LONGEST_S)
-        finally:
-            watchdogs = [
-                each for each in ours.children() if "harness.run.watchdog" in each.cmdline()
-            ]
-            for process in (*watchdogs, ours):
-                process.kill()
-    assert 1 == len(watchdogs)
+    with killed_with_its_watchdog(*arguments):
+        wait_until("killed broker", lambda: "exited" in states(cluster), timeout_s=LONGEST_S)
 
     assert "on docker-compose.yml" in clean(tmp_path)
     assert {"running"} == set(states(cluster))
@@ -198,12 +184,7 @@ def test_an_interrupted_run_leaves_no_group_behind(
         return {str(group.group_id) for group in found.valid}
 
     arguments = ("run", "baseline", "--backend", "compose", "--results", str(tmp_path))
-    with subprocess.Popen(
-        [sys.executable, "-m", "harness", *arguments],
-        cwd=ROOT,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as run:
+    with in_background(*arguments) as run:
         try:
             wait_until("members in the group", lambda: GROUP in groups(), timeout_s=LONGEST_S)
         finally:

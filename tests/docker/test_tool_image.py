@@ -21,7 +21,6 @@ import pytest
 from docker.errors import ContainerError, ImageNotFound
 
 from harness.base.paths import ROOT
-from harness.cluster import containers
 from harness.provision.cache import cache_dir
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.docker]
@@ -29,14 +28,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.docker]
 LOCAL = "kafka-chaos-test/base:bookworm"  # which tests/machine makes where there is no registry
 PYTHON = Path(sys.base_prefix).resolve()
 USER = 1000
-
-
-@pytest.fixture(scope="module")
-def docker_engine() -> Iterator[docker.DockerClient]:
-    client = containers.connect()
-    client.api.timeout = 300
-    yield client
-    client.close()
 
 
 @pytest.fixture(scope="module")

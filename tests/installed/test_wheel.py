@@ -145,20 +145,38 @@ def test_it_works_beside_packages_of_the_same_names(installed: Installed) -> Non
     assert all(name in said.stdout for name in registry.names())
 
 
-def test_a_wrong_experiment_is_refused_by_the_harness(installed: Installed) -> None:
-    said = installed("experiment", "broker-kil")
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (
+            "experiment broker-kil",
+            Exit.BAD_ARGUMENTS,
+            "kafka-chaos: there is no experiment 'broker-kil': did you mean 'broker-kill'?\n",
+        ),
+        # Hints name the command that was installed.
+        ("nightly --only ,", Exit.BAD_ARGUMENTS, "see `kafka-chaos nightly --list`"),
+        # Results and paths are from the folder that one is in.
+        (
+            "trend",
+            Exit.NO_DATA,
+            "kafka-chaos: kafka-chaos-results has no judged run: play some first\n",
+        ),
+        (
+            "experiment everyday --app app.toml",
+            Exit.BAD_ARGUMENTS,
+            "app.toml: there is no setting 'comand': did you mean 'command'?",
+        ),
+    ],
+)
+def test_what_the_harness_refuses_is_said_as_of_the_installed_command(
+    installed: Installed, words: str, code: Exit, says: str
+) -> None:
+    (installed.project / "app.toml").write_text("comand = ['x']\n")
 
-    assert Exit.BAD_ARGUMENTS == said.returncode
-    assert "kafka-chaos: there is no experiment 'broker-kil': did you mean 'broker-kill'?\n" == (
-        said.stderr
-    )
+    said = installed(*words.split())
 
-
-def test_hints_name_the_command_that_was_installed(installed: Installed) -> None:
-    said = installed("nightly", "--only", ",")
-
-    assert Exit.BAD_ARGUMENTS == said.returncode
-    assert "see `kafka-chaos nightly --list`" in said.stderr
+    assert code == said.returncode
+    assert says in said.stderr
 
 
 def test_it_runs_from_the_cache_and_writes_nothing_where_it_is_installed(
@@ -171,22 +189,6 @@ def test_it_runs_from_the_cache_and_writes_nothing_where_it_is_installed(
     assert str(env_dir()) in installed("doctor").stdout
     assert before == sorted(installed.packages.rglob("*"))
     assert (installed.copy / "requirements.lock").is_file()
-
-
-def test_results_are_in_the_folder_one_is_in(installed: Installed) -> None:
-    said = installed("trend")
-
-    assert Exit.NO_DATA == said.returncode
-    assert "kafka-chaos: kafka-chaos-results has no judged run: play some first\n" == said.stderr
-
-
-def test_a_path_is_from_the_folder_one_is_in(installed: Installed) -> None:
-    (installed.project / "app.toml").write_text("comand = ['x']\n")
-
-    said = installed("experiment", "everyday", "--app", "app.toml")
-
-    assert Exit.BAD_ARGUMENTS == said.returncode
-    assert "app.toml: there is no setting 'comand': did you mean 'command'?" in said.stderr
 
 
 def test_no_cache_is_one_sentence(installed: Installed, tmp_path: Path) -> None:
@@ -259,7 +261,8 @@ def test_init_writes_an_example_that_can_be_read(installed: Installed, tmp_path:
 
     assert Exit.AS_EXPECTED == said.returncode, said.stderr
     folder = tmp_path / "a" / "b"
-    assert set(command.FILES) == {path.name for path in folder.iterdir()}
+    there = {path.name for path in command.TEMPLATE.iterdir() if path.name != "__pycache__"}
+    assert set(command.FILES) == {path.name for path in folder.iterdir()} == there
     app = apps.read(folder)
     assert 10 == app.limits.standstill_s
     assert "stdout" == app.effects.way
@@ -290,24 +293,15 @@ def test_init_says_where_it_cannot_write(installed: Installed, tmp_path: Path) -
     assert "cannot be written" in said.stderr
 
 
-def test_the_files_of_the_example_are_those_there_are() -> None:
-    assert set(command.FILES) == {
-        path.name for path in command.TEMPLATE.iterdir() if path.name != "__pycache__"
-    }
-
-
 def test_the_words_of_a_project_are_those_of_the_harness() -> None:
     assert (project.FILE, str(project._RESULTS)) == (pytest_plugin.PROJECT, pytest_plugin.RESULTS)
+    assert os.fspath(command.source()) == os.fspath(ROOT)
 
 
 def test_codes_are_those_of_the_contract() -> None:
     assert (Exit.INTERRUPTED, Exit.FAILED, Exit.BAD_ARGUMENTS) == (
         *(command._INTERRUPTED, command._FAILED, command._BAD_ARGUMENTS),
     )
-
-
-def test_it_is_known_whose_command_it_is() -> None:
-    assert os.fspath(command.source()) == os.fspath(ROOT)
 
 
 def test_its_packages_are_its_own_whatever_is_on_the_path(

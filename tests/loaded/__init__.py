@@ -3,5 +3,4 @@
 1. `load` brings the machine's load to a figure, by processes of its own, and holds it there
 2. `rounds` says which experiment is played beside which load
 3. `table` keeps what came of each round, so that a later call goes on where this one stopped
-4. `judged` judges a run by the rules of any commit, so that two can be compared
 """

@@ -9,32 +9,30 @@ that was expected was not found.
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from threading import Event, Thread
-from typing import Any, Final
+from typing import Final
 
 from harness.base import processes
 from harness.base.paths import ROOT
 from harness.base.wait import wait_until
+from harness.check.check import check
 from harness.history import manifest
+from harness.suite.judging import duckdb_engine
 from tests.loaded import load_makers, table
 from tests.loaded.rounds import BANDS, PLAYED, Round
 
-BEFORE: Final = "0cfe280"  # the commit whose verdicts are not to become fewer
 _LONGEST_S: Final = 900.0  # of one run, beside the greatest load
 _AGAIN: Final = 2  # so often a round is played whose run is void, or whose load left its band
 _QUIET: Final = 1.5  # the most load at which an idle round begins
 _QUIET_S: Final = 600.0
-_DECIDED: Final = ("HOLDS", "VIOLATED")
 
 
 @dataclass(frozen=True)
@@ -53,20 +51,18 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--rounds", type=int, default=len(PLAYED), help="of each band")
     parser.add_argument("--minutes", type=float, default=600.0, help="begin no round after these")
     parser.add_argument("--results", type=Path, default=Path("results/loaded"))
-    parser.add_argument("--before", default=BEFORE, help=f"the commit to compare with ({BEFORE})")
     given = parser.parse_args(arguments)
     until = time.monotonic() + 60 * given.minutes
-    with _checkout(given.before) as before:
-        for name in given.band or BANDS:
-            band = BANDS[name]
-            kept = {line.number for line in table.read() if line.band == name}
-            todo = [Round(band, n) for n in range(1, given.rounds + 1) if n not in kept]
-            for kind in dict.fromkeys(each.kind for each in todo):
-                rounds = [each for each in todo if each.kind == kind]
-                for each in _played(rounds, given.results, until):
-                    line = _judged(each, before)
-                    table.write([*table.read(), line])
-                    print(f"{name} {line.number}  {line.experiment}: {_said(line)}", flush=True)
+    for name in given.band or BANDS:
+        band = BANDS[name]
+        kept = {line.number for line in table.read() if line.band == name}
+        todo = [Round(band, n) for n in range(1, given.rounds + 1) if n not in kept]
+        for kind in dict.fromkeys(each.kind for each in todo):
+            rounds = [each for each in todo if each.kind == kind]
+            for each in _played(rounds, given.results, until):
+                line = _judged(each)
+                table.write([*table.read(), line])
+                print(f"{name} {line.number}  {line.experiment}: {_said(line)}", flush=True)
     lines = table.read()
     print(table.summary(lines))
     return int(any(line.accused or "missed" in line.expected for line in lines))
@@ -145,26 +141,18 @@ def _loads() -> Iterator[list[float]]:
         looking.join()
 
 
-@contextmanager
-def _checkout(commit: str) -> Iterator[Path]:
-    """The sources of a commit, in a folder of their own."""
-    with processes.scratch("before") as folder:
-        archive = subprocess.run(
-            ["git", "archive", commit], cwd=ROOT, stdout=subprocess.PIPE, check=True
-        )
-        subprocess.run(["tar", "x", "-C", folder], input=archive.stdout, check=True)
-        yield folder
-
-
-def _judged(played: Played, before: Path) -> table.Line:
-    now, old = (_verdicts(played.run_dir, sources) for sources in (ROOT, before))
-    expected = [row for row in now["verdicts"] if row["expected"] == "VIOLATED"]
+def _judged(played: Played) -> table.Line:
+    with closing(duckdb_engine()) as engine:
+        found = check(played.run_dir, engine, keep=False)
+    expected = [row for row in found.verdicts if row["expected"] == "VIOLATED"]
     missed = [row["rule"] for row in expected if row["verdict"] == "HOLDS"]
     accused = [
         row["rule"]
-        for row in now["verdicts"]
+        for row in found.verdicts
         if row["verdict"] == "VIOLATED" and row["expected"] != "VIOLATED"
     ]
+    # The verdict of each rule, declared or not.
+    verdicts = {row["rule"]: row["verdict"] for row in [*found.others, *found.verdicts]}.values()
     return table.Line(
         band=played.round.band.name,
         number=played.round.number,
@@ -173,49 +161,21 @@ def _judged(played: Played, before: Path) -> table.Line:
         run=played.run_dir.name,
         load_low=round(played.loads[0], 1),
         load_high=round(played.loads[1], 1),
-        verdicts=_decided(now),
-        withheld=_withheld(now),
+        verdicts=sum(verdict != "UNKNOWN" for verdict in verdicts),
+        withheld=sum(verdict == "UNKNOWN" for verdict in verdicts),
         accused=" ".join(accused),
         expected=" ".join(
             [*(row["rule"] for row in expected if row["verdict"] == "VIOLATED")]
             + [f"missed:{rule}" for rule in missed]
         ),
-        verdicts_before=_decided(old),
-        withheld_before=_withheld(old),
     )
-
-
-def _verdicts(run_dir: Path, sources: Path) -> dict[str, Any]:
-    script = Path(__file__).with_name("judged.py")
-    answer = subprocess.run(
-        [sys.executable, str(script), str(run_dir)],
-        cwd=sources,
-        env={**os.environ, "PYTHONPATH": str(sources)},
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    found: dict[str, Any] = json.loads(answer.stdout)
-    return found
-
-
-def _all(found: dict[str, Any]) -> dict[str, str]:
-    """The verdict of each rule, declared or not."""
-    return {row["rule"]: row["verdict"] for row in [*found["others"], *found["verdicts"]]}
-
-
-def _decided(found: dict[str, Any]) -> int:
-    return sum(verdict in _DECIDED for verdict in _all(found).values())
-
-
-def _withheld(found: dict[str, Any]) -> int:
-    return sum(verdict == "UNKNOWN" for verdict in _all(found).values())
 
 
 def _said(line: table.Line) -> str:
     accused = f", ACCUSED {line.accused}" if line.accused else ""
     return (
-        f"{line.verdicts} verdicts ({line.verdicts_before} before), {line.withheld} withheld "
-        f"({line.withheld_before} before){accused}; expected: {line.expected or 'none'}"
+        f"{line.verdicts} verdicts, {line.withheld} withheld{accused}; "
+        f"expected: {line.expected or 'none'}"
     )
 
 

@@ -19,9 +19,8 @@ class Line:
 
     `load_low` and `load_high` are the least and the greatest 1-minute load while it was played.
     `verdicts` are those that are HOLDS or VIOLATED, of declared rules and others; `withheld` are
-    UNKNOWN; `accused` names rules that are VIOLATED and not expected to be; `sabotage` says whether
-    every violation that is expected was found. `verdicts_before` and `withheld_before` are the same
-    by the commit that was compared with.
+    UNKNOWN; `accused` names rules that are VIOLATED and not expected to be; `expected` those that
+    are and are expected to be, or were missed.
     """
 
     band: str
@@ -35,8 +34,6 @@ class Line:
     withheld: int
     accused: str
     expected: str
-    verdicts_before: int
-    withheld_before: int
 
 
 def read(path: Path = FILE) -> list[Line]:
@@ -68,13 +65,9 @@ def summary(lines: Iterable[Line]) -> str:
     for line in lines:
         by_band.setdefault(line.band, []).append(line)
     for band, rounds in sorted(by_band.items()):
-        verdicts, before = (
-            sum(getattr(line, name) for line in rounds) for name in ("verdicts", "verdicts_before")
-        )
-        accused = [line for line in rounds if line.accused]
-        fewer = [line for line in rounds if line.verdicts < line.verdicts_before]
+        verdicts = sum(line.verdicts for line in rounds)
+        accused = sum(bool(line.accused) for line in rounds)
         found.append(
-            f"{band}: {len(rounds)} runs, {verdicts:,} verdicts ({before:,} before), "
-            f"{len(accused)} runs with an accusation, {len(fewer)} with fewer verdicts than before"
+            f"{band}: {len(rounds)} runs, {verdicts:,} verdicts, {accused} runs with an accusation"
         )
     return "\n".join(found)

@@ -72,12 +72,7 @@ def play(this: Round, results: Path, _alone: AbstractContextManager[None]) -> Ou
         what, code, heard = _killed(randomness, run_dir, form, number)
         where, allowed = f"{number.name} of {form}", {0, -number}
         allowed |= set() if number == signal.SIGKILL else {2}
-    problems = (
-        [] if code in allowed else [f"exit code {code} instead of {sorted(allowed)}: {heard}"]
-    )
-    if "Traceback" in heard and code != -signal.SIGINT:
-        problems.append(f"a traceback: {heard[-200:]}")
-    problems += _unlike_a_judged_run(run_dir)
+    problems = played.ending(code, allowed, heard) + _unlike_a_judged_run(run_dir)
     folder.sweep_results(results)
     problems += [f"{path.name} outlives clean" for path in folder.sweep_results(results)]
     problems += [f"{path.name} is left" for path in run_dir.glob(f"{judged.READY}*")]

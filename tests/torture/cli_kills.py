@@ -52,7 +52,8 @@ def play(this: Round, results: Path, _alone: AbstractContextManager[None]) -> Ou
     try:
         check(run_dir, engine)
         code, heard = _killed([*command.split(), str(run_dir)], more_s, number)
-        problems = _ending(code, heard, number)
+        allowed = {0, -number} if number == signal.SIGKILL else {0, 2, -number}
+        problems = played.ending(code, allowed, heard)
         problems += unreadable(run_dir)
         problems += played.cleaned(results) + played.left_after_cleaning(results, run_dir)
         problems += _wrong(run_dir, engine)
@@ -77,15 +78,6 @@ def _killed(arguments: list[str], more_s: float, number: signal.Signals | None) 
         process.send_signal(number)
     _, heard = process.communicate(timeout=played.LONGEST_S)
     return process.returncode, heard
-
-
-def _ending(code: int, heard: str, number: signal.Signals) -> list[str]:
-    """Python itself ends by the signal where it comes before the command, and says so its way."""
-    allowed = {0, -number} if number == signal.SIGKILL else {0, 2, -number}
-    problems = [] if code in allowed else [f"exit code {code} instead of {sorted(allowed)}"]
-    if "Traceback" in heard and code != -signal.SIGINT:
-        problems.append(f"a traceback: {heard.strip().splitlines()[-1][:200]}")
-    return problems
 
 
 def unreadable(run_dir: Path) -> list[str]:

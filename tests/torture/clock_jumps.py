@@ -41,7 +41,7 @@ def play(this: Round, results: Path, alone: AbstractContextManager[None]) -> Out
         hit = run.await_phase(phase, more_s)
         _jump(wrong_by, jump_s)
         code = run.end()
-        problems = played.ending(run, code, {0, 3})
+        problems = played.ending(code, {0, 3}, run.heard())
         run_dir = run.run_dir
     wrong_by.unlink()
     loaded.unlink()

@@ -64,16 +64,12 @@ def _hit(run: Played, victim: str, number: signal.Signals) -> bool:
 
 
 def _ended(run: Played, victim: str, number: signal.Signals, *, hit: bool) -> tuple[list[str], str]:
-    code, problems = run.end(), []
+    code = run.end()
     killed = victim in (HARNESS, BOTH) and number == signal.SIGKILL and hit
-    if code is None:
-        return ["the command does not end"], "hangs"
-    if "Traceback" in run.heard():
-        problems.append(f"a traceback: {run.heard().strip().splitlines()[-1][:200]}")
     allowed = {-signal.SIGKILL} if killed else _allowed(victim, number, hit=hit)
-    if code not in allowed:
-        last = (run.heard().strip().splitlines() or [""])[-1]
-        problems.append(f"exit code {code} instead of {sorted(allowed)}: {last[:200]}")
+    problems = played.ending(code, allowed, run.heard())
+    if code is None:
+        return problems, "hangs"
     run.folder = run_dir = run.run_dir
     if run_dir is None:
         return problems, f"exit code {code}, before there was a folder"

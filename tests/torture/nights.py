@@ -79,18 +79,13 @@ def _children(night: Played, part: str) -> Iterator[psutil.Process]:
 def _ending(
     night: Played, code: int | None, victim: str, number: signal.Signals, *, hit: bool
 ) -> list[str]:
-    if code is None:
-        return ["the command does not end"]
-    last = (night.heard().strip().splitlines() or [""])[-1][:200]
     allowed = {0, 1}  # a busy machine withholds timings
     if hit:
         ends = {signal.SIGINT: 2, signal.SIGTERM: 2, signal.SIGKILL: -9}
         allowed |= {ends[number]} if victim == COMMAND else {3}
-    problems = [] if code in allowed else [f"exit code {code} instead of {sorted(allowed)}: {last}"]
-    if "Traceback" in night.heard():
-        problems.append(f"a traceback: {last}")
+    problems = played.ending(code, allowed, night.heard())
     folders = [path.parent for path in night.results.glob("nightly/2*/suite.json")]
-    for folder in folders if code >= 0 else []:
+    for folder in folders if code is not None and code >= 0 else []:
         record = json.loads((folder / "suite.json").read_text())
         if record["interrupted"] is not (code == 2) or not record["ended_at"]:
             problems.append(f"the record says {record['interrupted']}, {record['ended_at']}")

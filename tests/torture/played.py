@@ -277,13 +277,13 @@ def send(pid: int, number: signal.Signals) -> bool:
     return True
 
 
-def ending(run: Played, code: int | None, allowed: set[int]) -> list[str]:
-    """What is wrong with how the command ended."""
+def ending(code: int | None, allowed: set[int], heard: str) -> list[str]:
+    """What is wrong with how a command ended; Python says its own way that it was interrupted."""
     if code is None:
         return ["the command does not end"]
-    last = (run.heard().strip().splitlines() or [""])[-1][:200]
+    last = (heard.strip().splitlines() or [""])[-1][:200]
     problems = [] if code in allowed else [f"exit code {code} instead of {sorted(allowed)}: {last}"]
-    if "Traceback" in run.heard():
+    if "Traceback" in heard and code != -signal.SIGINT:
         problems.append(f"a traceback: {last}")
     return problems
 
@@ -307,7 +307,7 @@ def limited(
     """Play a run of which each process has a limit: its exit code, and what was wrong."""
     with alone, closing(Played(results, "run", "short", "--seed", str(seed), prepare=limit)) as run:
         code = run.end()
-        problems = ending(run, code, {0, 3})
+        problems = ending(code, {0, 3}, run.heard())
         run_dir = run.run_dir
     if run_dir is not None:
         problems += wrong_verdicts(run_dir) if (run_dir / "history").exists() else []

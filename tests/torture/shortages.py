@@ -56,7 +56,7 @@ def _standstill(this: Round, randomness: random.Random, results: Path, alone: Al
             with played.stopped(run.run_dir.name, run.process.pid):
                 time.sleep(long_s)
         code = run.end()
-        problems = played.ending(run, code, {0, 3})
+        problems = played.ending(code, {0, 3}, run.heard())
         run_dir = run.run_dir
     if run_dir is None:
         return what, "a standstill", f"exit code {code}", [*problems, "there is no run"]
@@ -112,7 +112,7 @@ def _on_a_disk(
     with alone, closing(Played(results, *arguments, before=mounting, holds=True)) as run:
         break_it(run)
         code = run.ended_with(_ENDED)
-        problems = played.ending(run, code, {0, 3})
+        problems = played.ending(code, {0, 3}, run.heard())
         inside = run.root / results.relative_to("/")
         with suppress(OSError):
             (inside / _FILLER).unlink()

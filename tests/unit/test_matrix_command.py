@@ -1,6 +1,5 @@
 """What `matrix` plays, in what order, and what it says of itself. No run is played here."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -91,3 +90,19 @@ def test_one_that_is_interrupted_keeps_what_there_is(
     record = json.loads((suite.path / "matrix.json").read_text())
     assert ["interrupted", "not played", "not played"] == [each["state"] for each in record["runs"]]
     assert "kafkajs, everyday, run 1: interrupted (it was" in capsys.readouterr().out
+
+
+def test_a_file_of_its_own_name_is_an_app(tmp_path: Path, begun: Begun) -> None:
+    mine = write_app(tmp_path / "a", "orders") / "app.toml"
+    matrix(tmp_path, "--app", str(mine))
+
+    assert "orders" == begun[0][0].entries[0].client
+
+
+def test_every_experiment_of_a_matrix_takes_every_example(tmp_path: Path, begun: Begun) -> None:
+    matrix(tmp_path, "--repeat", "1")
+
+    for candidate in begun[0][1]:
+        assert {"P1", "P6", "P7", "P8", "P10"} <= {
+            expect.rule for expect in candidate.experiment.rules
+        }

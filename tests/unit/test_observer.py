@@ -8,8 +8,8 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,36 +25,74 @@ _PATIENCE_S: Final = 30
 
 
 @contextmanager
-def answering(body: bytes, asked: list[int] | None = None, **others: bytes) -> Iterator[int]:
+def serving(answer: Callable[[bytes], bytes | None]) -> Iterator[int]:
+    """A port on which each request has what `answer` makes of it, or no answer at all."""
+
+    class Answers(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            (length,) = struct.unpack(">i", self.rfile.read(4))
+            request = self.rfile.read(length)
+            if (said := answer(request)) is not None:
+                self.wfile.write(struct.pack(">i", 4 + len(said)) + request[4:8] + said)
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+
+    with Server((LOOPBACK, 0), Answers) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def answering(
+    body: bytes, asked: list[int] | None = None, **others: bytes
+) -> AbstractContextManager[int]:
     """A port on which every request is answered with the same body, whatever it asks.
 
     But for `others`, by their API's number (`api_3`); an empty one is no answer at all. `asked`
     gets the numbers of all requests.
     """
 
-    class Answers(socketserver.StreamRequestHandler):
-        def handle(self) -> None:
-            (length,) = struct.unpack(">i", self.rfile.read(4))
-            request = self.rfile.read(length)
-            (api,) = struct.unpack(">h", request[:2])
-            if asked is not None:
-                asked.append(api)
-            said = others.get(f"api_{api}", body)
-            if f"api_{api}" in others and not said:
-                return
-            self.wfile.write(struct.pack(">i", 4 + len(said)) + request[4:8] + said)
+    def answer(request: bytes) -> bytes | None:
+        (api,) = struct.unpack(">h", request[:2])
+        if asked is not None:
+            asked.append(api)
+        return others.get(f"api_{api}", body) or (None if f"api_{api}" in others else body)
 
-    class Server(socketserver.ThreadingTCPServer):
-        daemon_threads = True
+    return serving(answer)
 
-    with Server((LOOPBACK, 0), Answers) as server:
-        serving = threading.Thread(target=server.serve_forever)
-        serving.start()
-        try:
-            yield server.server_address[1]
-        finally:
-            server.shutdown()
-            serving.join()
+
+Watching = Callable[..., Observation]
+
+
+@pytest.fixture
+def watching(tmp_path: Path) -> Watching:
+    """An observer of these brokers, by the ports at which they are asked."""
+
+    def watch(ports: dict[int, int] | None = None) -> Observation:
+        journal = Journal(tmp_path / "observer.journal", member="observer")
+        return Observation(journal, "orders", ["t"], ports or {})
+
+    return watch
+
+
+@pytest.fixture
+def unreachable(watching: Watching, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], list[str]]:
+    """What an observer that looks three times at the broker at a port cannot reach."""
+
+    def looked(port: int) -> list[str]:
+        rows: list[tuple[str, dict[str, Any]]] = []
+        watch = watching({1: port})
+        monkeypatch.setattr(watch, "write", lambda kind, **row: rows.append((kind, row)))
+        for _ in range(3):
+            watch.look()
+        return [row["detail"] for kind, row in rows if kind == "unreachable"]
+
+    return looked
 
 
 def offset_fetch_answer(topics: list[list[tuple[int, int, int]]], error_code: int) -> bytes:
@@ -128,7 +166,9 @@ def test_an_observer_that_gets_no_order_to_look_ends_with_its_input(tmp_path: Pa
     assert (0, b"") == (ended.returncode, ended.stderr)
 
 
-def test_a_broker_that_is_cut_off_is_asked_for_positions_and_not_believed(tmp_path: Path) -> None:
+def test_a_broker_that_is_cut_off_is_asked_for_positions_and_not_believed(
+    watching: Watching,
+) -> None:
     """Both take themselves for the coordinator; the second knows of a later leader."""
     asked: dict[int, list[int]] = {1: [], 2: []}
     group = struct.pack(">ihh6sh6shhi", 1, 0, 6, b"orders", 6, b"Stable", 0, 0, 3) + bytes(3 * 14)
@@ -143,8 +183,7 @@ def test_a_broker_that_is_cut_off_is_asked_for_positions_and_not_believed(tmp_pa
             api_10=struct.pack(">hihi", 0, 2, 0, 9),
         ) as fresh,
     ):  # fmt: skip
-        journal = Journal(tmp_path / "observer.journal", member="observer")
-        watch = Observation(journal, "orders", ["t"], {1: stale, 2: fresh})
+        watch = watching({1: stale, 2: fresh})
         watch.look()
 
     assert 2 == watch.seen["partition", "t", 0]["leader"]
@@ -165,7 +204,7 @@ def end_offset_answer(*partitions: tuple[int, int, int]) -> bytes:
     return body
 
 
-def test_a_leader_is_asked_for_all_its_ends_in_one_request(tmp_path: Path) -> None:
+def test_a_leader_is_asked_for_all_its_ends_in_one_request(watching: Watching) -> None:
     """One each took an observer seconds where there were hundreds of partitions."""
     list_offsets, not_leader = 2, 6
     asked: dict[int, list[int]] = {1: [], 2: []}
@@ -173,8 +212,7 @@ def test_a_leader_is_asked_for_all_its_ends_in_one_request(tmp_path: Path) -> No
         answering(b"", asked[1], api_2=end_offset_answer((0, 70, 0), (2, 90, 0))) as first,
         answering(b"", asked[2], api_2=end_offset_answer((1, 80, not_leader))) as second,
     ):
-        journal = Journal(tmp_path / "observer.journal", member="observer")
-        watch = Observation(journal, "orders", ["t"], {1: first, 2: second})
+        watch = watching({1: first, 2: second})
         for number, leader in ((0, 1), (1, 2), (2, 1), (3, -1)):
             watch.note("partition", ("t", number), topic="t", partition=number, leader=leader)
         watch.note("partition", ("__offsets", 0), topic="__offsets", partition=0, leader=1)
@@ -189,7 +227,7 @@ def test_a_leader_is_asked_for_all_its_ends_in_one_request(tmp_path: Path) -> No
     ("silent", "key"), [("api_3", "broker-1"), ("api_10", "positions of broker-1")]
 )
 def test_a_question_that_stays_without_an_answer_is_one_row(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: str, key: str
+    unreachable: Callable[[int], list[str]], silent: str, key: str
 ) -> None:
     """Whatever the same broker answers in between."""
     answers = {
@@ -197,15 +235,9 @@ def test_a_question_that_stays_without_an_answer_is_one_row(
         "api_10": struct.pack(">hihi", 15, -1, 0, 9),
         silent: b"",
     }
-    rows = []
     with answering(b"\0\0", None, **answers) as port:
-        journal = Journal(tmp_path / "observer.journal", member="observer")
-        watch = Observation(journal, "orders", ["t"], {1: port})
-        monkeypatch.setattr(watch, "write", lambda kind, **row: rows.append((kind, row)))
-        for _ in range(3):
-            watch.look()
+        heard = unreachable(port)
 
-    heard = [row["detail"] for kind, row in rows if kind == "unreachable"]
     assert 1 == len([detail for detail in heard if detail.startswith(f"{key}: ")]), heard
 
 
@@ -214,23 +246,20 @@ def test_a_question_that_stays_without_an_answer_is_one_row(
     [(TimeoutError("timed out"), 3), (ConnectionRefusedError(111, "Connection refused"), 1)],
 )
 def test_a_question_is_a_row_each_time_it_was_waited_for_in_vain(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, times: int
+    unreachable: Callable[[int], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    error: OSError,
+    times: int,
 ) -> None:
     """No other broker is asked anything during it."""
 
     def refuses(*_: object) -> None:
         raise error
 
-    rows = []
+    monkeypatch.setattr("harness.cluster.wire.metadata", refuses)
     with answering(b"\0\0", None, api_10=struct.pack(">hihi", 15, -1, 0, 9)) as port:
-        journal = Journal(tmp_path / "observer.journal", member="observer")
-        watch = Observation(journal, "orders", ["t"], {1: port})
-        monkeypatch.setattr(watch, "write", lambda kind, **row: rows.append((kind, row)))
-        monkeypatch.setattr("harness.cluster.wire.metadata", refuses)
-        for _ in range(3):
-            watch.look()
+        heard = unreachable(port)
 
-    heard = [row["detail"] for kind, row in rows if kind == "unreachable"]
     assert [f"broker-1: {error}"] * times == heard
 
 
@@ -264,15 +293,13 @@ class Machine:
     ],
 )
 def test_a_row_ends_with_the_tick_that_was_later_than_the_slack(
-    tmp_path: Path,
+    watching: Watching,
     monkeypatch: pytest.MonkeyPatch,
     stalls_ms: list[float],
     rows: list[tuple[float, float]],
 ) -> None:
     written = []
-    watch = Observation(
-        Journal(tmp_path / "observer.journal", member="observer"), "orders", ["t"], {}
-    )
+    watch = watching()
     machine = Machine(watch, list(stalls_ms))
     monkeypatch.setattr(observer, "time", machine)
     monkeypatch.setattr(observer, "select", machine)
@@ -289,11 +316,10 @@ def test_a_row_ends_with_the_tick_that_was_later_than_the_slack(
 
 
 def test_the_clock_is_read_when_no_one_else_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    watching: Watching, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The thread that looks may be kept from its processor in the midst of a row."""
-    path = tmp_path / "observer.journal"
-    watch = Observation(Journal(path, member="observer"), "orders", ["t"], {})
+    watch = watching()
     machine = Machine(watch, [])
     monkeypatch.setattr(observer, "time", machine)
 
@@ -305,4 +331,4 @@ def test_the_clock_is_read_when_no_one_else_writes(
     monkeypatch.setattr(watch, "writing", writing())
     watch.ticked(0.2)
 
-    assert 80_000 == read_journal(path).frames[-1]["clock_us"]
+    assert 80_000 == read_journal(tmp_path / "observer.journal").frames[-1]["clock_us"]

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -128,18 +129,16 @@ def held_run(tmp_path: Path) -> Iterator[Path]:
     processes.end_run(folder.name)
 
 
-def spawned(folder: Path, *command: str) -> subprocess.Popen[bytes]:
-    log = folder / "logs" / "member-2.log"
-    return processes.spawn(
-        command, run=folder.name, log=log, environment={processes.MEMBER_MARK: "member-2"}
-    )
+def started_without_environment(folder: Path) -> subprocess.Popen[bytes]:
+    log, marks = folder / "logs" / "member-2.log", {processes.MEMBER_MARK: "member-2"}
+    command = ["env", "-i", "sh", "-c", "echo $$; exec sleep 60"]
+    started = processes.spawn(command, run=folder.name, log=log, environment=marks)
+    wait_until("start of the program", log.read_text, timeout_s=10)
+    return started
 
 
 def test_a_program_that_loses_its_environment_is_known_by_its_log(held_run: Path) -> None:
-    with spawned(held_run, "env", "-i", "sh", "-c", "echo $$; exec sleep 60") as child:
-        log = held_run / "logs" / "member-2.log"
-        wait_until("start of the program", log.read_text, timeout_s=10)
-
+    with started_without_environment(held_run) as child:
         found = processes.marked(held_run.name)
         assert [(child.pid, held_run.name)] == [(each.pid, run) for each, run, _ in found]
         assert [child.pid] == [each.pid for each in processes.of_member(held_run.name, "member-2")]
@@ -148,9 +147,7 @@ def test_a_program_that_loses_its_environment_is_known_by_its_log(held_run: Path
 
 
 def test_a_log_of_a_folder_that_no_one_holds_is_no_mark(held_run: Path) -> None:
-    with spawned(held_run, "env", "-i", "sh", "-c", "echo $$; exec sleep 60") as child:
-        log = held_run / "logs" / "member-2.log"
-        wait_until("start of the program", log.read_text, timeout_s=10)
+    with started_without_environment(held_run) as child:
         (held_run / "owner").unlink()
 
         assert [] == processes.marked(held_run.name)
@@ -329,49 +326,42 @@ def test_a_harness_may_have_any_name(name: str) -> None:
         comm.write_text(before.strip())
 
 
-def test_another_process_of_the_same_number_is_not_the_harness(
-    monkeypatch: pytest.MonkeyPatch,
+ELSEWHERE = {"_boot": "boot", "_namespace": "#1"}
+
+
+@pytest.mark.parametrize(
+    ("token", "here", "alive"),
+    [
+        ("{own}", {}, True),
+        ("{pid}:{later}@{boot}{namespace}", {}, False),  # another process of the same number
+        ("{own}", {"_boot": "another"}, False),
+        *[(text, {}, False) for text in ("", "harness", ":", "999999999:1@boot", "-1:1@boot")],
+        # Who counts pids in another namespace is left alone.
+        ("999999999:1@boot#2", ELSEWHERE, True),
+        ("999999999:1@#2", ELSEWHERE, True),  # which boot it was of is hidden there
+        ("999999999:1@boot#1", ELSEWHERE, False),
+        ("999999999:1@another#2", ELSEWHERE, False),
+        ("{own}", {"_boot": "", "_namespace": "#1"}, True),  # and here
+        # One without a namespace is compared without it.
+        ("{pid}:{ticks}@{boot}", {"_namespace": "#1"}, True),
+        ("{pid}:{ticks}0@{boot}", {"_namespace": "#1"}, False),
+    ],
+)
+def test_a_token_says_whether_its_harness_lives(
+    token: str, here: dict[str, str], alive: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    token = processes.owner_token()
-    pid, _, start = token.partition(":")
-    ticks, _, boot = start.partition("@")
+    own = processes.owner_token()
+    pid, _, start = own.partition(":")
+    ticks, _, place = start.partition("@")
+    boot, *namespace = place.partition("#")
+    assert (str(os.getpid()), True) == (pid, bool(boot))
+    for name, value in here.items():
+        monkeypatch.setattr(processes, name, partial(str, value))
+    later, parts = int(ticks) + 1, {"pid": pid, "ticks": ticks, "boot": boot}
 
-    assert boot
-    assert pid == str(psutil.Process().pid)
-    assert not processes.owner_alive(f"{pid}:{int(ticks) + 1}@{boot}")
-    monkeypatch.setattr(processes, "_boot", lambda: "another")
-    assert not processes.owner_alive(token)
-
-
-@pytest.mark.parametrize("token", ["", "harness", ":", "999999999:1@boot", "-1:1@boot"])
-def test_a_token_that_names_no_one_is_of_a_dead_harness(token: str) -> None:
-    assert not processes.owner_alive(token)
-
-
-def test_who_counts_pids_in_another_namespace_is_left_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    token = processes.owner_token()
-    monkeypatch.setattr(processes, "_boot", lambda: "boot")
-    monkeypatch.setattr(processes, "_namespace", lambda: "#1")
-
-    assert processes.owner_alive("999999999:1@boot#2")
-    assert processes.owner_alive("999999999:1@#2")  # which boot it was of is hidden there
-    assert not processes.owner_alive("999999999:1@boot#1")
-    assert not processes.owner_alive("999999999:1@another#2")
-    monkeypatch.setattr(processes, "_boot", lambda: "")  # and here
-    assert processes.owner_alive(token)
-
-
-def test_a_token_without_a_namespace_is_compared_without_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(processes, "_namespace", lambda: "#1")
-    older, _, namespace = processes.owner_token().partition("#")
-
-    assert "1" == namespace
-    assert processes.owner_alive(older)
-    assert not processes.owner_alive(older.replace("@", "0@"))
+    given = token.format(own=own, later=later, namespace="".join(namespace), **parts)
+    assert alive == processes.owner_alive(given)
+    assert processes.owner_token().endswith(here.get("_namespace", ""))
 
 
 class _Asked(BaseHTTPRequestHandler):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -33,8 +33,8 @@ ENDED_US = 1_795_516_251_586_655
 class Engine:
     """Says of one container what a test wants."""
 
-    def __init__(self) -> None:
-        self.over = threading.Event()
+    def __init__(self, log: Path) -> None:
+        self.over, self.log = threading.Event(), log
         self.state: dict[str, Any] = {
             "Pid": 4711, "Status": "running", "Running": True, "Paused": False,
             "ExitCode": 0, "OOMKilled": False, "FinishedAt": "0001-01-01T00:00:00Z",
@@ -91,62 +91,55 @@ class Engine:
         }  # fmt: skip
         self.over.set()
 
+    def start(self) -> ProgramContainer:
+        """Its one container."""
+        api = cast("Any", SimpleNamespace(api=self))
+        self.container = ProgramContainer(api, "f" * 64, "member-1", self.log)
+        return self.container
+
+    def printed(self) -> bytes:
+        return self.log.read_bytes()
+
 
 @pytest.fixture
-def engine_of_one() -> Engine:
-    return Engine()
-
-
-@pytest.fixture
-def start(engine_of_one: Engine, tmp_path: Path) -> Iterator[Callable[[], ProgramContainer]]:
-    made: list[ProgramContainer] = []
-
-    def start() -> ProgramContainer:
-        api = cast("Any", SimpleNamespace(api=engine_of_one))
-        made.append(ProgramContainer(api, "f" * 64, "member-1", tmp_path / "log"))
-        return made[-1]
-
-    yield start
-    engine_of_one.end(engine_of_one.state["ExitCode"])
-    for each in made:
-        each._watcher.join(SOON_S)
-
-
-def printed(tmp_path: Path) -> bytes:
-    return (tmp_path / "log").read_bytes()
+def engine_of_one(tmp_path: Path) -> Iterator[Engine]:
+    made = Engine(tmp_path / "log")
+    yield made
+    made.end(made.state["ExitCode"])
+    made.container._watcher.join(SOON_S)
 
 
 @pytest.mark.parametrize("breaks", [[], [1], [0, 2], [3, 1, 0, 2], [4]])
 def test_a_stream_that_breaks_loses_nothing_and_nothing_comes_twice(
-    start: Callable[[], ProgramContainer], engine_of_one: Engine, tmp_path: Path, breaks: list[int]
+    engine_of_one: Engine, breaks: list[int]
 ) -> None:
     engine_of_one.breaks = list(breaks)
 
-    container = start()
+    container = engine_of_one.start()
 
     wait_until(
         "all of it, while it runs",
-        lambda: printed(tmp_path) == b"".join(PRINTED) and engine_of_one.streams > len(breaks),
+        lambda: (
+            engine_of_one.printed() == b"".join(PRINTED) and engine_of_one.streams > len(breaks)
+        ),
         timeout_s=SOON_S,
     )
     assert container.poll() is None
     engine_of_one.end()
     assert 0 == container.wait(SOON_S)
-    assert b"".join(PRINTED) == printed(tmp_path)
+    assert b"".join(PRINTED) == engine_of_one.printed()
 
 
-def test_what_no_stream_brought_is_read_at_the_end(
-    start: Callable[[], ProgramContainer], engine_of_one: Engine, tmp_path: Path
-) -> None:
+def test_what_no_stream_brought_is_read_at_the_end(engine_of_one: Engine) -> None:
     engine_of_one.breaks = [1] * 1_000
 
-    container = start()
-    wait_until("the first piece", lambda: printed(tmp_path), timeout_s=SOON_S)
-    assert PRINTED[0] == printed(tmp_path)
+    container = engine_of_one.start()
+    wait_until("the first piece", lambda: engine_of_one.printed(), timeout_s=SOON_S)
+    assert PRINTED[0] == engine_of_one.printed()
     engine_of_one.end(3)
 
     assert 3 == container.wait(SOON_S)
-    assert b"".join(PRINTED) == printed(tmp_path)
+    assert b"".join(PRINTED) == engine_of_one.printed()
     assert ENDED_US == container.ended_at
 
 
@@ -163,7 +156,6 @@ def test_what_no_stream_brought_is_read_at_the_end(
     ],
 )
 def test_an_exit_code_is_a_signals_where_that_is_known(
-    start: Callable[[], ProgramContainer],
     engine_of_one: Engine,
     code: int,
     sent: signal.Signals | None,
@@ -171,7 +163,7 @@ def test_an_exit_code_is_a_signals_where_that_is_known(
     oom: bool,
     heard: int,
 ) -> None:
-    container = start()
+    container = engine_of_one.start()
     if sent is not None:
         container.send_signal(sent)
         assert [sent.name] == engine_of_one.orders
@@ -191,10 +183,8 @@ def refused(status: int, words: str) -> APIError:
 @pytest.mark.parametrize(
     "words", [f"Container {'f' * 64} is not running", "Container f is not paused"]
 )
-def test_what_is_over_already_is_no_trouble(
-    start: Callable[[], ProgramContainer], engine_of_one: Engine, do: str, words: str
-) -> None:
-    container = start()
+def test_what_is_over_already_is_no_trouble(engine_of_one: Engine, do: str, words: str) -> None:
+    container = engine_of_one.start()
     engine_of_one.refuses = refused(409, words)
 
     getattr(container, do)()
@@ -202,20 +192,16 @@ def test_what_is_over_already_is_no_trouble(
     assert 1 == len(engine_of_one.orders)
 
 
-def test_what_the_engine_refuses_is_a_sentence(
-    start: Callable[[], ProgramContainer], engine_of_one: Engine
-) -> None:
-    container = start()
+def test_what_the_engine_refuses_is_a_sentence(engine_of_one: Engine) -> None:
+    container = engine_of_one.start()
     engine_of_one.refuses = refused(500, "the disk is full")
 
     with pytest.raises(ClusterError, match="refused to pause member-1: the disk is full"):
         container.freeze()
 
 
-def test_how_it_is_is_the_engines_word(
-    start: Callable[[], ProgramContainer], engine_of_one: Engine
-) -> None:
-    container = start()
+def test_how_it_is_is_the_engines_word(engine_of_one: Engine) -> None:
+    container = engine_of_one.start()
     engine_of_one.state |= {"Paused": True, "Status": "paused"}
 
     assert container.frozen
@@ -224,9 +210,9 @@ def test_how_it_is_is_the_engines_word(
 
 @pytest.mark.parametrize("how", ["not found", "removing"])
 def test_who_was_removed_by_another_program_is_known_no_more(
-    start: Callable[[], ProgramContainer], engine_of_one: Engine, how: str
+    engine_of_one: Engine, how: str
 ) -> None:
-    container = start()
+    container = engine_of_one.start()
     if how == "removing":
         engine_of_one.end(137, Status="removing")
     else:
@@ -247,33 +233,26 @@ def test_who_was_removed_by_another_program_is_known_no_more(
         ("900\t4711\t1", 0, True),
         ("4711", 0, False),  # a process of this machine
         ("4711\t7", 0, False),  # not the first of its container
+        (None, 0, False),  # it cannot be looked at
     ],
 )
 def test_a_first_process_without_a_handler_hears_no_signal(
-    start: Callable[[], ProgramContainer],
+    engine_of_one: Engine,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    nspid: str,
+    nspid: str | None,
     caught: int,
     *,
     dropped: bool,
 ) -> None:
-    container = start()
+    container = engine_of_one.start()
     (tmp_path / "4711").mkdir()
     status = f"Name:\tx\nNSpid:\t{nspid}\nSigIgn:\t0000000000000000\nSigCgt:\t{caught:016x}\n"
-    (tmp_path / "4711" / "status").write_text(status)
+    if nspid is not None:
+        (tmp_path / "4711" / "status").write_text(status)
     monkeypatch.setattr(images, "_PROC", tmp_path)
 
     assert dropped == container.drops(signal.SIGTERM)
-
-
-def test_a_process_that_cannot_be_looked_at_drops_nothing_for_all_that_is_known(
-    start: Callable[[], ProgramContainer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    container = start()
-    monkeypatch.setattr(images, "_PROC", tmp_path)
-
-    assert not container.drops(signal.SIGTERM)
 
 
 # The engine whose containers are on this machine's own network.

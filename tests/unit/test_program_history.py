@@ -19,40 +19,25 @@ Row = dict[str, Any]
 APP = {"kind": "app", "at": 0, "group": "orders", "topic": "t", "partitions": 3}
 
 
-def started(name: str, at: int, lane: str = "", **more: Any) -> Row:
-    found = {
-        "kind": "program_started",
-        "at": at + 5,
-        "program": name,
-        "pid": 7,
-        "instance_id": None,
-    }
-    return {**found, "lane": lane or name, "started_at": at, **more}
+def frame(kind: str, at: int, program: str, **more: Any) -> Row:
+    return {"kind": kind, "at": at, "program": program, **more}
+
+
+def started(name: str, at: int, lane: str = "") -> Row:
+    known = {"pid": 7, "instance_id": None, "lane": lane or name, "started_at": at}
+    return frame("program_started", at + 5, name, **known)
 
 
 def asked(name: str, at: int, what: str = "SIGTERM", **more: Any) -> Row:
-    return {"kind": "program_told", "at": at, "program": name, "what": what, **more}
+    return frame("program_told", at, name, what=what, **more)
 
 
 def ended(name: str, at: int, exit_code: int = 0) -> Row:
-    return {
-        "kind": "program_ended",
-        "at": at + 5,
-        "program": name,
-        "ended_at": at,
-        "exit_code": exit_code,
-    }
+    return frame("program_ended", at + 5, name, ended_at=at, exit_code=exit_code)
 
 
-def shown(*ranges: list[Any], seen: int = 900) -> Row:
-    return {
-        "kind": "shown",
-        "at": seen + 5,
-        "program": "member-1",
-        "shown_by": "stdout",
-        "ranges": ranges,
-        "seen": seen,
-    }
+def shown(*ranges: list[Any]) -> Row:
+    return frame("shown", 905, "member-1", shown_by="stdout", ranges=ranges, seen=900)
 
 
 def request(lane: str, at: int, api: str = "HEARTBEAT", **more: Any) -> Row:
@@ -62,13 +47,8 @@ def request(lane: str, at: int, api: str = "HEARTBEAT", **more: Any) -> Row:
 
 
 def sent(partition: int, first: int, last: int, offset: int | None) -> Row:
-    return {
-        "partition": partition,
-        "first_number": first,
-        "last_number": last,
-        "first_offset": offset,
-        "last_offset": offset,
-    }
+    numbers = {"partition": partition, "first_number": first, "last_number": last}
+    return {**numbers, "first_offset": offset, "last_offset": offset}
 
 
 def rows_of(*frames: Row, **rows: list[Row]) -> dict[str, list[Row]]:
@@ -109,25 +89,21 @@ def test_a_member_has_every_column_and_what_is_known_of_it() -> None:
     }.items() <= row.items()
 
 
+TOLD, KILLED = asked("member-1", 200), asked("member-1", 250, "SIGKILL")
+
+
 @pytest.mark.parametrize(
     ("frames", "end"),
     [
         ([ended("member-1", 300)], "failed"),
         ([ended("member-1", 300, 1)], "failed"),
-        ([asked("member-1", 200), ended("member-1", 300)], "closed"),
-        ([asked("member-1", 200), ended("member-1", 300, 143)], "closed"),
-        ([asked("member-1", 200, "SIGKILL"), ended("member-1", 300, -9)], "killed"),
-        (
-            [
-                asked("member-1", 200),
-                asked("member-1", 250, "SIGKILL"),
-                ended("member-1", 300, -9),
-            ],
-            "killed",
-        ),
+        ([TOLD, ended("member-1", 300)], "closed"),
+        ([TOLD, ended("member-1", 300, 143)], "closed"),
+        ([KILLED, ended("member-1", 300, -9)], "killed"),
+        ([TOLD, KILLED, ended("member-1", 300, -9)], "killed"),
         # It had ended by itself when it was asked.
         ([ended("member-1", 300, 1), asked("member-1", 310)], "failed"),
-        ([asked("member-1", 200)], None),
+        ([TOLD], None),
         ([], None),
     ],
 )
@@ -136,9 +112,7 @@ def test_how_a_member_ended(frames: list[Row], end: str | None) -> None:
 
 
 def test_a_member_is_asked_to_end_when_it_was_first_asked() -> None:
-    row = member(asked("member-1", 200), asked("member-1", 250, "SIGKILL"), ended("member-1", 300))
-
-    assert 200 == row["told_at"]
+    assert 200 == member(TOLD, KILLED, ended("member-1", 300))["told_at"]
 
 
 def test_a_signal_that_the_kernel_dropped_is_an_event_of_its_process() -> None:
@@ -227,23 +201,31 @@ def test_what_a_process_had_sent_before_it_ended_stays_its_own() -> None:
     ]
 
 
+def fetch_log(folder: Path, request: Row, responses: list[Row], **more: Any) -> Path:
+    call = {
+        "requestHeader": {"requestApiKeyName": "FETCH", "clientId": "any"},
+        "request": request,
+        "response": {"responses": responses},
+        "totalTimeMs": 500.0,
+        "listener": "LANE_MEMBER_1",
+        **more,
+    }
+    log = folder / "broker-1.requests.log"
+    log.write_text(f"2026-11-24T04:21:11.000000 Completed request:{json.dumps(call)}\n")
+    return log
+
+
 def test_fetches_are_attributed_the_same_way(tmp_path: Path) -> None:
-    log = tmp_path / "broker-1.requests.log"
     partitions = [{"partition": number, "fetchOffset": 10 + number} for number in (0, 1)]
     answered = [
         {"partitionIndex": 1, "errorCode": 0, "highWatermark": 20, "recordsSizeInBytes": 99},
         {"partitionIndex": 2, "errorCode": 6, "highWatermark": -1, "recordsSizeInBytes": 0},
     ]
-    call = {
-        "requestHeader": {"requestApiKeyName": "FETCH", "clientId": "any"},
-        "request": {"topics": [{"topicId": "id-of-t", "partitions": partitions}]},
-        "response": {"responses": [{"topicId": "id-of-t", "partitions": answered}]},
-        "totalTimeMs": 500.0,
-        "responseQueueTimeMs": 40.0,
-        "sendTimeMs": 110.0,
-        "listener": "LANE_MEMBER_1",
-    }
-    log.write_text(f"2026-11-24T04:21:11.000000 Completed request:{json.dumps(call)}\n")
+    topics, responses = (
+        [{"topicId": "id-of-t", "partitions": each}] for each in (partitions, answered)
+    )
+    waited = {"responseQueueTimeMs": 40.0, "sendTimeMs": 110.0}
+    log = fetch_log(tmp_path, {"topics": topics}, responses, **waited)
     asked_at = 1_795_494_070_500_000
 
     fetches = read_rows("fetches", log, {"id-of-t": "t"})
@@ -268,17 +250,9 @@ def test_a_fetch_that_goes_on_with_its_session_names_no_partition(
     tmp_path: Path, epoch: int | None, rows: int
 ) -> None:
     """A session begins with epoch 0, and is closed by -1; old clients have none."""
-    log = tmp_path / "broker-1.requests.log"
-    call = {
-        "requestHeader": {"requestApiKeyName": "FETCH", "clientId": "any"},
-        "request": {"topics": []} if epoch is None else {"topics": [], "sessionEpoch": epoch},
-        "response": {"responses": []},
-        "totalTimeMs": 500.0,
-        "listener": "LANE_MEMBER_1",
-    }
-    log.write_text(f"2026-11-24T04:21:11.000000 Completed request:{json.dumps(call)}\n")
+    request = {"topics": []} if epoch is None else {"topics": [], "sessionEpoch": epoch}
 
-    found = read_rows("fetches", log)
+    found = read_rows("fetches", fetch_log(tmp_path, request, []))
 
     assert [(None, None, None)] * rows == [
         (row["topic"], row["partition"], row["fetch_offset"]) for row in found

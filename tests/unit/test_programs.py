@@ -54,6 +54,12 @@ def app(*lines: str, **more: Any) -> App:
     return App(**{"name": "orders", "command": python(*lines), "folder": "/", **more})
 
 
+def held_up(run_dir: Path) -> tuple[Path, str]:
+    """A line that waits for a file, and that file."""
+    file = run_dir / "go on"
+    return file, f"while not os.path.exists({str(file)!r}): time.sleep(0.01)"
+
+
 def child(*lines: str) -> str:
     """A line that starts another process, which is these lines."""
     return f"subprocess.Popen({list(python(*lines))!r})"
@@ -73,15 +79,23 @@ def run_dir(tmp_path: Path) -> Path:
     return tmp_path
 
 
+Start = Callable[..., AppProcesses]
+
+
 @pytest.fixture
-def programs_of(plan: Plan, run_dir: Path) -> Iterator[Callable[[App], AppProcesses]]:
+def start(plan: Plan, run_dir: Path) -> Iterator[Start]:
+    """Starts member-1 of an app; on this lane, with this instance id."""
     made: list[AppProcesses] = []
 
-    def of(app: App) -> AppProcesses:
+    def start(
+        app: App, lane: str = "member-1", instance: str | None = None, **changes: Any
+    ) -> AppProcesses:
         made.append(AppProcesses(app, plan, run_dir, PARTITIONS))
+        vars(made[-1]).update(changes)
+        made[-1].start("member-1", lane, instance)
         return made[-1]
 
-    yield of
+    yield start
     processes.end_run(plan.run)
     for each in made:
         with suppress(VoidRun):  # what a test has broken
@@ -102,6 +116,13 @@ def ended(run_dir: Path) -> dict[str, Any]:
     )[0]
 
 
+def printed(run_dir: Path) -> list[Any]:
+    """The JSON that it printed until its end."""
+    ended(run_dir)
+    found: list[Any] = json.loads((run_dir / "logs" / "member-1.log").read_text())
+    return found
+
+
 def ready(run_dir: Path, name: str = "member-1", times: int = 1) -> None:
     log = run_dir / "logs" / f"{name}.log"
     wait_until(
@@ -117,7 +138,7 @@ def shown(run_dir: Path) -> list[list[Any]]:
 
 
 def test_a_process_has_what_it_needs_by_the_names_that_programs_know(
-    programs_of: Callable[[App], AppProcesses], plan: Plan, run_dir: Path
+    start: Start, plan: Plan, run_dir: Path
 ) -> None:
     prints = app(
         "import json; print(json.dumps([dict(os.environ), sys.argv[1:], os.getcwd()]))",
@@ -126,10 +147,9 @@ def test_a_process_has_what_it_needs_by_the_names_that_programs_know(
     )
     prints = replace(prints, command=(*prints.command, "--id={member}", "{}"))
 
-    programs_of(prints).start("member-1", "member-2", "static-1")
-    ended(run_dir)
+    start(prints, "member-2", "static-1")
 
-    environment, words, folder = json.loads((run_dir / "logs" / "member-1.log").read_text())
+    environment, words, folder = printed(run_dir)
     given = variables(plan, "member-2", "member-1", "static-1")
     assert given.items() <= environment.items()
     assert plan.bootstrap("member-2") == environment["KAFKA_BOOTSTRAP_SERVERS"]
@@ -141,7 +161,7 @@ def test_a_process_has_what_it_needs_by_the_names_that_programs_know(
 
 
 def test_a_process_is_given_the_address_of_the_proxy_on_its_lane(
-    programs_of: Callable[[App], AppProcesses], plan: Plan, run_dir: Path
+    start: Start, plan: Plan, run_dir: Path
 ) -> None:
     prints = app(
         "import json; print(json.dumps([dict(os.environ), sys.argv[1:]]))",
@@ -149,19 +169,13 @@ def test_a_process_is_given_the_address_of_the_proxy_on_its_lane(
         environment={"DB": "postgres://user:pw@{DB}/orders", "PGPORT": "{DB.port}"},
     )
     prints = replace(prints, command=(*prints.command, "{CACHE}", "${CACHE}", "{OTHER}"))
-    programs = programs_of(prints)
     with Ports() as ports:
-        programs.dependencies = Dependencies(prints.addresses, LANES, plan.run, ports)
+        proxies = Dependencies(prints.addresses, LANES, plan.run, ports)
 
-    programs.start("member-7", "member-2", None)
-    ended(run_dir)
+    start(prints, "member-2", dependencies=proxies)
 
-    environment, words = json.loads((run_dir / "logs" / "member-7.log").read_text())
-    port = {
-        link.dependency: link.port
-        for link in programs.dependencies.links
-        if link.lane == "member-2"
-    }
+    environment, words = printed(run_dir)
+    port = {link.dependency: link.port for link in proxies.links if link.lane == "member-2"}
     assert f"postgres://user:pw@127.0.0.1:{port['DB']}/orders" == environment["DB"]
     assert str(port["DB"]) == environment["PGPORT"]
     assert f"127.0.0.1:{port['CACHE']}" == environment["CACHE"] == words[0]
@@ -182,10 +196,9 @@ def test_a_process_is_reported_where_it_shows_its_work(plan: Plan, run_dir: Path
         sink = Sink(plan.run, folder, 7, naming_of_app(shows, 3)) if effects.http else None
         programs = AppProcesses(shows, plan, folder, PARTITIONS, sink)
         programs.start("member-1", "member-1", None)
-        ended(folder)
+        environment, words = printed(folder)
         programs.stop()
 
-        environment, words = json.loads((folder / "logs" / "member-1.log").read_text())
         assert (heard, heard, [heard]) == (environment[name], environment["WHERE"], words)
 
 
@@ -196,68 +209,53 @@ def test_a_dynamic_member_has_no_instance_id(plan: Plan) -> None:
     assert given["KAFKA_BOOTSTRAP_SERVERS"] == given["SPRING_KAFKA_BOOTSTRAP_SERVERS"]
 
 
-def test_effects_by_number_are_places_in_partitions(
-    programs_of: Callable[[App], AppProcesses], run_dir: Path
-) -> None:
-    """Numbers go round the partitions: 0 to 5 are the first two records of each of three."""
-    effects = Shows(stdout=r"^done (?P<n>\d+)$")
-    lines = "for n in (0, 1, 2, 3, 4, 5, 5, 'x'): print('done', n, flush=True)"
-    print_other = "print('undone 7'); print('done 8 times')"
+VERIFIABLE = {
+    "timestamp": 1,
+    "name": "records_consumed",
+    "count": 3,
+    "partitions": [
+        {"topic": "t", "partition": 1, "count": 2, "minOffset": 4, "maxOffset": 5},
+        {"topic": "t", "partition": 0, "count": 1, "minOffset": 9, "maxOffset": 9},
+    ],
+}
 
-    programs_of(app(lines, print_other, effects=effects)).start("member-1", "member-1", None)
+
+@pytest.mark.parametrize(
+    ("effects", "lines", "found"),
+    [
+        (  # numbers go round the partitions: 0 to 5 are the first two records of each of three
+            Shows(stdout=r"^done (?P<n>\d+)$"),
+            [*(f"done {n}" for n in (0, 3, 1, 4, 2, 5, 5, "x")), "undone 7", "done 8 times"],
+            [["number", 0, 0, 1], ["number", 1, 0, 1], ["number", 2, 0, 1], ["number", 2, 1, 1]],
+        ),
+        (
+            Shows(stdout=r"p(?P<partition>\d+) o(?P<offset>\d+)"),
+            ["p1 o7", "p1 o8", "p0 o3"],
+            [["offset", 1, 7, 8], ["offset", 0, 3, 3]],
+        ),
+        (
+            Shows(verifiable=True),
+            [json.dumps(VERIFIABLE), "startup"],
+            [["offset", 1, 4, 5], ["offset", 0, 9, 9]],
+        ),
+    ],
+    ids=["by number", "by offset", "of Kafka's verifiable consumer"],
+)
+def test_effects_are_places_in_partitions(
+    effects: Shows, lines: list[str], found: list[list[Any]], start: Start, run_dir: Path
+) -> None:
+    start(app(f"print({chr(10).join(lines)!r})", effects=effects))
     ended(run_dir)
 
-    found = [
-        (by, partition, number)
-        for by, partition, first, last in shown(run_dir)
-        for number in range(first, last + 1)
-    ]
-    numbers = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (2, 1)]
-    assert [("number", *each) for each in numbers] == sorted(found)
-    assert {"stdout"} == {frame["shown_by"] for frame in frames(run_dir, "shown")}
-
-
-def test_effects_by_offset_are_kept_as_they_are(
-    programs_of: Callable[[App], AppProcesses], run_dir: Path
-) -> None:
-    effects = Shows(stdout=r"p(?P<partition>\d+) o(?P<offset>\d+)")
-
-    programs_of(app("print('p1 o7\\np1 o8\\np0 o3')", effects=effects)).start(
-        "member-1", "member-1", None
-    )
-    ended(run_dir)
-
-    assert [["offset", 1, 7, 8], ["offset", 0, 3, 3]] == shown(run_dir)
-
-
-def test_lines_of_kafkas_verifiable_consumer_show_what_each_poll_brought(
-    programs_of: Callable[[App], AppProcesses], run_dir: Path
-) -> None:
-    line = json.dumps(
-        {
-            "timestamp": 1,
-            "name": "records_consumed",
-            "count": 3,
-            "partitions": [
-                {"topic": "t", "partition": 1, "count": 2, "minOffset": 4, "maxOffset": 5},
-                {"topic": "t", "partition": 0, "count": 1, "minOffset": 9, "maxOffset": 9},
-            ],
-        }
-    )
-    said = f"print({line!r}); print('startup')"
-    programs_of(app(said, effects=Shows(verifiable=True))).start("member-1", "member-1", None)
-    ended(run_dir)
-
-    assert [["offset", 1, 4, 5], ["offset", 0, 9, 9]] == shown(run_dir)
-    assert ["verifiable"] == [frame["shown_by"] for frame in frames(run_dir, "shown")]
+    assert found == shown(run_dir)
+    assert {effects.way} == {frame["shown_by"] for frame in frames(run_dir, "shown")}
 
 
 def test_lines_that_name_no_record_are_counted_and_the_last_is_kept(
-    programs_of: Callable[[App], AppProcesses], run_dir: Path
+    start: Start, run_dir: Path
 ) -> None:
     lines = "print('finished 1\\n\\nfinished 2')"
-    programs = programs_of(app(lines, effects=Shows(stdout=r"done (?P<n>\d+)")))
-    programs.start("member-1", "member-1", None)
+    programs = start(app(lines, effects=Shows(stdout=r"done (?P<n>\d+)")))
     ended(run_dir)
     programs.stop()
 
@@ -269,16 +267,15 @@ def test_lines_that_name_no_record_are_counted_and_the_last_is_kept(
 
 
 def test_a_line_is_read_when_it_is_whole_and_the_last_at_its_end(
-    programs_of: Callable[[App], AppProcesses], run_dir: Path
+    start: Start, run_dir: Path
 ) -> None:
     """`done 1` with `2` to come is no record 1."""
     effects = Shows(stdout=r"done (?P<n>\d+)")
     says = "sys.stdout.write({!r}); sys.stdout.flush()"
-    goes_on = run_dir / "go on"
-    waits = f"while not os.path.exists({str(goes_on)!r}): time.sleep(0.01)"
+    goes_on, waits = held_up(run_dir)
     whole = app(says.format("done 0\ndone 1"), waits, says.format("2\ndone 15"), effects=effects)
 
-    programs_of(whole).start("member-1", "member-1", None)
+    start(whole)
     wait_until("first effect", lambda: shown(run_dir), timeout_s=SOON_S)
     assert [["number", 0, 0, 0]] == shown(run_dir)
     goes_on.touch()
@@ -287,15 +284,18 @@ def test_a_line_is_read_when_it_is_whole_and_the_last_at_its_end(
     assert [0, 4, 5] == [n for *_, first, last in shown(run_dir) for n in range(first, last + 1)]
 
 
-def test_a_pattern_whose_group_is_no_number_voids_the_run(
-    programs_of: Callable[[App], AppProcesses], run_dir: Path
-) -> None:
-    programs = programs_of(app("print('done now')", effects=Shows(stdout="done (?P<n>.*)")))
-    programs.start("member-1", "member-1", None)
+def refusal(programs: AppProcesses) -> str:
+    """Why its watching has ended, which voids the run."""
     wait_until("end of the watching", lambda: programs._failed, timeout_s=SOON_S)
-
-    with pytest.raises(VoidRun, match=r"found no number in the line 'done now'"):
+    with pytest.raises(VoidRun) as void:
         programs.check()
+    return str(void.value)
+
+
+def test_a_pattern_whose_group_is_no_number_voids_the_run(start: Start) -> None:
+    programs = start(app("print('done now')", effects=Shows(stdout="done (?P<n>.*)")))
+
+    assert "found no number in the line 'done now'" in refusal(programs)
     with pytest.raises(VoidRun, match=r"found no number"):
         programs.stop()
 
@@ -305,9 +305,9 @@ def test_a_pattern_whose_group_is_no_number_voids_the_run(
     [("pass", 0), ("sys.exit(3)", 3), ("os.kill(os.getpid(), signal.SIGKILL)", -9)],
 )
 def test_how_a_process_ended_is_on_record(
-    programs_of: Callable[[App], AppProcesses], run_dir: Path, line: str, code: int
+    start: Start, run_dir: Path, line: str, code: int
 ) -> None:
-    member = programs_of(app(line)).start("member-1", "member-1", None)
+    member = start(app(line))._seen[0].member
 
     frame = ended(run_dir)
 
@@ -317,13 +317,11 @@ def test_how_a_process_ended_is_on_record(
     assert member.started_at == started["started_at"] <= frame["ended_at"]
 
 
-def test_a_command_that_is_not_there_voids_the_run(
-    programs_of: Callable[[App], AppProcesses], run_dir: Path
-) -> None:
+def test_a_command_that_is_not_there_voids_the_run(start: Start, run_dir: Path) -> None:
     missing = replace(app(), command=("./no-such-program",), folder=str(run_dir))
 
     with pytest.raises(VoidRun, match=r"orders cannot be started .*'\./no-such-program'"):
-        programs_of(missing).start("member-1", "member-1", None)
+        start(missing)
 
 
 @pytest.mark.parametrize(
@@ -359,14 +357,12 @@ def test_its_own_path_is_where_a_program_is_looked_for(run_dir: Path) -> None:
 
 
 def test_a_line_without_an_end_is_passed_over_and_what_follows_is_read(
-    programs_of: Callable[[App], AppProcesses], run_dir: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(programs_module, "_LONGEST_LINE", 1_000)
     endless = "sys.stdout.write('x' * 5_500 + '\\ndone 7\\n' + 'done 8\\n' * 500)"
 
-    programs_of(app(endless, effects=Shows(stdout=r"^done (?P<n>\d+)$"))).start(
-        "member-1", "member-1", None
-    )
+    start(app(endless, effects=Shows(stdout=r"^done (?P<n>\d+)$")))
     ended(run_dir)
 
     assert 500 == sum(last - first + 1 for _, place, first, last in shown(run_dir) if place == 2)
@@ -374,15 +370,12 @@ def test_a_line_without_an_end_is_passed_over_and_what_follows_is_read(
 
 
 def test_what_prints_without_end_voids_the_run_before_the_disk_is_full(
-    programs_of: Callable[[App], AppProcesses], run_dir: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(programs_module, "MOST_LOG_BYTES", 1_000_000)
-    programs = programs_of(app("while True: print('too much ' * 100)"))
-    programs.start("member-1", "member-1", None)
-    wait_until("end of the watching", lambda: programs._failed, timeout_s=SOON_S)
+    programs = start(app("while True: print('too much ' * 100)"))
 
-    with pytest.raises(VoidRun, match="member-1 has printed more than 1 MB: let it log less"):
-        programs.check()
+    assert "member-1 has printed more than 1 MB: let it log less" in refusal(programs)
 
 
 def living(plan: Plan) -> list[psutil.Process]:
@@ -390,10 +383,10 @@ def living(plan: Plan) -> list[psutil.Process]:
 
 
 @pytest.fixture
-def family(programs_of: Callable[[App], AppProcesses], plan: Plan, run_dir: Path) -> Member:
+def family(start: Start, plan: Plan, run_dir: Path) -> Member:
     """A program like npm: a process that has started another, which has started a third."""
     grandchild = child(READY)
-    member = programs_of(app(child(grandchild, READY), READY)).start("member-1", "member-1", None)
+    member = start(app(child(grandchild, READY), READY))._seen[0].member
     ready(run_dir, times=3)
     assert 3 == len(living(plan))
     return member
@@ -433,14 +426,10 @@ def test_children_of_a_process_that_is_gone_are_still_its_own(family: Member, pl
     wait_until("end of all", lambda: family.gone, timeout_s=SOON_S)
 
 
-def test_what_children_print_after_its_end_is_read(
-    programs_of: Callable[[App], AppProcesses], run_dir: Path
-) -> None:
-    goes_on = run_dir / "go on"
-    waits = f"while not os.path.exists({str(goes_on)!r}): time.sleep(0.01)"
+def test_what_children_print_after_its_end_is_read(start: Start, run_dir: Path) -> None:
+    goes_on, waits = held_up(run_dir)
     effects = Shows(stdout=r"done (?P<n>\d+)")
-    programs = programs_of(app(child(waits, "print('done 3')"), effects=effects))
-    programs.start("member-1", "member-1", None)
+    start(app(child(waits, "print('done 3')"), effects=effects))
     ended(run_dir)
 
     goes_on.touch()
@@ -454,13 +443,20 @@ def tools() -> Tools:
     return resolve_tools()
 
 
+FleetOf = Callable[..., Any]
+
+
 @pytest.fixture
-def fleet_of(plan: Plan, run_dir: Path, tools: Tools) -> Iterator[Callable[[App], Fleet]]:
+def fleet_of(plan: Plan, run_dir: Path, tools: Tools) -> Iterator[FleetOf]:
+    """Makes a fleet of an app, with so many members that are ready and have joined nothing."""
     made: list[Fleet] = []
 
-    def of(app: App) -> Fleet:
+    def of(app: App, members: int = 0) -> Fleet:
         experiment = with_app(registry.load("baseline"), app)
         made.append(Fleet(experiment, plan, tools, run_dir))
+        for number in range(1, members + 1):
+            made[-1].start_member(f"member-{number}")
+            ready(run_dir, f"member-{number}")
         return made[-1]
 
     yield of
@@ -470,7 +466,7 @@ def fleet_of(plan: Plan, run_dir: Path, tools: Tools) -> Iterator[Callable[[App]
 
 
 def test_a_program_that_ignores_its_signal_is_killed_after_its_grace(
-    fleet_of: Callable[[App], Fleet], plan: Plan, run_dir: Path
+    fleet_of: FleetOf, plan: Plan, run_dir: Path
 ) -> None:
     deaf = app(child(IGNORES, READY), IGNORES, READY, stop=Stop(grace_s=0.2))
     fleet = fleet_of(deaf)
@@ -485,9 +481,7 @@ def test_a_program_that_ignores_its_signal_is_killed_after_its_grace(
     assert -signal.SIGKILL == ended(run_dir)["exit_code"]
 
 
-def test_each_process_has_a_lane_that_no_living_one_has(
-    fleet_of: Callable[[App], Fleet], run_dir: Path
-) -> None:
+def test_each_process_has_a_lane_that_no_living_one_has(fleet_of: FleetOf) -> None:
     fleet = fleet_of(app(READY))
     for number in range(1, 6):
         fleet.start_member(f"member-{number}")
@@ -508,31 +502,42 @@ def follow_until(fleet: Fleet, what: str, condition: Callable[[], bool]) -> None
     wait_until(what, met, timeout_s=2 * SOON_S, saw=lambda: str(sorted(fleet.members)))
 
 
+SPOKE = "with exit code 0 before it joined the group, sent these brokers 3 requests, asked for the "
+
+
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [
+        ("sys.exit('no brokers')", "member-1 ended with exit code 1 before it joined .* no broker"),
+        (
+            "sys.exit('listen tcp :8080: bind: address already in use')",
+            "let each take any free port.*already in use",
+        ),
+        (child(READY) + "; sys.exit(0)", "left another process running: .* stay in the foreground"),
+        (
+            "print('no more' if sys.stdin.read() == '' else 'more')",
+            "its standard input is empty.*last words: no more",
+        ),
+        ("pass", SPOKE + "topic 't', and no JoinGroup of it was answered; its last words"),
+    ],
+    ids=["it fails", "a port is taken", "background", "it waits for input", "it has spoken"],
+)
 def test_what_ends_before_the_first_join_voids_the_run(
-    fleet_of: Callable[[App], Fleet],
+    program: str, says: str, fleet_of: FleetOf, run_dir: Path
 ) -> None:
-    fleet = fleet_of(app("sys.exit('no brokers')"))
+    fleet = fleet_of(app(program))
     fleet.start_member("member-1")
+    if program == "pass":  # what has spoken to the brokers does not wait for input
+        fleet.brokers.requests["member-1"] = 3
+        fleet.brokers.topics["member-1"] = {"t"}
+    if "Popen" in program:
+        ready(run_dir)
 
-    with pytest.raises(
-        VoidRun, match=r"member-1 ended with exit code 1 before it joined .* no brokers"
-    ):
+    with pytest.raises(VoidRun, match=says):
         follow_until(fleet, "refusal", lambda: False)
 
 
-def test_who_dies_of_a_port_that_another_has_is_reported_what_to_do(
-    fleet_of: Callable[[App], Fleet],
-) -> None:
-    fleet = fleet_of(app("sys.exit('listen tcp :8080: bind: address already in use')"))
-    fleet.start_member("member-1")
-
-    with pytest.raises(VoidRun, match=r"let each take any free port.*already in use"):
-        follow_until(fleet, "refusal", lambda: False)
-
-
-def test_what_ends_by_itself_is_started_again_and_no_more_than_so_often(
-    fleet_of: Callable[[App], Fleet], run_dir: Path
-) -> None:
+def test_what_ends_by_itself_is_started_again_and_no_more_than_so_often(fleet_of: FleetOf) -> None:
     fleet = fleet_of(app("print('ready')", static=True))
     fleet.settled = True
     fleet.restarts = Restarts(first_pause_s=0)
@@ -551,7 +556,7 @@ def test_what_ends_by_itself_is_started_again_and_no_more_than_so_often(
 
 
 def test_what_ends_again_and_again_before_the_group_is_steady_voids_the_run(
-    fleet_of: Callable[[App], Fleet],
+    fleet_of: FleetOf,
 ) -> None:
     fleet = fleet_of(app("sys.exit('no such field: total')"))
     fleet.start_member("member-1").started = True
@@ -563,7 +568,7 @@ def test_what_ends_again_and_again_before_the_group_is_steady_voids_the_run(
 
 
 def test_what_a_program_leaves_behind_ends_before_another_takes_its_lane(
-    fleet_of: Callable[[App], Fleet], plan: Plan, run_dir: Path
+    fleet_of: FleetOf, plan: Plan, run_dir: Path
 ) -> None:
     orphaned = app(child(READY), "print('ready', flush=True)")
     fleet = fleet_of(orphaned)
@@ -576,12 +581,11 @@ def test_what_a_program_leaves_behind_ends_before_another_takes_its_lane(
 
 
 def test_nothing_is_started_again_that_a_fault_ended_or_once_the_group_is_closed(
-    fleet_of: Callable[[App], Fleet], run_dir: Path
+    fleet_of: FleetOf,
 ) -> None:
-    fleet = fleet_of(app(READY, stop=Stop(grace_s=5)))
-    for number in (1, 2, 3):
-        fleet.start_member(f"member-{number}").started = True
-        ready(run_dir, f"member-{number}")
+    fleet = fleet_of(app(READY, stop=Stop(grace_s=5)), members=3)
+    for member in fleet.members.values():
+        member.started = True
     fleet.members["member-1"].kill()
     wait_until("end", lambda: fleet.members["member-1"].gone, timeout_s=SOON_S)
     fleet.follow()
@@ -594,7 +598,7 @@ def test_nothing_is_started_again_that_a_fault_ended_or_once_the_group_is_closed
 
 
 def test_a_process_that_the_harness_kills_in_the_end_has_not_failed(
-    fleet_of: Callable[[App], Fleet], run_dir: Path
+    fleet_of: FleetOf, run_dir: Path
 ) -> None:
     fleet = fleet_of(app(READY))
     fleet.start_member("member-1")
@@ -605,14 +609,9 @@ def test_a_process_that_the_harness_kills_in_the_end_has_not_failed(
     assert -signal.SIGKILL == ended(run_dir)["exit_code"]
 
 
-def test_why_a_program_has_not_joined_is_said_of_each(
-    fleet_of: Callable[[App], Fleet], run_dir: Path
-) -> None:
-    fleet = fleet_of(app(READY))
-    for number in (1, 2, 3, 4):
-        fleet.start_member(f"member-{number}")
-        ready(run_dir, f"member-{number}")
-    brokers: Any = fleet.brokers
+def test_why_a_program_has_not_joined_is_said_of_each(fleet_of: FleetOf) -> None:
+    fleet = fleet_of(app(READY), members=4)
+    brokers = fleet.brokers
     brokers.requests |= {"member-2": 4, "member-3": 4, "member-4": 9}
     brokers.groups |= {"member-3": {"theirs"}}
     fleet.members["member-4"].started = True
@@ -632,16 +631,12 @@ def test_why_a_program_has_not_joined_is_said_of_each(
 
 
 def test_who_is_in_a_group_of_another_type_is_reported_that_it_cannot_be_followed(
-    fleet_of: Callable[[App], Fleet], run_dir: Path
+    fleet_of: FleetOf,
 ) -> None:
     """It works, and asks for topics in calls of its own."""
-    fleet = fleet_of(app(READY))
-    brokers: Any = fleet.brokers
-    for number, others in enumerate(({"orders": "share"}, {"orders": "Streams"}), start=1):
-        fleet.start_member(f"member-{number}")
-        ready(run_dir, f"member-{number}")
-        brokers.requests[f"member-{number}"] = 9
-        brokers.others[f"member-{number}"] = others
+    fleet = fleet_of(app(READY), members=2)
+    fleet.brokers.requests |= {"member-1": 9, "member-2": 9}
+    fleet.brokers.others |= {"member-1": {"orders": "share"}, "member-2": {"orders": "Streams"}}
 
     assert (
         "member-1 is in the share group 'orders', and only consumer groups can be followed here: "
@@ -651,18 +646,12 @@ def test_who_is_in_a_group_of_another_type_is_reported_that_it_cannot_be_followe
     ) == fleet.why_not_joined()
 
 
-def test_who_asked_to_join_is_reported_what_became_of_it(
-    fleet_of: Callable[[App], Fleet], run_dir: Path
-) -> None:
-    fleet = fleet_of(app(READY))
-    brokers: Any = fleet.brokers
-    for number in (1, 2):
-        member = fleet.start_member(f"member-{number}")
-        ready(run_dir, f"member-{number}")
-        brokers.requests[f"member-{number}"] = 9
-    brokers.groups["member-1"] = {"orders", "letters"}  # of two consumers in one process
+def test_who_asked_to_join_is_reported_what_became_of_it(fleet_of: FleetOf) -> None:
+    fleet = fleet_of(app(READY), members=2)
+    fleet.brokers.requests |= {"member-1": 9, "member-2": 9}
+    fleet.brokers.groups["member-1"] = {"orders", "letters"}  # of two consumers in one process
     fleet.members["member-1"].asked_at = fleet.members["member-1"].started_at + 3_200_000
-    brokers.refused[member.name] = 26
+    fleet.brokers.refused["member-2"] = 26
 
     assert (
         "member-1 asked to join orders 3.2 s after its start, and is not in it yet: if it only "
@@ -672,15 +661,11 @@ def test_who_asked_to_join_is_reported_what_became_of_it(
     ) == fleet.why_not_joined()
 
 
-def test_who_does_not_name_itself_on_a_shared_lane_is_reported_how(
-    fleet_of: Callable[[App], Fleet], run_dir: Path
-) -> None:
-    fleet = fleet_of(app(READY))
-    for name in ("member-1", "member-2"):
-        fleet.start_member(name).lane = SHARED
-        ready(run_dir, name)
-    brokers: Any = fleet.brokers
-    brokers.nameless |= {"rdkafka"}
+def test_who_does_not_name_itself_on_a_shared_lane_is_reported_how(fleet_of: FleetOf) -> None:
+    fleet = fleet_of(app(READY), members=2)
+    for member in fleet.members.values():
+        member.lane = SHARED
+    fleet.brokers.nameless |= {"rdkafka"}
 
     assert (
         "each of member-1 and member-2 cannot be recognized, because requests came with client.id "
@@ -689,16 +674,12 @@ def test_who_does_not_name_itself_on_a_shared_lane_is_reported_how(
     ) == fleet.why_not_joined()
 
 
-def test_who_reads_another_topic_is_reported_so_once_for_all(
-    fleet_of: Callable[[App], Fleet], run_dir: Path
-) -> None:
-    fleet = fleet_of(app(READY))
-    brokers: Any = fleet.brokers
-    for number in (1, 2, 3):
-        fleet.start_member(f"member-{number}").started = number == 3
-        ready(run_dir, f"member-{number}")
-        brokers.requests[f"member-{number}"] = 4
-        brokers.topics[f"member-{number}"] = {"theirs"} if number < 3 else {"theirs", "t"}
+def test_who_reads_another_topic_is_reported_so_once_for_all(fleet_of: FleetOf) -> None:
+    fleet = fleet_of(app(READY), members=3)
+    fleet.members["member-3"].started = True
+    fleet.brokers.requests |= dict.fromkeys(fleet.members, 4)
+    theirs = {"theirs"}
+    fleet.brokers.topics |= {"member-1": theirs, "member-2": theirs, "member-3": {"theirs", "t"}}
 
     assert (
         "each of member-1 and member-2 reads 'theirs', not t: let it take the topic from "
@@ -706,16 +687,13 @@ def test_who_reads_another_topic_is_reported_so_once_for_all(
     ) == fleet.why_not_joined()
 
 
-def test_who_joins_and_gets_no_further_is_reported_what_may_be_missing(
-    fleet_of: Callable[[App], Fleet], run_dir: Path
-) -> None:
-    fleet = fleet_of(app(READY))
-    for number in (1, 2):
-        fleet.start_member(f"member-{number}").started = True
-        ready(run_dir, f"member-{number}")
+def test_who_joins_and_gets_no_further_is_reported_what_may_be_missing(fleet_of: FleetOf) -> None:
+    fleet = fleet_of(app(READY), members=2)
+    one, two = fleet.members.values()
+    one.started = two.started = True
 
     def said(*, steady: bool = True) -> str:
-        return fleet.why_not_joined(steady=steady)
+        return str(fleet.why_not_joined(steady=steady))
 
     slow = "if it only takes long, say how long by steady_s in app.toml, or --steady-s"
     never = f"each of member-1 and member-2 joined the group, and there was no steady state: {slow}"
@@ -723,7 +701,6 @@ def test_who_joins_and_gets_no_further_is_reported_what_may_be_missing(
     both = "each of member-1 and member-2 joined the group, and committed"
     assert said().startswith(f"{both} nothing to Kafka: let the program commit to Kafka, and say")
     assert said().endswith("last words of member-1: ready")
-    one, two = fleet.members["member-1"], fleet.members["member-2"]
     one.position, two.position, one.assigned = {0: 4, 2: 7}, {4: 1}, {0, 1, 2}
     assert said().startswith(
         f"{both} in partitions 0, 2 and 4, and not in partitions 1, 3 and 5 (partitions "
@@ -735,44 +712,6 @@ def test_who_joins_and_gets_no_further_is_reported_what_may_be_missing(
     assert said(steady=False).startswith(never)
     fleet.kill_all()
     assert "" == said()
-
-
-def test_what_goes_into_the_background_is_reported_to_stay(
-    fleet_of: Callable[[App], Fleet], run_dir: Path
-) -> None:
-    fleet = fleet_of(app(child(READY), "sys.exit(0)"))
-    fleet.start_member("member-1")
-    ready(run_dir)
-
-    with pytest.raises(VoidRun, match=r"left another process running: .* stay in the foreground"):
-        follow_until(fleet, "refusal", lambda: False)
-
-
-def test_what_waits_for_input_is_reported_that_there_is_none(
-    fleet_of: Callable[[App], Fleet],
-) -> None:
-    fleet = fleet_of(app("print('no more' if sys.stdin.read() == '' else 'more')"))
-    fleet.start_member("member-1")
-
-    with pytest.raises(VoidRun, match=r"its standard input is empty.*last words: no more"):
-        follow_until(fleet, "refusal", lambda: False)
-
-
-def test_what_has_spoken_to_the_brokers_does_not_wait_for_input(
-    fleet_of: Callable[[App], Fleet],
-) -> None:
-    fleet = fleet_of(app("pass"))
-    fleet.start_member("member-1")
-    brokers: Any = fleet.brokers
-    brokers.requests["member-1"] = 3
-    brokers.topics["member-1"] = {"t"}
-
-    with pytest.raises(
-        VoidRun,
-        match=r"with exit code 0 before it joined the group, sent these brokers 3 requests, asked "
-        r"for the topic 't', and no JoinGroup of it was answered; its last words",
-    ):
-        follow_until(fleet, "refusal", lambda: False)
 
 
 def test_numbers_of_records_stay_apart_when_partitions_are_added(
@@ -881,17 +820,14 @@ def test_consecutive_records_are_one_run_and_what_comes_twice_another(
 
 
 def test_a_watching_that_cannot_write_any_more_voids_the_run(
-    programs_of: Callable[[App], AppProcesses], monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    programs = programs_of(app(READY))
+    programs = start(app(READY))
 
     def full(*_args: Any, **_frame: Any) -> None:
         raise HarnessError("the disk is full")
 
-    programs.start("member-1", "member-1", None)
     monkeypatch.setattr(programs._journal, "write", full)
     programs._seen[0].member.kill()
-    wait_until("end of the watching", lambda: programs._failed, timeout_s=SOON_S)
 
-    with pytest.raises(VoidRun, match="cannot be watched any more: the disk is full"):
-        programs.check()
+    assert "cannot be watched any more: the disk is full" in refusal(programs)

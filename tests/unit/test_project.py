@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,25 @@ SELECT :group AS subject, count(*) AS measured, 3 AS bound_high
 FROM {rebalances} HAVING count(*) > 0
 """
 APP = 'command = ["true"]\n'
+
+
+Refused = Callable[..., str]
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Refused:
+    """Has a command refused with these words on standard error; all that is there."""
+
+    def refused(command: str, says: str, *, lines: int | None = 1, begins: str = "") -> str:
+        assert Exit.BAD_ARGUMENTS == main(command.split())
+        said = capsys.readouterr()
+        assert says in said.err
+        assert "" == said.out
+        assert lines is None or lines == said.err.count("\n")
+        assert said.err.startswith(f"kafka-chaos: {begins}") or lines is None
+        return said.err
+
+    return refused
 
 
 @pytest.fixture
@@ -210,16 +230,10 @@ def test_a_module_of_theirs_can_become_a_file(
     ],
 )
 def test_a_file_of_theirs_that_is_no_rule_is_refused(
-    theirs: Path, name: str, text: str, says: str, capsys: pytest.CaptureFixture[str]
+    theirs: Path, name: str, text: str, says: str, refused: Refused
 ) -> None:
     (theirs / "chaos" / "rules" / f"{name}.sql").write_text(text)
-
-    assert Exit.BAD_ARGUMENTS == main(["list"])
-
-    said = capsys.readouterr().err
-    assert says in said
-    assert said.startswith("kafka-chaos: chaos/rules/")
-    assert 1 == said.count("\n")
+    refused("list", says, begins="chaos/rules/")
 
 
 def test_a_query_may_ask_every_table() -> None:
@@ -247,26 +261,19 @@ def test_a_query_may_ask_every_table() -> None:
     ],
 )
 def test_a_slip_in_the_project_file_is_one_sentence(
-    theirs: Path, text: str, says: str, capsys: pytest.CaptureFixture[str]
+    theirs: Path, text: str, says: str, refused: Refused
 ) -> None:
     (theirs / "kafka-chaos.toml").write_text(text)
-
-    assert Exit.BAD_ARGUMENTS == main(["list"])
-
-    said = capsys.readouterr()
-    assert says in said.err
-    assert "kafka-chaos: kafka-chaos.toml" in said.err
-    assert ("", 1) == (said.out, said.err.count("\n"))
+    refused("list", says, begins="kafka-chaos.toml")
 
 
 def test_of_two_project_files_one_has_to_be_named(
-    theirs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    theirs: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused
 ) -> None:
     monkeypatch.chdir(theirs / "chaos")
     (theirs / "chaos" / "kafka-chaos.toml").write_text("")
 
-    assert Exit.BAD_ARGUMENTS == main(["describe", "baseline"])
-    assert "there are two project files, kafka-chaos.toml and " in capsys.readouterr().err
+    refused("describe baseline", "there are two project files, kafka-chaos.toml and ")
     assert Exit.AS_EXPECTED == main(["describe", "baseline", "--project", "kafka-chaos.toml"])
 
 
@@ -282,10 +289,9 @@ def test_of_two_project_files_one_has_to_be_named(
     ],
 )
 def test_what_their_project_does_not_have_is_named(
-    theirs: Path, line: str, says: str, capsys: pytest.CaptureFixture[str]
+    theirs: Path, line: str, says: str, refused: Refused
 ) -> None:
-    assert Exit.BAD_ARGUMENTS == main(line.split())
-    assert says in capsys.readouterr().err
+    refused(line, says)
 
 
 @pytest.mark.parametrize(
@@ -323,16 +329,10 @@ def test_a_name_that_an_experiment_of_theirs_cannot_have(
     ],
 )
 def test_a_rule_of_theirs_that_cannot_be_judged_is_refused(
-    theirs: Path, text: str, says: str, capsys: pytest.CaptureFixture[str]
+    theirs: Path, text: str, says: str, refused: Refused
 ) -> None:
     (theirs / "chaos" / "rules" / "rebalances.py").write_text(text)
-
-    assert Exit.BAD_ARGUMENTS == main(["experiment", "our-crash"])
-
-    said = capsys.readouterr().err
-    assert says in said
-    assert said.startswith("kafka-chaos: chaos/rules/rebalances.py")
-    assert 1 == said.count("\n")
+    refused("experiment our-crash", says, begins="chaos/rules/rebalances.py")
     assert not (theirs / "chaos-results").exists()
 
 
@@ -347,13 +347,11 @@ def test_a_rule_of_theirs_that_cannot_be_judged_is_refused(
     ],
 )
 def test_what_cannot_be_imported_shows_their_traceback_and_one_sentence(
-    theirs: Path, where: str, text: str, last: str, capsys: pytest.CaptureFixture[str]
+    theirs: Path, where: str, text: str, last: str, refused: Refused
 ) -> None:
     (theirs / "chaos" / where).write_text(text)
 
-    assert Exit.BAD_ARGUMENTS == main(["experiment", "our-crash"])
-
-    *trace, sentence = capsys.readouterr().err.splitlines()
+    *trace, sentence = refused("experiment our-crash", last, lines=None).splitlines()
     assert sentence.startswith(f"kafka-chaos: chaos/{where}:1: ")
     assert last in trace[-1]
     assert str(theirs / "chaos" / where) in "\n".join(trace)
@@ -370,15 +368,12 @@ def test_what_is_left_can_be_removed_though_a_rule_cannot_be_imported(
     assert "nothing was changed" in capsys.readouterr().out
 
 
-def test_an_experiment_that_names_a_rule_that_there_is_not(
-    theirs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_experiment_that_names_a_rule_that_there_is_not(theirs: Path, refused: Refused) -> None:
     path = theirs / "chaos" / "experiments" / "our_crash.py"
     path.write_text(EXPERIMENT.replace("few-rebalances", "few-rebalance"))
 
-    assert Exit.BAD_ARGUMENTS == main(["experiment", "our-crash"])
-    said = capsys.readouterr().err
-    assert "there is no rule 'orders-few-rebalance': did you mean orders-few-rebalances?" in said
+    says = "there is no rule 'orders-few-rebalance': did you mean orders-few-rebalances?"
+    refused("experiment our-crash", says)
 
 
 def test_limits_of_the_project_come_last(theirs: Path) -> None:

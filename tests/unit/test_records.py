@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -50,10 +51,14 @@ def test_a_fault_starts_within_its_jitter_and_heals_when_it_has_lasted() -> None
         assert fault.lasts_s == pytest.approx(planned.heal_s - planned.inject_s)
 
 
+def fault_journal(run_dir: Path) -> Journal:
+    for part in ("journals", "scratch"):
+        (run_dir / part).mkdir()
+    return Journal(run_dir / "journals" / "faults.journal", member="nemesis")
+
+
 def test_the_watchdog_closes_what_was_begun_and_not_healed(tmp_path: Path) -> None:
-    (tmp_path / "journals").mkdir()
-    (tmp_path / "scratch").mkdir()
-    faults = Journal(tmp_path / "journals" / "faults.journal", member="nemesis")
+    faults = fault_journal(tmp_path)
     for fault, phases in (("1-a", ("injecting", "injected")), ("2-b", ("injecting", "healed"))):
         for phase in phases:
             about = {"fault": fault, "fault_kind": "kill-broker", "target": "any leader"}
@@ -71,9 +76,7 @@ def test_the_watchdog_closes_what_was_begun_and_not_healed(tmp_path: Path) -> No
 def test_on_a_full_disk_the_watchdog_makes_room_first_and_does_what_it_can(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for part in ("journals", "scratch"):
-        (tmp_path / part).mkdir()
-    faults = Journal(tmp_path / "journals" / "faults.journal", member="nemesis")
+    faults = fault_journal(tmp_path)
     about = {"fault": "1-a", "fault_kind": "pause-broker", "target": "broker 1"}
     faults.write("fault", resolved="broker-1", phase="injecting", **about)
     manifest.write(tmp_path, {"schema_version": 1, "status": "running"})
@@ -158,10 +161,7 @@ def test_what_the_harness_could_not_end_is_ended_and_its_record_left_alone(tmp_p
     ],
 )
 def test_an_image_of_another_kafka_is_refused(log: bytes, refused: str) -> None:
-    if not refused:
-        check_version("broker-1", lambda: log, "4.3.1")
-        return
-    with pytest.raises(SetupError, match=refused):
+    with pytest.raises(SetupError, match=refused) if refused else nullcontext():
         check_version("broker-1", lambda: log, "4.3.1", timeout_s=0)
 
 
@@ -171,23 +171,17 @@ def test_a_node_that_answers_before_it_has_logged_its_version_is_asked_again() -
     assert [] == list(logs)
 
 
-def test_a_folder_of_no_run_is_reported_from_one_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(NoData, match="is not the folder of a run"):
-        manifest.read(tmp_path)
-    (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(NoData, match="cannot be read"):
-        manifest.read(tmp_path)
+def test_a_manifest_of_another_schema_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(json.dumps({"schema_version": 99}))
     with pytest.raises(NoData, match="does not have schema version 1"):
         manifest.read(tmp_path)
 
 
-def test_a_run_without_journals_has_no_history(tmp_path: Path) -> None:
+def test_an_interrupted_run_with_journals_still_gets_every_file_of_its_history(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(NoData, match="has no journals/"):
         collect(tmp_path)
-
-
-def test_an_interrupted_run_still_gets_every_file_of_its_history(tmp_path: Path) -> None:
     (tmp_path / "journals").mkdir()
     (tmp_path / "logs").mkdir()
     collect(tmp_path)

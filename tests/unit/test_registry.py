@@ -294,12 +294,6 @@ def test_a_member_that_is_started_later_may_differ_and_stands_in_for_one_that_en
     assert experiment == registry.checked(experiment)
 
 
-def test_a_twin_of_a_good_experiment_passes() -> None:
-    good = registry.load("broker-kill")
-
-    assert good == registry.checked(replace(good))
-
-
 def _expected(name: str, client: str, protocol: str, **group: Any) -> dict[str, Expect]:
     turned = registry.variant(registry.load(name), client, protocol)
     turned = replace(turned, group=replace(turned.group, **group))

@@ -7,12 +7,11 @@ against the example of RFC 7677, whose every byte is known.
 from __future__ import annotations
 
 import json
-import secrets
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,16 +54,11 @@ def below(folder: Path, name: str) -> Path:
 
 
 @contextmanager
-def broker(secured: Secured, name: str = "broker-1", *, asks: bool = False) -> Iterator[int]:
-    """A TLS server with the certificate of a node, which answers whatever it is asked.
-
-    One that `asks` lets no client in without a certificate.
-    """
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(secured.authority))
-    context.load_cert_chain(secured.folder / f"{name}.pem")
-    context.verify_mode = ssl.CERT_REQUIRED if asks else ssl.CERT_NONE
-    server = socket.create_server((LOOPBACK, 0))
-    server.settimeout(_PATIENCE_S)
+def serving(
+    context: ssl.SSLContext, port: int, talk: Callable[[ssl.SSLSocket], None]
+) -> Iterator[int]:
+    """A TLS server that talks so over each link; its port."""
+    server = socket.create_server((LOOPBACK, port), reuse_port=bool(port))
 
     def serve() -> None:
         with suppress(OSError):  # that the server is closed is the end
@@ -72,17 +66,34 @@ def broker(secured: Secured, name: str = "broker-1", *, asks: bool = False) -> I
                 link, _ = server.accept()
                 with suppress(OSError), context.wrap_socket(link, server_side=True) as secure:
                     secure.settimeout(_PATIENCE_S)
-                    secure.recv(1_000)
-                    secure.sendall(b"\0\0\0\6abcdef")
+                    talk(secure)
 
-    serving = threading.Thread(target=serve)
-    serving.start()
+    thread = threading.Thread(target=serve)
+    thread.start()
     try:
         yield server.getsockname()[1]
     finally:
         server.shutdown(socket.SHUT_RDWR)
         server.close()
-        serving.join()
+        thread.join()
+
+
+def broker(
+    secured: Secured, name: str = "broker-1", *, asks: bool = False
+) -> AbstractContextManager[int]:
+    """A TLS server with the certificate of a node, which answers whatever it is asked.
+
+    One that `asks` lets no client in without a certificate.
+    """
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(secured.authority))
+    context.load_cert_chain(secured.folder / f"{name}.pem")
+    context.verify_mode = ssl.CERT_REQUIRED if asks else ssl.CERT_NONE
+
+    def answer(link: ssl.SSLSocket) -> None:
+        link.recv(1_000)
+        link.sendall(b"\0\0\0\6abcdef")
+
+    return serving(context, 0, answer)
 
 
 def asked(port: int) -> None:
@@ -119,7 +130,8 @@ def test_each_lane_has_a_user_of_its_own_and_each_run_other_passwords(tmp_path: 
     assert ("members", "producers") == (members.user, producers.user)
     assert 4 == len({*first.passwords.values(), *second.passwords.values()})
     assert members == Credentials.load(first.kept("members"))
-    assert "" == made(tmp_path, "ssl").of_lane("members").user
+    without_users = made(tmp_path, "ssl")
+    assert ({}, "") == (without_users.passwords, without_users.of_lane("members").user)
 
 
 @pytest.mark.parametrize("asks", [False, True])
@@ -225,16 +237,6 @@ def test_brokers_ask_what_a_user_may_do_only_where_that_is_wanted(tmp_path: Path
         assert "true" == heard["allow.everyone.if.no.acl.found"]
         everyone = {f"User:CN={each.name}" for each in asking.nodes} | {"User:CN=harness"}
         assert everyone == set(heard["super.users"].split(";"))
-
-
-def test_without_users_there_are_no_passwords(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def unwanted(_bytes: int) -> str:
-        raise AssertionError("a password was made up")
-
-    monkeypatch.setattr(secrets, "token_urlsafe", unwanted)
-    assert {} == made(tmp_path, "ssl").passwords
 
 
 def test_a_plan_that_is_shown_shows_no_password(tmp_path: Path) -> None:

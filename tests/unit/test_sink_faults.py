@@ -171,11 +171,3 @@ def test_what_no_sink_can_do_is_refused(fault: Fault, says: str) -> None:
             registry.checked(experiment)
     else:
         assert (fault,) == registry.checked(experiment).faults
-
-
-@pytest.mark.parametrize("name", ["slow-sink", "store-down-while-scaling", "stuck-then-join"])
-def test_a_program_without_a_sink_has_no_such_lever(name: str) -> None:
-    app = App(name="orders", command=("x",), folder="/")
-
-    with pytest.raises(BadInput, match=r"orders posts to none: write \[effects\] http = true"):
-        with_app(registry.load(name), app)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import random
-import socketserver
 import struct
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +12,6 @@ from typing import Any, cast
 
 import pytest
 
-from consumers.journal import Journal, read_journal
 from harness.base import processes
 from harness.base.errors import BadInput, ClusterError, WaitTimeout
 from harness.base.ports import Ports
@@ -27,17 +23,16 @@ from harness.cluster.features import finalize, finalized_by
 from harness.cluster.plan import draw_plan
 from harness.cluster.proxies import Toxiproxy
 from harness.experiment import Cluster, Expect, Experiment, Fault, Group, Probe, Verdict, holds
-from harness.history.effects import Breaks, Effects
 from harness.provision import kafka
 from harness.provision.tools import Tools
 from harness.rules import RULES
-from harness.run import nemesis
-from harness.run.faults import KINDS, Kind
+from harness.run.faults import KINDS
 from harness.run.faults import brokers as broker_faults
 from harness.run.faults.kind import Evidence
 from harness.run.faults.targets import Target
 from harness.run.scene import Scene
 from harness.tables.source import Run
+from tests.unit.test_observer import serving
 
 UPGRADE = Fault(kind="upgrade-broker", target="broker 1", lasts_s=3)
 FINALIZE = Fault(kind="finalize-features", target="controller")
@@ -201,17 +196,6 @@ def test_a_node_has_the_older_release_until_it_is_upgraded(
     assert Path("template of 4.2.2") == started.template
 
 
-def test_nodes_of_one_release_are_started_with_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    started = Started(monkeypatch, tmp_path, tools("4.3.1"))
-
-    started.cluster.start()
-
-    assert ["jars of 4.3.1, 4.3.1.aot"] * 2 == started.jars()
-    assert Path("template of 4.3.1") == started.template
-
-
 LOG = """\
 2026-11-25T04:48:12.000001 INFO KafkaRaftServer starting
 2026-11-25T04:48:12.395023 INFO AppInfoParser Kafka version: 4.2.2
@@ -244,25 +228,15 @@ def compact(text: str) -> bytes:
     return bytes([len(text) + 1]) + text.encode()
 
 
-@contextmanager
-def broker(answer: Callable[[int, int, bytes], bytes]) -> Iterator[int]:
+def broker(answer: Callable[[int, int, bytes], bytes]) -> AbstractContextManager[int]:
     """A broker that answers each call by its number, version and body; its port."""
 
-    class Handler(socketserver.StreamRequestHandler):
-        def handle(self) -> None:
-            (length,) = struct.unpack(">i", self.rfile.read(4))
-            call = self.rfile.read(length)
-            api, version, _ = struct.unpack_from(">hhi", call)
-            (name,) = struct.unpack_from(">h", call, 8)
-            body = struct.pack(">i", 1) + answer(api, version, call[10 + name :])
-            self.wfile.write(struct.pack(">i", len(body)) + body)
+    def called(call: bytes) -> bytes:
+        api, version, _ = struct.unpack_from(">hhi", call)
+        (name,) = struct.unpack_from(">h", call, 8)
+        return answer(api, version, call[10 + name :])
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield server.server_address[1]
-        finally:
-            server.shutdown()
+    return serving(called)
 
 
 def versions_answer(*tagged: tuple[int, bytes]) -> bytes:
@@ -311,22 +285,16 @@ def test_levels_are_finalized_in_one_request() -> None:
     assert [(57, 1, b"\0" + struct.pack(">i", 30_000) + b"\x02" + update + b"\0\0")] == asked
 
 
+ALL_OF_IT = struct.pack(">ih", 0, 95) + compact("Broker 3 cannot.") + b"\x01\0"
+ONE = compact("group.version") + struct.pack(">h", 95) + compact("Not yet.") + b"\0\0"
+ONE_OF_IT = struct.pack(">ih", 0, 0) + b"\x01\x02" + ONE
+
+
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (
-            struct.pack(">ih", 0, 95) + compact("Broker 3 cannot.") + b"\x01\0",
-            r"refused new levels \(error 95\): Broker 3 cannot\.",
-        ),
-        (
-            struct.pack(">ih", 0, 0)
-            + b"\x01\x02"
-            + compact("group.version")
-            + struct.pack(">h", 95)
-            + compact("Not yet.")
-            + b"\0\0",
-            r"refused new levels \(error 95\): group\.version: Not yet\.",
-        ),
+        (ALL_OF_IT, r"refused new levels \(error 95\): Broker 3 cannot\."),
+        (ONE_OF_IT, r"refused new levels \(error 95\): group\.version: Not yet\."),
     ],
 )
 def test_the_controller_s_own_words_say_why_levels_are_refused(answer: bytes, says: str) -> None:
@@ -455,34 +423,6 @@ def test_a_release_whose_levels_are_not_known_finalizes_nothing(
 
     with pytest.raises(ClusterError, match=r"levels of Kafka 4\.3\.1 are unknown"):
         levels.play()
-
-
-def test_how_a_heal_is_known_is_on_record(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    kind = Kind(
-        "upgrade-broker",
-        ("broker",),
-        lambda *_: None,
-        lambda *_: Evidence(True, "it is gone"),
-        settle=lambda *_: "broker-1 is Kafka 4.3.1",
-        effects=Effects(breaks=Breaks.BROKER),
-    )
-    monkeypatch.setattr(nemesis, "KINDS", {"upgrade-broker": kind})
-    said: list[str] = []
-    scene: Any = SimpleNamespace(faults={}, steps=[], say=said.append)
-    item = nemesis.plan_faults(UPGRADED, random.Random(1))[0]
-    player = nemesis.Nemesis(Journal(tmp_path / "faults.journal", member="nemesis"), [])
-
-    player.inject(scene, item, BROKER)
-    player.heal(scene, item)
-
-    heard = {
-        frame["phase"]: frame.get("evidence")
-        for frame in read_journal(tmp_path / "faults.journal").frames
-        if frame["kind"] == "fault"
-    }
-    assert "it is gone" == heard["injected"]
-    assert "broker-1 is Kafka 4.3.1" == heard["healed"]
-    assert "  upgrade-broker of broker-1: healed: broker-1 is Kafka 4.3.1" == said[-1]
 
 
 def test_the_experiment_upgrades_every_node_and_then_the_features() -> None:

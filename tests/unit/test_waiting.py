@@ -16,7 +16,7 @@ from consumers.journal import Journal, read_journal
 from harness.base.processes import RUN_MARK, Mark
 from harness.base.wait import wait_until
 from harness.run import observer
-from harness.run.waiting import Waits
+from harness.run.waiting import Pressure, Waits
 
 RUN = "20261125T093000-0001"
 
@@ -162,3 +162,34 @@ def test_the_observer_notes_waits_beyond_the_slack_to_the_end(
         (frame["process"], frame["waited_ms"]) for frame in heard
     ]
     assert all(0 <= frame["at"] - frame["from_us"] < 10_000_000 for frame in heard)
+
+
+# Shares of a run for which any thread waited, and for which all did.
+
+
+def counted(some_us: int, full_us: int) -> str:
+    averages = "avg10=97.82 avg60=94.94 avg300=56.85"
+    return f"some {averages} total={some_us}\nfull {averages} total={full_us}\n"
+
+
+def test_the_shares_are_of_the_time_since_it_began(tmp_path: Path) -> None:
+    path, clock_ns = tmp_path / "cpu", iter((0, 10_000_000_000, 20_000_000_000))
+    path.write_text(counted(5_000_000, 0))
+    pressure = Pressure(path, lambda: next(clock_ns))
+    path.write_text(counted(14_700_000, 1_000_000))
+    assert {"some": 0.97, "full": 0.1} == pressure.shares()
+    path.write_text(counted(90_000_000, 1_000_000))  # the two are not read in one moment
+    assert {"some": 1.0, "full": 0.05} == pressure.shares()
+
+
+def test_a_kernel_that_does_not_tell_says_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "cpu"
+    pressure = Pressure(path)
+    assert {} == pressure.shares()
+    path.write_text(counted(1, 1))
+    assert {} == pressure.shares()  # it began untold
+
+
+def test_this_kernel_is_understood_where_it_tells() -> None:
+    known = Path("/proc/pressure/cpu").exists()
+    assert known == ("some" in Pressure().shares())
