@@ -1,5 +1,6 @@
 """What `matrix` plays, in what order, and what it says of itself. No run is played here."""
 
+import json
 from pathlib import Path
 
 import pytest
