@@ -25,7 +25,6 @@ _SETTINGS: Final[dict[str, Any]] = {
     # Else DuckDB keeps what it had for the largest query, and Spark works beside it.
     "allocator_flush_threshold": _KEPT_MEMORY,
     "allocator_bulk_deallocation_flush_threshold": _KEPT_MEMORY,
-    "enable_progress_bar": "false",  # after 2 s it would write into what a command prints
 }
 
 
@@ -47,7 +46,8 @@ class DuckDb:
         spilled = str(scratch / "spilled") if scratch else ""
         config = {**_SETTINGS, "temp_directory": spilled}
         self._database = duckdb.connect(":memory:", config=config)
-        for statement in ("SET TimeZone = 'UTC'", *MACROS):
+        # After 2 s of a query a bar would be written into what a command prints.
+        for statement in ("SET TimeZone = 'UTC'", "SET enable_progress_bar = false", *MACROS):
             self._database.execute(statement)
             self._database.complete()
 
