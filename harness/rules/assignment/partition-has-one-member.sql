@@ -1,37 +1,26 @@
 -- A partition belongs to one member
 -- Each partition is assigned to at most one member of a group at a time; a member that the
--- coordinator has removed no longer counts. An assignment, of a group leader or of the broker, has
--- partitions of the subscribed topic only, and none that the topic has not got.
+-- coordinator has removed no longer counts.
 -- why: Two members that own one partition process its records twice and overwrite each other's
---   commits. One that is given a partition that does not exist has one of its share less to read.
--- source: document 002, partition exclusivity; document 001, SyncGroup phase; KIP-54
--- id: R21 | was: X54 | rows: generations and partitions | unit: ms | measured: held by two | high:
---   was held by two members at once
+--   commits.
+-- source: document 002, partition exclusivity; document 001, SyncGroup phase
+-- id: R21 | rows: generations and partitions | unit: ms | measured: held by two | high: was held by
+--   two members at once
 --
 -- Per generation what the leader gave, and per partition what the callbacks say. Zombies that the
 -- coordinator had removed hold nothing any more.
 
--- let SEEN_LATE_MS = 2000
---   How late the observer may see a new partition. Over the kept runs it saw each before its
---   members.
-
 -- let ZOMBIES = false
 
-{OVERLAPS}, known AS (
-    SELECT partition, min(at) AS seen_at
-    FROM {topology} WHERE what = 'partition' AND topic = :topic GROUP BY partition
-), owners AS (
+{OVERLAPS}, owners AS (
     -- A member that left before another was given the partition holds nothing any more.
     SELECT broker, generation, number, topic, partition, min(at) AS at,
-           min(evidence) AS evidence, bool_or(strange) AS strange,
+           min(evidence) AS evidence,
            count(DISTINCT IF(removed_at <= after(:slack_ms, last_at), NULL, member_id)) AS owners
     FROM (SELECT a.*, g.number, max(a.at) OVER (PARTITION BY
-                     a.broker, a.generation, g.number, a.topic, a.partition) AS last_at,
-                 :client <> 'app' AND (a.topic <> :topic OR a.partition >= :partitions
-                     AND coalesce(k.seen_at > after(:SEEN_LATE_MS, a.at), true)) AS strange
+                     a.broker, a.generation, g.number, a.topic, a.partition) AS last_at
           FROM {assignments} a LEFT JOIN {generations} g
-            ON same(g, a, broker, generation) AND in_time_of(g, a.at)
-          LEFT JOIN known k ON k.partition = a.partition)
+            ON same(g, a, broker, generation) AND in_time_of(g, a.at))
     GROUP BY broker, generation, number, topic, partition
 )
 SELECT concat(topic, '-', partition) AS subject, from_at AS at, ms AS measured,
@@ -46,9 +35,6 @@ SELECT concat('generation ', generation), min(at), NULL, NULL, NULL,
        CASE WHEN max(owners) > 1
             THEN clause(max(struct(owners, topic, partition)).topic, '-',
                         max(struct(owners, topic, partition)).partition,
-                        ' was given to ', max(owners), ' members')
-            WHEN bool_or(strange)
-            THEN clause('has partitions that there are not, among them ',
-                        min(IF(strange, concat(topic, '-', partition), NULL))) END,
+                        ' was given to ', max(owners), ' members') END,
        'each partition was given to one member', min(evidence)
 FROM owners GROUP BY broker, generation, number
