@@ -1,7 +1,7 @@
 -- A coordinator returns the position that was committed last
 -- Every coordinator that the group has had returns the position that was committed last. Only a
 -- coordinator that has not written a commit of its own yet may return an older one, of 5.5 s before
--- its predecessor's last commit at most. None returns the position of a commit that fails for want
+-- its predecessor's last commit at most. No answer has the position of a commit that fails for want
 -- of a replica, for as long as that is missing.
 -- why: An older position makes its reader repeat records; a newer one makes it skip some.
 -- source: document 003, OFFSET_FETCH, and OFFSET_COMMIT (visible only after the append);
