@@ -102,10 +102,10 @@ test-fast: ## do the same without the tests that start brokers
 
 # What any new rule, table, fault or experiment has to satisfy.
 FITS = $(wildcard tests/rules/test_*.py) tests/tables/test_queries.py tests/recorded/test_expected_violations.py tests/recorded/test_recorded_runs.py \
-    $(addprefix tests/unit/test_,registry.py faults.py drawn_faults.py cover.py rooms.py tidy.py)
+    $(addprefix tests/unit/test_,registry.py rule_names.py drawn_faults.py cover.py rooms.py tidy.py)
 
 .PHONY: fits
-fits: ## check what any new rule, fault or experiment has to satisfy, in about a minute [ONLY=tests/rules/mine.cases]
+fits: ## check what any new rule, fault or experiment has to satisfy, in one to two minutes [ONLY=tests/rules/mine.cases]
 	@$(ENV) -m tests.checks --set-up
 	@$(WHOLE) -m pytest --quiet --numprocesses 2 --dist worksteal $(FITS) $(call of,ONLY)
 

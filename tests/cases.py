@@ -14,7 +14,8 @@
 case: the values that take the places of `{names}` in the steps, in the order in which those come,
 two spaces between them, and what follows: the verdict and the judged rows, each with its subject,
 moment, measured number, bounds, guard, and why. Other steps below the cases begin another history
-of the same statement. `make pin` writes what follows anew; the difference is read as code is.
+of the same statement. `make pin` writes what follows anew, also where nothing stands behind the `|`
+yet; the difference is read as code is.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ WIDTH: Final = 100
 _LET: Final = re.compile(r"let (?P<name>[\w-]+): (?P<steps>.+)")
 _STATEMENT: Final = re.compile(r"(?P<rule>[A-Z]+\d\S*) (?P<title>\S.*)")
 _CASE: Final = re.compile(
-    r"  (?P<values>.*?) ?\| (?P<result>(?:HOLDS|VIOLATED|UNKNOWN)(?: \| .*)?)"
+    r"  (?P<values>.*?) ?\|(?: (?P<result>(?:HOLDS|VIOLATED|UNKNOWN)(?: \| .*)?))?"
 )
 _AS_ABOVE: Final = "as above"
 _PLACE: Final = re.compile(r"\{([a-z_]\w*)\}")
@@ -98,7 +99,7 @@ def read(text: str) -> tuple[list[Written], dict[str, str]]:
         elif found := _CASE.fullmatch(line):
             values = found["values"].strip()
             filled = _filled(steps, values, where=begin + 1)
-            result = (*found["result"].split(" | "), *more)
+            result = (*found["result"].split(" | "), *more) if found["result"] else ()
             if result[1:] == (_AS_ABOVE,):
                 result = cases[-1].result
             cases.append(Written(rule, title, values, filled, result, begin, number))

@@ -24,7 +24,7 @@ R09 A failed heartbeat is repeated
   member-1  10_700 | UNKNOWN
   member-1  12_500 | HOLDS
     ✓ of another time
-  member-1  12_501 | UNKNOWN
+  member-1  12_501 |
   failed
   heartbeats member-1 16_000
   | UNKNOWN
