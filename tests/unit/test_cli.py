@@ -328,7 +328,7 @@ def test_what_needs_a_program_is_listed_as_such(said: Said) -> None:
             (
                 "evicted one session timeout after",
                 "group.session_timeout_ms = 6000",
-                "for    librdkafka, java; eager, cooperative, consumer",
+                "for    librdkafka, java; eager, cooperative, kip-848",
             ),
         ),
         (
