@@ -94,10 +94,6 @@ def _pip(env: Path) -> list[object]:
     return [env_python(env), "-m", "pip"]
 
 
-def _uv(env: Path) -> Path:
-    return env / "bin" / "uv"
-
-
 def _uv_cache(env: Path) -> Path:
     return env / ".uv"
 
@@ -143,23 +139,26 @@ def installer(env: Path) -> tuple[list[object], dict[str, str]]:
     uv fetches several packages at a time, but reads none of pip's settings, which say where this
     machine gets packages from. So it is used if it has a word for each of them, else pip is.
     """
-    settings = pip_settings(answer([*_pip(env), "config", "list"])) if _uv(env).exists() else {}
-    if not _uv(env).exists() or settings.keys() - UV_WORDS.keys() - NOT_OF_PLACES:
-        return [*_pip(env), "install", *QUIETLY], {}
-    separators = {"find-links": ","}
+    uv, pip = env / "bin" / "uv", [*_pip(env), "install", *QUIETLY]
+    if not uv.exists():  # it comes with the build tools
+        return pip, {}
+    settings = pip_settings(answer([*_pip(env), "config", "list"]))
+    if settings.keys() - UV_WORDS.keys() - NOT_OF_PLACES:
+        return pip, {}
     given = {
-        UV_WORDS[name]: separators.get(name, " ").join(value.split())
-        for name, value in settings.items()
-        if name in UV_WORDS
+        # As pip: it trusts the system, and looks into every index, which the hashes make safe.
+        "UV_SYSTEM_CERTS": "true",
+        "UV_INDEX_STRATEGY": "unsafe-best-match",
+        # By default uv keeps each package, and 1.2 GB of PySpark's sources, outside of our cache.
+        "UV_CACHE_DIR": str(_uv_cache(env)),
     }
-    # pip trusts the system's certificates, or those of the variables below. It looks into every
-    # index, which the hashes make safe.
-    alike = {"UV_SYSTEM_CERTS": "true", "UV_INDEX_STRATEGY": "unsafe-best-match"}
-    # By default uv keeps each package, and 1.2 GB of PySpark's sources, outside of our cache.
-    alike["UV_CACHE_DIR"] = str(_uv_cache(env))
-    named = [os.environ.get(name) for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")]
-    alike |= {"SSL_CERT_FILE": next(filter(None, named))} if any(named) else {}
-    return [_uv(env), "pip", "install", "--python", env_python(env)], alike | given
+    if bundle := os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE"):
+        given["SSL_CERT_FILE"] = bundle
+    for name, word in UV_WORDS.items():
+        if name in settings:
+            separator = "," if name == "find-links" else " "
+            given[word] = separator.join(settings[name].split())
+    return [uv, "pip", "install", "--python", env_python(env)], given
 
 
 def pip_settings(listed: str) -> dict[str, str]:
